@@ -1,0 +1,134 @@
+"""Reading what a caller typed: an exact value comes back, or a ParameterError that names the rule and the fix.
+
+Every public constructor reads its parameters here, before anything is drawn. Errors tell the *kind* of a value and
+never the value, so that no message can carry data.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import ParameterError
+from discreet.exact import Exact, Integers, Ln, decimal
+
+Number: TypeAlias = int | float | Fraction | Decimal
+Epsilon: TypeAlias = Number | Ln
+
+# Largest sizes that a call may ask for; beyond them a mistake is likelier than a wish.
+MAX_SIZE = 1 << 31
+# Largest losses and smallest probabilities worth arithmetic; beyond them nothing private is left to say.
+MAX_EPSILON = 10_000
+
+
+def kind_of(value: object) -> str:
+    """A value's kind in words, never the value itself.
+
+    >>> kind_of(float("nan")), kind_of(-3), kind_of("x")
+    ('NaN', 'a negative int', 'a str')
+    """
+    if isinstance(value, bool | np.bool_):
+        return "a bool"
+    if isinstance(value, Decimal) and not value.is_finite():
+        return "NaN" if value.is_nan() else "an infinite Decimal"
+    if isinstance(value, numbers.Real | Decimal):
+        name = type(value).__name__
+        if isinstance(value, numbers.Real) and math.isnan(value):
+            return "NaN"
+        if isinstance(value, float | np.floating) and math.isinf(value):
+            return f"an infinite {name}"
+        return "zero" if value == 0 else f"a negative {name}" if value < 0 else f"a positive {name}"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def refuse(name: str, must: str, value: object, fix: str) -> ParameterError:
+    """The error for a parameter that is not what it must be."""
+    return ParameterError(name, f"must be {must}; got {kind_of(value)}", fix)
+
+
+def number(value: object, name: str, *, fix: str = "Give an int, float, Fraction or Decimal.") -> Fraction:
+    """Any finite real number, exactly; a float is the decimal it prints as."""
+    if isinstance(value, bool | np.bool_):
+        raise refuse(name, "a finite number", value, fix)
+    if isinstance(value, numbers.Integral):
+        return Fraction(int(value))
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Decimal):
+        if value.is_finite():
+            return Fraction(value)
+    elif isinstance(value, float | np.floating) and math.isfinite(value):
+        return decimal(float(value))
+    raise refuse(name, "a finite number", value, fix)
+
+
+def positive(value: object, name: str, *, fix: str | None = None) -> Fraction:
+    """A finite number above zero."""
+    fix = fix or f"Give a number above zero, for example {name}=1."
+    exact = number(value, name, fix=fix)
+    if exact <= 0:
+        raise refuse(name, "above zero", value, fix)
+    return exact
+
+
+def nonnegative(value: object, name: str) -> Fraction:
+    """A finite number at or above zero."""
+    fix = f"Give zero or more, for example {name}=0."
+    exact = number(value, name, fix=fix)
+    if exact < 0:
+        raise refuse(name, "zero or more", value, fix)
+    return exact
+
+
+def epsilon(value: object, name: str = "epsilon") -> Exact:
+    """A privacy loss: a finite number above zero, or an exact logarithm such as ln(3)."""
+    exact = value if isinstance(value, Ln) else positive(value, name, fix=f"Give for example {name}=1 or {name}=ln(3).")
+    if exact > MAX_EPSILON:
+        raise refuse(name, f"at most {MAX_EPSILON:,}", value, "A larger loss protects nobody: release without privacy.")
+    return exact
+
+
+def delta(value: object, name: str = "delta") -> Fraction:
+    """A failure probability: at least zero and below one."""
+    fix = f"Give a probability far below one over the number of people, for example {name}=1e-9."
+    exact = number(value, name, fix=fix)
+    if not 0 <= exact < 1:
+        raise refuse(name, "at least 0 and below 1", value, fix)
+    return exact
+
+
+def open_probability(value: object, name: str) -> Fraction:
+    """A probability strictly between zero and one."""
+    fix = f"Give a probability, for example {name}=0.05."
+    exact = number(value, name, fix=fix)
+    if not 0 < exact < 1:
+        raise refuse(name, "strictly between 0 and 1", value, fix)
+    return exact
+
+
+def whole(value: object, name: str, *, least: int = 1, most: int = MAX_SIZE) -> int:
+    """A whole number within [least, most]."""
+    fix = f"Give a whole number, for example {name}={max(least, 1)}."
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise refuse(name, "a whole number", value, fix)
+    if not least <= int(value) <= most:
+        raise refuse(name, f"between {least} and {most:,}", value, fix)
+    return int(value)
+
+
+def integers(values: object, name: str) -> Integers:
+    """Whole numbers as an int64 array; anything that would be rounded or wrapped is refused."""
+    fix = "Use FixedPoint to turn reals into whole steps first, and keep values within 64 bits."
+    array: npt.NDArray[np.generic] = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and bool((array > np.uint64(2**63 - 1)).any())):
+        raise ParameterError(name, f"must be whole numbers that fit int64; got an array of {array.dtype}", fix)
+    return array.astype(np.int64)
