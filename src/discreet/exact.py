@@ -327,3 +327,53 @@ class FixedPoint:
     def decode(self, steps: npt.ArrayLike) -> Floats:
         """The real values of grid steps, as floats to look at."""
         return np.asarray(steps).astype(np.float64) * (self.resolution.numerator / float(self.resolution.denominator))
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A real number known to lie between two rationals; arithmetic keeps that promise.
+
+    >>> Interval.of(Fraction(3, 4)) / Interval.of(Fraction(1, 4))
+    Interval(low=Fraction(3, 1), high=Fraction(3, 1))
+    """
+
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, value: Fraction | int) -> Interval:
+        """A rational, which is known exactly."""
+        return cls(Fraction(value), Fraction(value))
+
+    @classmethod
+    def exp_minus(cls, x: Exact, bits: int = BITS) -> Interval:
+        """e^(−x) for x ≥ 0, to ``bits`` *significant* bits."""
+        extra = math.ceil(lower(x) * 3 / 2)  # log2(e) < 3/2: leading zeros of the result
+        low, high = exp_minus_bounds(x, bits + extra)
+        return cls(Fraction(low, 1 << (bits + extra)), Fraction(high, 1 << (bits + extra)))
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Interval) -> Interval:
+        return Interval(self.low - other.high, self.high - other.low)
+
+    def __mul__(self, other: Interval) -> Interval:
+        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(ends), max(ends))
+
+    def __truediv__(self, other: Interval) -> Interval:
+        if other.low <= 0 <= other.high:
+            raise ParameterError("divisor", "may be zero", "Divide by an interval that excludes zero.")
+        return self * Interval(1 / other.high, 1 / other.low)
+
+    def trim(self, bits: int = 2 * BITS) -> Interval:
+        """The same promise with short denominators: ends move outwards to multiples of 2^-bits."""
+        grid = 1 << bits
+        return Interval(Fraction(math.floor(self.low * grid), grid), Fraction(math.ceil(self.high * grid), grid))
+
+    def __contains__(self, value: Fraction) -> bool:
+        return self.low <= value <= self.high
+
+    def __float__(self) -> float:
+        return float((self.low + self.high) / 2)

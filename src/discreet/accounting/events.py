@@ -1,0 +1,302 @@
+"""Events: records that a mechanism ran, as pure data.
+
+The contract between those who write events and those who price them:
+
+- An event says *what happened*, mathematically: the mechanism's law, its parameters, the sensitivity **and** the
+  neighbouring relation it was computed for (they mean nothing apart), the protected unit, and how often it ran.
+- It carries no data, no code and no price. What it costs is decided by ``notions.py`` and ``pld.py``.
+- A field never changes its meaning. A new meaning is a new event or a new ``VERSION``.
+- Whoever prices events refuses those it does not know; nothing is ever ignored. ``count`` is handled once, outside
+  the cases, by whoever composes.
+
+Parameters are exact: a float is the decimal it prints as, and an ε may be a logarithm such as ``ln(3)``.
+
+>>> Laplace(sensitivity=1, scale=0.5, count=3)
+Laplace(sensitivity=1, scale=1/2, count=3, neighbours='add-remove', unit='one row')
+>>> load(dump(RandomizedResponse(epsilon=1, categories=2))) == RandomizedResponse(epsilon=1, categories=2)
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, Self
+
+from discreet import parameters
+from discreet.errors import ParameterError, UnknownLoss
+from discreet.exact import Exact, Ln
+from discreet.parameters import Epsilon, Number
+from discreet.privacy import Neighbours, Unit
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Event:
+    """What every event says: how often it ran, and whom the sensitivity protects against what.
+
+    Not an event by itself: the classes below are.
+    """
+
+    count: int = 1
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE
+    unit: Unit | str | None = None
+
+    def __post_init__(self) -> None:
+        self._settle("count", parameters.whole(self.count, "count", most=1 << 62))
+        self._settle("neighbours", Neighbours.read(self.neighbours))
+        self._settle("unit", Unit.read(self.unit))
+
+    def _settle(self, name: str, value: object) -> None:
+        """Put the exact form of a parameter in its place, once, while the event is being made."""
+        object.__setattr__(self, name, value)
+
+    def times(self, count: int) -> Self:
+        """The same event, ``count`` times as often."""
+        return replace(self, count=self.count * parameters.whole(count, "count", most=1 << 62))
+
+    def __repr__(self) -> str:
+        own = [f.name for f in fields(self) if f.name not in {"count", "neighbours", "unit"}]
+        shown = [f"{name}={_show(getattr(self, name))}" for name in (*own, "count", "neighbours", "unit")]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def exact(value: Epsilon) -> Fraction:
+    """A parameter of an event that is known to have been made exact."""
+    return value if isinstance(value, Fraction) else parameters.number(value, "parameter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Laplace(Event):
+    """Continuous Laplace noise, density ∝ exp(−|x|/scale), on a query of this L1 sensitivity."""
+
+    sensitivity: Number
+    scale: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("sensitivity", parameters.positive(self.sensitivity, "sensitivity"))
+        self._settle("scale", parameters.positive(self.scale, "scale"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DiscreteLaplace(Event):
+    """Integer noise, P(x) ∝ exp(−|x|/scale), on an integer query of this whole L1 sensitivity.
+
+    Also for vectors with independent noise in each coordinate: the worst case puts the whole distance in one.
+    """
+
+    sensitivity: int
+    scale: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("sensitivity", parameters.whole(self.sensitivity, "sensitivity", most=1 << 62))
+        self._settle("scale", parameters.positive(self.scale, "scale"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Gaussian(Event):
+    """Continuous Gaussian noise of standard deviation sigma on a query of this L2 sensitivity."""
+
+    sensitivity: Number
+    sigma: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("sensitivity", parameters.positive(self.sensitivity, "sensitivity"))
+        self._settle("sigma", parameters.positive(self.sigma, "sigma"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DiscreteGaussian(Event):
+    """Integer noise, P(x) ∝ exp(−x²/(2·variance)), on integer queries of this *squared* L2 sensitivity.
+
+    ``dimension`` is the number of coordinates that one unit can change: with 1 the exact law prices it; with more
+    the law is not rotation-invariant, and only the concentrated notions (ρ = Δ²/(2·variance)) are used.
+    """
+
+    squared_sensitivity: int
+    variance: Number
+    dimension: int = 1
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle(
+            "squared_sensitivity", parameters.whole(self.squared_sensitivity, "squared_sensitivity", most=1 << 124)
+        )
+        self._settle("variance", parameters.positive(self.variance, "variance"))
+        self._settle("dimension", parameters.whole(self.dimension, "dimension"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RandomizedResponse(Event):
+    """One answer out of ``categories`` kept with e^ε/(e^ε + categories − 1), otherwise another one, uniformly.
+
+    The number of respondents is public. Under ``add-remove``, an absent person counts as one who answered a fixed
+    category; the loss is the same.
+    """
+
+    epsilon: Epsilon
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("epsilon", parameters.epsilon(self.epsilon))
+        self._settle("categories", parameters.whole(self.categories, "categories", least=2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Exponential(Event):
+    """The exponential mechanism with loss ε: its log-ratios span a range of at most ε (bounded range)."""
+
+    epsilon: Epsilon
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("epsilon", parameters.epsilon(self.epsilon))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Pure(Event):
+    """Any mechanism that is ε-private."""
+
+    epsilon: Epsilon
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("epsilon", parameters.epsilon(self.epsilon))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Approximate(Event):
+    """Any mechanism that is (ε, δ)-private; ε may be 0."""
+
+    epsilon: Epsilon
+    delta: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        none = isinstance(self.epsilon, int | float | Fraction) and self.epsilon == 0
+        self._settle("epsilon", Fraction(0) if none else parameters.epsilon(self.epsilon))
+        self._settle("delta", parameters.delta(self.delta))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ZeroConcentrated(Event):
+    """Any mechanism that is δ-approximately ρ-zCDP; δ is 0 unless said otherwise."""
+
+    rho: Number
+    delta: Number = Fraction(0)
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("rho", parameters.positive(self.rho, "rho"))
+        self._settle("delta", parameters.delta(self.delta))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PoissonSampled(Event):
+    """``event`` run on a sample that holds each unit independently with probability ``rate``; add-remove only.
+
+    The count of the inner event is the number of releases from one sample; the outer count is the number of samples.
+    """
+
+    event: Event
+    rate: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        if not isinstance(self.event, Event):
+            raise ParameterError(
+                "event", "must be an event", "Give for example events.Gaussian(sensitivity=1, sigma=2)."
+            )
+        rate = parameters.positive(self.rate, "rate", fix="Give the sampling probability, for example rate=0.01.")
+        if rate > 1:
+            raise parameters.refuse("rate", "at most 1", self.rate, "Give a probability, for example rate=0.01.")
+        self._settle("rate", rate)
+        if self.neighbours != Neighbours.ADD_REMOVE or self.event.neighbours != Neighbours.ADD_REMOVE:
+            fix = "State the inner sensitivity for add-remove; amplification under replace is not known here."
+            raise ParameterError("neighbours", "of a Poisson sample must be add-remove", fix)
+        if self.unit != self.event.unit:
+            raise ParameterError("unit", "must be the inner event's unit", "Give both the same unit.")
+
+
+KINDS: Mapping[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        Laplace,
+        DiscreteLaplace,
+        Gaussian,
+        DiscreteGaussian,
+        RandomizedResponse,
+        Exponential,
+        Pure,
+        Approximate,
+        ZeroConcentrated,
+        PoissonSampled,
+    )
+}
+
+
+def _show(value: object) -> str:
+    return repr(str(value)) if isinstance(value, Neighbours | Unit) else str(value)
+
+
+def _dump_value(value: object) -> Any:
+    match value:
+        case Event():
+            return dump(value)
+        case Unit():
+            return value.column
+        case Neighbours():
+            return str(value)
+        case Fraction() | Ln():
+            return str(value)
+        case _:
+            return value
+
+
+def dump(event: Event) -> dict[str, Any]:
+    """An event as plain JSON values; numbers are exact, as text ("1/10", "ln(3)")."""
+    return {"kind": type(event).__name__, "version": VERSION} | {
+        f.name: _dump_value(getattr(event, f.name)) for f in fields(event)
+    }
+
+
+def load(record: Mapping[str, Any]) -> Event:
+    """The event that ``dump`` wrote; anything unknown, missing or left over is refused."""
+    if not isinstance(record, Mapping):
+        raise ParameterError("record", "must be a mapping", "Give what events.dump returned.")
+    if record.get("version") != VERSION:
+        raise UnknownLoss(f"This event record is not of version {VERSION}; it cannot be priced. Upgrade discreet.")
+    kind = KINDS.get(str(record.get("kind")))
+    if kind is None:
+        raise UnknownLoss("This event record names no known event, so its loss is unknown. Upgrade discreet.")
+    names = {f.name for f in fields(kind)}
+    if set(record) != names | {"kind", "version"}:
+        raise ParameterError("record", "has missing or unknown fields", f"{kind.__name__} has {sorted(names)}.")
+    return kind(**{name: _load_value(name, record[name]) for name in names})
+
+
+_LN = re.compile(r"ln\((\d+(?:/\d+)?)\)")
+_FRACTION = re.compile(r"\d+(?:/[1-9]\d*)?")
+
+
+def _load_value(name: str, value: Any) -> Any:
+    if name == "event":
+        return load(value)
+    if name in {"unit", "neighbours"} or not isinstance(value, str):
+        return value
+    return _read_exact(name, value)
+
+
+def _read_exact(name: str, text: str) -> Exact:
+    if match := _LN.fullmatch(text):
+        return Ln(Fraction(match[1]))
+    if _FRACTION.fullmatch(text):
+        return Fraction(text)
+    raise ParameterError(name, "is not an exact number", "Write it like 1/10 or ln(3).")
