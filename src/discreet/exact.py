@@ -270,7 +270,7 @@ def _float(x: Fraction, *, up: bool) -> float:
         nearest = float(x)
     except OverflowError:
         beyond = (x > 0) == up
-        return math.copysign(math.inf if beyond else math.nextafter(math.inf, 0), x)
+        return math.copysign(math.inf if beyond else math.nextafter(math.inf, 0), x.numerator > 0 or -1)
     if up and decimal(nearest) < x:
         return math.nextafter(nearest, math.inf)
     if not up and decimal(nearest) > x:

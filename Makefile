@@ -1,0 +1,59 @@
+# Everything starts from a machine with python3 (3.11 or newer) and make.
+#   make demo    a tour of discreet in the terminal
+#   make test    lint, strict types, the whole test suite
+PYTHON ?= python3
+VENV   := .venv
+PEERS  := .venvs
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PIP    := -m pip --disable-pip-version-check --quiet install
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit test-long bench lock clean
+
+help:            ## this list
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@echo "Setting up $(VENV) (once) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) --require-hashes -r requirements-dev.lock
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY)   ## a tour of discreet in the terminal
+	@$(BIN)/python examples/tour.py
+
+test: lint types unit  ## lint, strict types, the whole test suite
+
+lint: $(READY)   ## style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## strict types
+	$(BIN)/mypy
+
+unit: $(READY)   ## the tests alone
+	$(BIN)/python -m pytest -q -n 2 -m "not long"
+
+test-long: $(READY) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
+	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
+
+bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting  ## speed against peers, each in its own environment
+	$(BIN)/python benchmarks/samplers.py --opendp $(PEERS)/opendp/bin/python
+	$(BIN)/python benchmarks/selection.py --opendp $(PEERS)/opendp/bin/python
+	$(BIN)/python benchmarks/accounting.py --dp-accounting $(PEERS)/dp-accounting/bin/python
+
+$(PEERS)/%: benchmarks/peers/%.txt
+	@echo "Setting up $@ (once) ..."
+	@rm -rf $@ && $(PYTHON) -m venv $@
+	@$@/bin/python $(PIP) -r $< || { rm -rf $@; exit 1; }
+	@touch $@
+
+lock: $(READY)   ## choose new versions for the development environment
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-header \
+	    --upgrade --quiet -o requirements-dev.lock
+
+clean:           ## remove environments and caches
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

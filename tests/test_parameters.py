@@ -1,0 +1,116 @@
+"""Reading parameters: exact values come back, and every refusal names the parameter, the kind and the fix."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import parameters
+from discreet.errors import DiscreetError, ParameterError
+from discreet.exact import ln
+
+READERS: list[Callable[[object, str], object]] = [
+    parameters.number,
+    parameters.positive,
+    parameters.nonnegative,
+    parameters.epsilon,
+    parameters.delta,
+    parameters.open_probability,
+    parameters.whole,
+]
+NEVER_NUMBERS = [
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+    Decimal("NaN"),
+    Decimal("Infinity"),
+    np.float64("nan"),
+    True,
+    np.True_,
+    "1",
+    None,
+    1j,
+    [1],
+    b"1",
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+@pytest.mark.parametrize("bad", NEVER_NUMBERS, ids=repr)
+def test_what_is_no_number_is_refused(reader: Callable[[object, str], object], bad: object) -> None:
+    """NaN, infinities, bools, texts and None are refused by every reader, with name, kind and fix."""
+    with pytest.raises(ParameterError) as caught:
+        reader(bad, "speed")
+    assert caught.value.name == "speed" and caught.value.fix
+    assert str(caught.value).startswith("speed must be")
+    assert parameters.kind_of(bad) in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [1, 0.1, Fraction(1, 10), Decimal("0.1"), np.float64(0.1), np.int32(3)], ids=repr)
+def test_numbers_of_every_kind_are_exact(value: object) -> None:
+    """A float is the decimal it prints as; everything else is itself."""
+    exact = parameters.number(value, "x")
+    assert isinstance(exact, Fraction) and exact == Fraction(str(value))
+
+
+@pytest.mark.parametrize(
+    ("reader", "bad"),
+    [
+        (parameters.positive, 0),
+        (parameters.positive, -1.5),
+        (parameters.nonnegative, -1),
+        (parameters.epsilon, 0),
+        (parameters.epsilon, -1),
+        (parameters.epsilon, 10**9),
+        (parameters.delta, 1),
+        (parameters.delta, -0.1),
+        (parameters.open_probability, 0),
+        (parameters.open_probability, 1.0),
+        (parameters.whole, 0),
+        (parameters.whole, 1.0),
+        (parameters.whole, 2**40),
+    ],
+)
+def test_values_out_of_range_are_refused(reader: Callable[[object, str], object], bad: object) -> None:
+    """Each reader's own range."""
+    with pytest.raises(ParameterError):
+        reader(bad, "x")
+
+
+def test_epsilon_may_be_a_logarithm() -> None:
+    """The coin's loss is read as it is."""
+    assert parameters.epsilon(ln(3)) == ln(3)
+
+
+def test_messages_tell_the_kind_and_never_the_value() -> None:
+    """A value could be someone's datum: only its kind is told."""
+    with pytest.raises(ParameterError) as caught:
+        parameters.positive(-73219, "salary")
+    assert "73219" not in str(caught.value) and "a negative int" in str(caught.value)
+
+
+def test_integers_accepts_what_fits_and_refuses_the_rest() -> None:
+    """Whole arrays pass as int64; floats, texts, and values that would wrap are refused."""
+    assert parameters.integers([1, 2], "x").dtype == np.int64
+    assert parameters.integers(np.array([7], dtype=np.uint8), "x").tolist() == [7]
+    assert parameters.integers([], "x").shape == (0,)
+    for bad in ([1.5], ["a"], [2**63], np.array([2**63], dtype=np.uint64), [True], [None]):
+        with pytest.raises(ParameterError):
+            parameters.integers(bad, "x")
+
+
+def test_errors_survive_pickling() -> None:
+    """Errors cross process borders, as worker pools need."""
+    error = ParameterError("a", "b", "c")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+    assert (
+        isinstance(again, ParameterError)
+        and isinstance(again, DiscreetError)
+        and (again.name, str(again)) == ("a", str(error))
+    )
+    assert isinstance(again, ValueError)
