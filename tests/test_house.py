@@ -26,9 +26,17 @@ FLOORS: list[set[str]] = [
     {"exact"},
     {"parameters", "odds"},
     {"privacy", "entropy"},
-    {"samplers"},
-    {"accounting"},
+    {"samplers", "plan"},
+    {"accounting", "bounding"},
     {"mechanisms"},
+    {"frontends", "engines", "ledger", "codebook"},
+    {"release"},
+    {"finish", "preview"},
+    {"picture"},
+    {"answer"},
+    {"curator"},
+    {"demo", "terminal"},
+    {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -41,8 +49,9 @@ def imported(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            found.add(node.module or "")
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            members = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = members & MODULES.keys()
+            found |= modules if len(modules) == len(members) else modules | {node.module or ""}
     return {name for name in found if name in MODULES}
 
 

@@ -2,12 +2,16 @@
 
     DiscreetError
     ├── UsageError              you asked wrongly: change the call       (exit code 2)
-    │   └── ParameterError      a parameter of the wrong kind or range; also a ValueError
+    │   ├── CodebookError       the file about a dataset is wrong; lists every problem with its fix
+    │   ├── ParameterError      a parameter of the wrong kind or range; also a ValueError
+    │   └── QuestionError       the words of a question cannot be accepted; shows the place and the fix
     ├── PrivacyError            privacy forbids it: ask for less         (exit code 3)
     │   ├── BudgetExceeded      the charge does not fit what is left
     │   ├── MixedGuarantees     losses about different units or neighbours cannot be added
+    │   ├── Unbounded           one unit could move the answer without limit
     │   └── UnknownLoss         nobody can say what this costs, so it is refused
     └── InternalError           our bug: please report it                (exit code 4)
+        └── EngineFailure       the data could not be read to the end; one constant message, the charge stands
 
 Messages name the place, the rule and the fix. They never contain private values: a parameter is described by its
 kind ("a negative int"), data never at all. Every class has a ``code``, and every code has a section in docs/errors.md.
@@ -15,7 +19,7 @@ kind ("a negative int"), data never at all. Every class has a ``code``, and ever
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class DiscreetError(Exception):
@@ -47,6 +51,53 @@ class ParameterError(UsageError, ValueError):
         return type(self), (self.name, self.problem, self.fix)
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong with a codebook: the dotted path of the entry, the rule it breaks, and the fix."""
+
+    entry: str
+    rule: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.entry} {self.rule}. {self.fix}".rstrip()
+
+
+class CodebookError(UsageError):
+    """A codebook is wrong. It carries ``file`` and ``problems``; no data was read."""
+
+    code = "codebook"
+
+    def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
+        self.file = file
+        self.problems = problems
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__(f"{file} has {count}:{lines}\nNothing was charged.")
+
+    def __reduce__(self) -> tuple[type[CodebookError], tuple[str, tuple[Problem, ...]]]:
+        return type(self), (self.file, self.problems)
+
+
+class QuestionError(UsageError):
+    """A question cannot be accepted as it is written. Carries the rule, the fix and, for SQL, the place.
+
+    ``line`` and ``column`` count from 1. ``excerpt`` is the line of the question with a mark under the place.
+    """
+
+    code = "question"
+
+    def __init__(
+        self, rule: str, fix: str, line: int | None = None, column: int | None = None, excerpt: str = ""
+    ) -> None:
+        self.rule, self.fix, self.line, self.column, self.excerpt = rule, fix, line, column, excerpt
+        where = "" if line is None else f"line {line}, column {column}: "
+        between = f"\n{excerpt}\n" if excerpt else " "
+        super().__init__(f"{where}{rule}{between}{fix} Nothing was charged.")
+
+    def __reduce__(self) -> tuple[type[QuestionError], tuple[str, str, int | None, int | None, str]]:
+        return type(self), (self.rule, self.fix, self.line, self.column, self.excerpt)
+
+
 class PrivacyError(DiscreetError):
     """The request is well formed, but granting it would break a guarantee."""
 
@@ -66,6 +117,12 @@ class MixedGuarantees(PrivacyError):
     code = "mixed-guarantees"
 
 
+class Unbounded(PrivacyError):
+    """A bound or a limit is missing, so that one unit could move the answer without limit."""
+
+    code = "unbounded"
+
+
 class UnknownLoss(PrivacyError):
     """No valid bound on the loss is known in the form that was asked for."""
 
@@ -77,3 +134,12 @@ class InternalError(DiscreetError):
 
     code = "internal"
     exit_code = 4
+
+
+class EngineFailure(InternalError):
+    """Running a charged question failed on our side. The message never varies: whatever went wrong may be private."""
+
+    code = "engine-failure"
+
+    def __init__(self) -> None:
+        super().__init__("The question could not be completed. The charge stands; the curator's log has details.")

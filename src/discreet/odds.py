@@ -1,8 +1,9 @@
 """What a privacy loss means for a person, in odds and in words.
 
 Everything here follows from one function, the privacy profile: δ(ε), the smallest δ for which the release is
-(ε,δ)-private. A profile is all an attacker who compares two neighbouring datasets can use (Dong, Roth & Su 2022,
-"Gaussian differential privacy", Prop. 2.12), so these bounds hold for every attack, known or not.
+(ε,δ)-private in both directions. A profile is all an attacker who compares two neighbouring datasets can use (Dong,
+Roth & Su 2022, "Gaussian differential privacy", Prop. 2.12), so these bounds hold for every attack, known or not.
+Numbers are rounded up, against ourselves.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from discreet.errors import ParameterError
 
 Profile: TypeAlias = Callable[[float], float]
 
-# Slopes at which the trade-off curve is taken; any finite set gives valid (if slightly loose) bounds.
-_SLOPES = tuple(i / 16 for i in range(-320, 321))
+# Covers the rounding of the few float operations on top of a profile.
+_MARGIN = 1 + 2.0**-46
+# Slopes beyond this one add nothing that a float can show.
+_STEEPEST = 30.0
+# How far above ε a loss may be, at the price of asking for ε at a smaller δ; see ``tail_epsilon``.
+_DISTANCES = (1 / 256, 1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
 def posterior(prior: float, epsilon: float) -> float:
@@ -30,7 +35,24 @@ def posterior(prior: float, epsilon: float) -> float:
         raise ParameterError("prior", "must be a probability", "Give for example prior=0.5.")
     if math.isinf(epsilon):
         return 1.0 if prior > 0 else 0.0
-    return prior / (prior + (1 - prior) * math.exp(-epsilon))
+    if epsilon == 0 or prior == 0:
+        return prior
+    return min(1.0, prior / (prior + (1 - prior) * math.exp(-epsilon)) * _MARGIN)
+
+
+def tail_epsilon(epsilon: Profile, delta: float) -> float:
+    """A loss that is exceeded with probability at most δ, from ``epsilon``, the function that gives ε at a δ.
+
+    This is more than ε(δ): an (ε, δ)-private release may exceed the loss ε with a probability above δ. But δ(ε) is at
+    least (1 − e^(−t))·Pr[loss > ε + t], for every t > 0; the best of several t is taken. For a pure loss it is ε.
+
+    >>> tail_epsilon(lambda delta: 1.0, 0.0)
+    1.0
+    """
+    sure = epsilon(0.0)
+    if delta <= 0 or math.isinf(delta):
+        return sure
+    return min(sure, *((epsilon(delta * -math.expm1(-t) / _MARGIN) + t) * _MARGIN for t in _DISTANCES))
 
 
 @dataclass(frozen=True)
@@ -38,18 +60,20 @@ class Odds:
     """The attacker's best odds against one protected unit.
 
     ``advantage``: largest difference between the rates of a right and a wrong alarm (total variation distance, δ(0)).
-    ``guess``: what a 50:50 guess becomes at most on average over outputs, (1 + advantage)/2.
-    ``worst_guess``: what it becomes for the worst output, except with probability ``delta``.
+    ``guess``: how often a 50:50 guess is right at most after seeing the release, on average: (1 + advantage)/2.
+    ``worst_guess``: what a 50:50 guess becomes at most for the worst output, except with probability ``delta``;
+    ``epsilon`` is the loss that is exceeded with at most that probability (``tail_epsilon``).
     """
 
     advantage: float
     epsilon: float
     delta: float
     profile: Profile
+    about: str = "one person"
 
     @property
     def guess(self) -> float:
-        return min(1.0, (1 + self.advantage) / 2)
+        return min(1.0, (1 + self.advantage) / 2 * _MARGIN)
 
     @property
     def worst_guess(self) -> float:
@@ -58,30 +82,35 @@ class Odds:
     def detection(self, false_alarms: float) -> float:
         """The largest rate of right alarms any attack can have at this rate of false alarms.
 
-        From δ(ε): right ≤ e^ε·wrong + δ(ε), and by symmetry right ≤ 1 − e^(−ε)·(1 − δ(ε) − wrong), for every ε.
+        From δ(ε): right ≤ e^ε·wrong + δ(ε); and the same for the rates of silence, with the two datasets swapped,
+        gives right ≤ 1 − e^(−ε)·(1 − δ(ε) − wrong). Both hold for every ε ≥ 0, so the search for the best one
+        cannot go wrong, only astray. In e^ε the first is convex, in e^(−ε) the second.
         """
         if not 0 <= false_alarms <= 1:
             raise ParameterError("false_alarms", "must be a probability", "Give for example false_alarms=0.05.")
-        best = 1.0
-        for slope in (s for s in (*_SLOPES, self.epsilon) if s >= 0 and math.isfinite(s)):
-            delta = self.profile(slope)
-            best = min(
-                best,
-                math.exp(slope) * false_alarms + delta,
-                1 - math.exp(-slope) * max(0.0, 1 - delta - false_alarms),
-            )
-        return max(best, false_alarms)
+
+        def first(slope: float) -> float:
+            return math.exp(slope) * false_alarms + self.profile(slope)
+
+        def second(slope: float) -> float:
+            return 1 - math.exp(-slope) * max(0.0, 1 - self.profile(slope) - false_alarms)
+
+        steepest = min(_STEEPEST, self.epsilon)
+        best = min(_least(first, steepest), _least(second, steepest)) * _MARGIN
+        return min(1.0, max(best, false_alarms))
 
     def curve(self, points: int = 21) -> list[tuple[float, float]]:
         """The trade-off curve as (false alarms, largest right alarms) pairs."""
+        if isinstance(points, bool) or not isinstance(points, int) or not 2 <= points <= 10_000:
+            raise ParameterError("points", "must be a whole number, at least 2", "Give for example points=21.")
         return [(i / (points - 1), self.detection(i / (points - 1))) for i in range(points)]
 
     def sentence(self, prior: float = 0.5) -> str:
         """The worst case in words a person understands."""
         if math.isinf(self.epsilon):
-            return "There is no bound on what this release reveals about one person."
+            return f"There is no bound on what this release reveals about {self.about}."
         after = posterior(prior, self.epsilon)
-        text = f"A guess about one person that was {_odds(prior)} becomes at most {_odds(after, up=True)}"
+        text = f"A guess about {self.about} that was {_odds(prior)} becomes at most {_odds(after, up=True)}"
         if self.delta:
             text += f", except with probability {self.delta:.2g}"
         return f"{text}."
@@ -94,6 +123,26 @@ class Odds:
         )
 
     __repr__ = __str__
+
+
+def _least(function: Profile, steepest: float, steps: int = 24) -> float:
+    """The least value that a golden-section search over [0, steepest] meets, the ends included."""
+    low, high = 0.0, steepest
+    ratio = (math.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = function(left), function(right)
+    best = min(function(low), function(high), at_left, at_right)
+    for _ in range(steps):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = function(right)
+        best = min(best, at_left, at_right)
+    return best
 
 
 def _percent(p: float) -> str:
@@ -109,8 +158,10 @@ def _odds(p: float, *, up: bool = False) -> str:
     """
     if p >= 1:
         return "certain"
+    if p <= 0:
+        return "impossible"
     digits = 1 if 0.001 <= p <= 0.999 else min(12, 1 - math.floor(math.log10(min(p, 1 - p) * 100)))
     scale = 10**digits
-    rounded = math.ceil(p * 100 * scale - 1e-6) if up else round(p * 100 * scale)
+    rounded = math.ceil(p * 100 * scale - 1e-9) if up else round(p * 100 * scale)
     top = min(rounded, 100 * scale) / scale
     return f"{top:.{digits}f}".rstrip("0").rstrip(".") + ":" + f"{100 - top:.{digits}f}".rstrip("0").rstrip(".")

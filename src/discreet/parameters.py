@@ -113,13 +113,14 @@ def open_probability(value: object, name: str) -> Fraction:
     return exact
 
 
-def whole(value: object, name: str, *, least: int = 1, most: int = MAX_SIZE) -> int:
-    """A whole number within [least, most]."""
+def whole(value: object, name: str, *, least: int = 1, most: int | None = MAX_SIZE) -> int:
+    """A whole number within [least, most]; ``most=None`` sets no upper end."""
     fix = f"Give a whole number, for example {name}={max(least, 1)}."
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise refuse(name, "a whole number", value, fix)
-    if not least <= int(value) <= most:
-        raise refuse(name, f"between {least} and {most:,}", value, fix)
+    if int(value) < least or (most is not None and int(value) > most):
+        must = f"{least} or more" if most is None else f"between {least} and {most:,}"
+        raise refuse(name, must, value, fix)
     return int(value)
 
 

@@ -21,7 +21,7 @@ from typing import ClassVar, Protocol, Self
 from discreet import parameters
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln, float_down, float_up
-from discreet.odds import Odds
+from discreet.odds import Odds, tail_epsilon
 from discreet.parameters import Epsilon, Number
 
 
@@ -167,20 +167,21 @@ class Loss:
     def for_group(self, size: int) -> Loss:
         """The loss against a group of ``size`` units that are added, removed or replaced together."""
         size = parameters.whole(size, "size")
-        grouped = (known.for_group(size) for known in self.notions)
-        return Loss(tuple(known for known in grouped if known is not None), self.unit, self.neighbours)
+        grouped = tuple(known for known in (notion.for_group(size) for notion in self.notions) if known is not None)
+        if not grouped:
+            raise UnknownLoss("No rule is known for what this loss means for a group.")
+        return Loss(grouped, self.unit, self.neighbours)
 
     def odds(self, delta: Number = 0) -> Odds:
-        """What this loss means for one person, as numbers and as words.
+        """What this loss means for one protected unit, as numbers and as words.
 
-        Without a δ the pure ε is shown; where there is none, the ε at δ = 10⁻⁹ stands in, and the words say so.
+        Without a δ the pure ε is shown; where there is none, δ = 10⁻⁹ stands in, and the words say so.
         """
-        at = float(parameters.delta(delta))
-        epsilon = self.epsilon(at)
-        if math.isinf(epsilon) and not at:
+        at = float_down(parameters.delta(delta))
+        if not at and math.isinf(self.epsilon(0)):
             at = 1e-9
-            epsilon = self.epsilon(at)
-        return Odds(advantage=self.delta(0), epsilon=epsilon, delta=at, profile=self.delta)
+        epsilon = tail_epsilon(self.epsilon, at)
+        return Odds(advantage=self.delta(0), epsilon=epsilon, delta=at, profile=self.delta, about=str(self.unit))
 
     def __str__(self) -> str:
         lines = [f"{notion.kind:<7} {notion.words()}" for notion in self.notions]

@@ -1,1 +1,90 @@
-"""mechanisms."""
+"""Mechanisms: randomised answers whose loss is known before they are drawn.
+
+Each one is a frozen value in a file of its own. ``.privacy`` is what a release costs, ``.error`` how far it may be
+off, ``.release`` draws it; where outputs are discrete, ``.probability`` is exact. Files load when first named.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.mechanisms.composition import adaptive, compose, post_process, query
+    from discreet.mechanisms.count import Count
+    from discreet.mechanisms.exponential import Exponential
+    from discreet.mechanisms.gaussian import Gaussian
+    from discreet.mechanisms.histogram import Histogram
+    from discreet.mechanisms.laplace import Laplace
+    from discreet.mechanisms.mean import Mean
+    from discreet.mechanisms.noisy_max import NoisyMax, TopK
+    from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+    from discreet.mechanisms.quantile import Quantile, Quantiles
+    from discreet.mechanisms.randomized_response import RandomizedResponse
+    from discreet.mechanisms.sparse_vector import SparseVector
+    from discreet.mechanisms.sum import Sum
+    from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
+    from discreet.mechanisms.variance import Variance
+
+# Where each name lives: a visible table, so that naming one mechanism loads one file.
+_HOMES = {
+    "Count": "count",
+    "Exponential": "exponential",
+    "Gaussian": "gaussian",
+    "GaussianThreshold": "threshold",
+    "Histogram": "histogram",
+    "KeySelection": "threshold",
+    "Laplace": "laplace",
+    "LaplaceThreshold": "threshold",
+    "Mean": "mean",
+    "NoisyMax": "noisy_max",
+    "PermuteAndFlip": "permute_and_flip",
+    "Quantile": "quantile",
+    "Quantiles": "quantile",
+    "RandomizedResponse": "randomized_response",
+    "SparseVector": "sparse_vector",
+    "Sum": "sum",
+    "TopK": "noisy_max",
+    "Variance": "variance",
+    "adaptive": "composition",
+    "compose": "composition",
+    "post_process": "composition",
+    "query": "composition",
+}
+
+__all__ = [
+    "Count",
+    "Exponential",
+    "Gaussian",
+    "GaussianThreshold",
+    "Histogram",
+    "KeySelection",
+    "Laplace",
+    "LaplaceThreshold",
+    "Mean",
+    "NoisyMax",
+    "PermuteAndFlip",
+    "Quantile",
+    "Quantiles",
+    "RandomizedResponse",
+    "SparseVector",
+    "Sum",
+    "TopK",
+    "Variance",
+    "adaptive",
+    "compose",
+    "post_process",
+    "query",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,100 @@
+"""Amplification by Poisson sampling: what a release costs when each unit is in the sample with probability q only.
+
+All statements are for add-remove neighbours. Whatever holds without sampling also holds with it: given which other
+units were drawn, the two outputs are either equally distributed or those of neighbours, and every notion here is
+quasi-convex under such mixing. So an unamplified bound is always a valid fallback.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting.rdp import ORDERS, Renyi
+from discreet.accounting.rounding import UNIT, real
+from discreet.exact import Exact, Floats, Interval, Ln, ceil_div
+
+# An amplified ε that is not an exact logarithm is rounded up to a multiple of 2^-128.
+_GRID = 1 << 128
+# The most points of one quadrature; beyond them the unamplified bound is used.
+_MOST_POINTS = 1 << 16
+
+
+def amplified(epsilon: Exact, rate: Fraction) -> Exact:
+    """ln(1 + q(e^ε − 1)): exact for ε = ln(x), otherwise rounded up by less than 2^-127.
+
+    Privacy: an ε-private release from a Poisson sample with rate q has this loss under add-remove, and an (ε, δ) one
+    has it at qδ: the output is a mixture of which only the part of weight q saw the unit (Li, Qardaji & Su 2012;
+    Balle, Barthe & Gaboardi 2018, Thm. 8).
+
+    >>> amplified(Ln(Fraction(3)), Fraction(1, 2))
+    ln(2)
+    """
+    if rate == 1:
+        return epsilon
+    if isinstance(epsilon, Ln):
+        return Ln(1 + rate * (epsilon.of - 1))
+    if not epsilon:
+        return epsilon
+    power = 1 / Interval.exp_minus(epsilon).low
+    # e^ε to 160 significant bits; its rounding upwards only raises the result.
+    bound = Ln(1 + rate * (power - 1)).upper
+    return min(epsilon, Fraction(ceil_div(bound.numerator * _GRID, bound.denominator), _GRID))
+
+
+def sampled_gaussian(mu_squared: Fraction, rate: Fraction) -> Renyi:
+    """The Rényi curve of Gaussian noise on a Poisson sample, at whole and fractional orders; rounded up.
+
+    Privacy: with w the likelihood ratio of N(μ, 1) to N(0, 1) the worse direction is E[(1 − q + qw)^α] under N(0, 1)
+    (Mironov, Talwar & Zhang 2019, Thm. 4 and 5). The expectation is a sum over an even grid. Its error is certified:
+    the integrand is analytic in a strip around the real axis in which its size is at most e^(d²/2) times that on the
+    axis, so the sum is off by at most 2·e^(d²/2)/(e^(2πd/h) − 1), relative (Trefethen & Weideman 2014, Thm. 5.1), and
+    what lies beyond the grid is bounded by (1 − q + qw)^α ≤ 1 − q + q·w^α.
+    """
+    mu, q = math.sqrt(real(mu_squared)), real(rate)
+    plain = Renyi.linear(mu_squared / 2)
+    if rate == 1:
+        return plain
+    values = [_log_moment(order, mu, q) / (order - 1) for order in ORDERS]
+    # A failed quadrature is infinite, and there the unamplified curve stands in.
+    bounded = [min(value, 2 * real(mu_squared) * order) for value, order in zip(values, ORDERS)]
+    return Renyi.of(lambda _: np.array(bounded)).least(plain)
+
+
+def _log_moment(order: float, mu: float, q: float) -> float:
+    """The logarithm of E[(1 − q + qw)^α] for w = e^(μz − μ²/2), z standard normal; infinite where not tried."""
+    width = min(3.0, 3.0 / mu)  # half-width of the strip: 1 − q + qw has no zero for |Im z| < π/μ
+    h = 2.0 ** math.floor(math.log2(width / 8))  # a power of two, so that grid points are exact
+    spread = math.sqrt(2 * (45 + (order - 1) * -math.log(q)))
+    first, last = math.floor(-spread / h), math.ceil((order * mu + spread) / h)
+    peak = (order * order - order) * mu * mu / 2
+    if last - first > _MOST_POINTS or peak > 600:
+        return math.inf
+    z = h * np.arange(first, last + 1, dtype=np.float64)
+    excess, error = _excess(z, order, mu, q)
+    # The mean of qw − q is 0, so E[(1+x)^α] − 1 = E[(1+x)^α − 1 − αx], whose integrand is never negative.
+    scale = h / math.sqrt(2 * math.pi)
+    tail = (1 + order) * math.erfc(spread / math.sqrt(2)) * (1 + q * math.exp(peak))
+    strip = 2 * math.exp(width * width / 2) / math.expm1(2 * math.pi * width / h)
+    total = scale * (excess + error)
+    return math.log1p((total + tail + strip * (4 + 2 * order + total)) * (1 + 4 * UNIT)) * (1 + 4 * UNIT)
+
+
+def _excess(z: Floats, order: float, mu: float, q: float) -> tuple[float, float]:
+    """The sum of e^(−z²/2)·((1+x)^α − 1 − αx) for x = q(e^(μz − μ²/2) − 1), and a bound on its rounding error."""
+    u = mu * z - mu * mu / 2
+    x = q * np.expm1(u)
+    weight = np.exp(-z * z / 2)
+    body = order * np.log1p(x)
+    small = np.abs(body) < 0.5
+    growth = np.expm1(np.where(small, body, 0.0))
+    power = np.where(small, 0.0, np.exp(body - z * z / 2))
+    plain = weight * order * x
+    terms = np.where(small, weight * growth - plain, power - weight - plain)
+    # Each factor is off by a few units in the last place, times the size of the exponents that entered it.
+    errors = (weight * np.abs(growth) + np.abs(plain)) * (4 + np.abs(u) + z * z)
+    errors += np.where(small, 0.0, power * (4 + np.abs(body) + z * z + order * np.minimum(1, x + q) * (1 + np.abs(u))))
+    errors += np.where(small, 0.0, weight * (4 + z * z))
+    return float(terms.sum()), UNIT * float(errors.sum())

@@ -1,0 +1,215 @@
+"""(ε, δ)-differential privacy: ε-private except with probability δ; composed by the best of three theorems."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet import exact
+from discreet.accounting.rounding import UNIT, probability_up, real, short, smallest, sum_up, up
+from discreet.accounting.zcdp import epsilon_of
+from discreet.exact import Exact, Floats, Ln, decimal, float_up, upper
+
+# Up to this many equal parts the optimal theorem is summed term by term, up to this many unequal ones on a grid.
+_MOST_EQUAL = 1 << 17
+_MOST_UNEQUAL = 512
+_CELLS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``count`` releases that are each (epsilon, delta)-private."""
+
+    epsilon: Exact
+    delta: Fraction
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Approximate:
+    """Releases that are each (ε, δ)-private for its own ε and δ, as a multiset of ``parts``.
+
+    Privacy: for all neighbours x, x' and every set S of outputs, Pr[M(x) ∈ S] ≤ e^ε·Pr[M(x') ∈ S] + δ. The total at a
+    target δ is the least of: basic composition (Dwork & Roth 2014, Thm. 3.16: both sum); advanced composition for
+    unequal parts (Dwork, Rothblum & Vadhan 2010; Kairouz, Oh & Viswanath 2015, Thm. 3.5) or through ε²/2-zCDP; and the
+    optimal one (Kairouz, Oh & Viswanath 2015, Thm. 3.3), exact for equal parts. Unequal parts are first rounded up to
+    multiples of a common step, which only weakens each statement, and then composed exactly. Valid when the queries
+    are adaptive and the parameters are fixed in advance. A group of k: (kε, δ(e^(kε) − 1)/(e^ε − 1)).
+
+    >>> Approximate.of(Fraction(1), Fraction(1, 1000)).repeat(30).delta(22) <= 0.06
+    True
+    """
+
+    kind: ClassVar[str] = "approx"
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, epsilon: Exact, delta: Fraction, count: int = 1) -> Approximate:
+        """``count`` releases that are each (ε, δ)-private."""
+        return cls((Part(epsilon, delta, count),))
+
+    def epsilon(self, delta: float) -> float:
+        best = math.inf
+        if self._delta_sum() <= decimal(delta):
+            best = float_up(self._epsilon_sum())
+        spare = self._spare(delta)
+        if spare > 0:
+            best = min(best, self._advanced(spare), self._optimal(delta, best))
+        return best
+
+    def delta(self, epsilon: float) -> float:
+        basic = 1.0
+        if not self._epsilon_sum() > decimal(epsilon):
+            basic = min(float_up(self._delta_sum()), probability_up(self._failure()))
+        table = self._table()
+        return basic if table is None else min(basic, self._delta_from(table, epsilon))
+
+    def basic(self) -> tuple[Exact, Fraction]:
+        """The single (ε, δ) that basic composition gives: both sums."""
+        return self._epsilon_sum(), self._delta_sum()
+
+    def _epsilon_sum(self) -> Exact:
+        terms = [exact.times(part.epsilon, part.count) for part in self.parts]
+        logs = [term for term in terms if isinstance(term, Ln)]
+        total: Exact = sum((term for term in terms if isinstance(term, Fraction)), Fraction(0))
+        if logs:
+            joined = logs[0]
+            for term in logs[1:]:
+                joined = joined + term
+            total = exact.add(joined, total) if total else joined
+        return total
+
+    def _delta_sum(self) -> Fraction:
+        return min(Fraction(1), sum((part.delta * part.count for part in self.parts), Fraction(0)))
+
+    def _failure(self) -> float:
+        """1 − Π(1 − δ): the probability that some part fails."""
+        if any(part.delta >= 1 for part in self.parts):
+            return 1.0
+        return up(-math.expm1(math.fsum(part.count * math.log1p(-real(part.delta)) for part in self.parts)))
+
+    def _spare(self, delta: float) -> float:
+        """What a target δ leaves after the parts' own δ: δ = 1 − (1 − spare)·Π(1 − δ_i), rounded down."""
+        failure = self._failure()
+        if delta <= failure:
+            return 0.0
+        return (delta - failure) / (1 - failure) * (1 - 4 * UNIT) - UNIT * delta
+
+    def _advanced(self, spare: float) -> float:
+        """Unequal parts in closed form: mean loss plus a deviation term, and the same by zCDP; rounded up."""
+        squares = mean = 0.0
+        for part in self.parts:
+            size = real(part.epsilon)
+            squares += part.count * size * size
+            mean += part.count * size * math.tanh(size / 2)
+        squares, mean = up(squares, 1e-13), up(mean, 1e-13)
+        deviations = (-math.log(spare), math.log(math.e + math.sqrt(squares) / spare))
+        closed = min(sum_up(mean, math.sqrt(2 * squares * deviation)) for deviation in deviations)
+        return min(closed, epsilon_of(squares / 2, spare))
+
+    def _optimal(self, delta: float, most: float) -> float:
+        table = self._table()
+        if table is None:
+            return math.inf
+        return smallest(lambda epsilon: self._delta_from(table, epsilon), delta, min(most, float(table[0][-1]) + 1e-9))
+
+    def _delta_from(self, table: tuple[Floats, Floats], epsilon: float) -> float:
+        """δ at ε of composed losses with these probabilities, plus the parts' own failures; rounded up."""
+        losses, chances = table
+        above = losses > epsilon
+        inner = float(-(chances[above] * np.expm1(epsilon - losses[above])).sum())
+        inner = min(1.0, up(inner, 1e-12))
+        failure = self._failure()
+        return probability_up(failure + (1 - failure) * inner)
+
+    def _table(self) -> tuple[Floats, Floats] | None:
+        """The losses of the dominating randomized responses together, with their probabilities; None if too many."""
+        live = [part for part in self.parts if part.epsilon > 0]
+        total = sum(part.count for part in live)
+        if not live:
+            return np.zeros(1), np.ones(1)
+        if len({part.epsilon for part in live}) == 1:
+            return _equal(real(live[0].epsilon), total) if total <= _MOST_EQUAL else None
+        return _unequal(live) if total <= _MOST_UNEQUAL else None
+
+    def compose(self, other: Approximate) -> Approximate:
+        return Approximate(_merged((*self.parts, *other.parts)))
+
+    def repeat(self, count: int) -> Approximate:
+        return Approximate(tuple(Part(part.epsilon, part.delta, part.count * count) for part in self.parts))
+
+    def for_group(self, size: int) -> Approximate:
+        return Approximate(_merged(_grouped(part, size) for part in self.parts))
+
+    def words(self) -> str:
+        return f"basic ε = {float_up(self._epsilon_sum()):.6g} at δ = {float_up(self._delta_sum()):.3g}"
+
+
+def _merged(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Parts with equal parameters counted together, in one order."""
+    counts: Counter[tuple[Exact, Fraction]] = Counter()
+    for part in parts:
+        counts[part.epsilon, part.delta] += part.count
+    ordered = sorted(counts.items(), key=lambda item: (upper(item[0][0]), item[0][1]))
+    return tuple(Part(epsilon, delta, count) for (epsilon, delta), count in ordered)
+
+
+def _grouped(part: Part, size: int) -> Part:
+    """A group of k: (kε, δ·(1 + e^ε + … + e^((k−1)ε))), δ rounded up."""
+    if size == 1:
+        return part
+    epsilon = exact.times(part.epsilon, size) if part.epsilon else part.epsilon
+    if not part.delta:
+        return Part(epsilon, part.delta, part.count)
+    step = real(part.epsilon)
+    if step * size > 700:
+        return Part(epsilon, Fraction(1), part.count)
+    factor = Fraction(up(math.expm1(step * size) / math.expm1(step), 1e-12)) if step else Fraction(size)
+    return Part(epsilon, min(Fraction(1), short(part.delta * factor)), part.count)
+
+
+def _equal(step: float, count: int) -> tuple[Floats, Floats]:
+    """Losses (count − 2i)·ε with binomial probabilities, as floats good to 10^-12 and rounded up."""
+    i = np.arange(count + 1, dtype=np.float64)
+    losses = (count - 2 * i) * step
+    factorials = _log_factorials(count)
+    logs = factorials[-1] - factorials - factorials[::-1]
+    logs += -(count - i) * math.log1p(math.exp(-step)) - i * (step + math.log1p(math.exp(-step)))
+    # Each logarithm is off by at most a few units in the last place of the largest term.
+    margin = UNIT * (4 + 2 * count * (math.log(count + 1) + 1) + count * step)
+    return losses[::-1], np.exp(logs + margin)[::-1]
+
+
+def _log_factorials(most: int) -> Floats:
+    """Logarithms of n! for n = 0 … most: Stirling's series, whose next term is below 10^-13 from n = 16 on."""
+    n = np.arange(1, most + 2, dtype=np.float64)  # shifted by one: n!/n is (n − 1)!
+    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
+    logs: Floats = (n - 0.5) * np.log(n) - n + math.log(2 * math.pi) / 2 + series
+    head = min(most + 1, 16)
+    logs[:head] = [math.lgamma(k + 1) for k in range(head)]
+    return logs
+
+
+def _unequal(parts: list[Part]) -> tuple[Floats, Floats]:
+    """Losses on a grid: each ε is rounded up to a multiple of the step, then composed one by one, exactly."""
+    step = sum(real(part.epsilon) * part.count for part in parts) / _CELLS
+    cells = [max(1, math.ceil(real(part.epsilon) / step * (1 + 1e-12))) for part in parts]
+    reach = sum(cell * part.count for cell, part in zip(cells, parts))
+    chances = np.zeros(2 * reach + 1)
+    chances[reach] = 1.0
+    for cell, part in zip(cells, parts):
+        keep = 1 / (1 + math.exp(-cell * step))
+        flip = math.exp(-cell * step) * keep
+        for _ in range(part.count):
+            moved = np.zeros_like(chances)
+            moved[cell:] = keep * chances[: len(chances) - cell]
+            moved[: len(chances) - cell] += flip * chances[cell:]
+            chances = moved
+    return np.arange(-reach, reach + 1, dtype=np.float64) * step, up(1.0, 1e-12) * chances

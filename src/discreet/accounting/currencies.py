@@ -1,0 +1,267 @@
+"""Currencies: what a filter counts in, and when a total still fits its limits.
+
+Each currency turns a loss into a price (a short tuple of exact numbers), adds prices, and says whether a total fits.
+That is all a filter needs, so its work does not grow with the number of charges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias
+
+from discreet import parameters
+from discreet.accounting.approximate import Approximate as Pairs
+from discreet.accounting.gdp import Gaussian
+from discreet.accounting.pure import Pure
+from discreet.accounting.rdp import ORDERS, SCALE, Renyi
+from discreet.accounting.zcdp import ZeroConcentrated, epsilon_of, rho_for
+from discreet.errors import ParameterError, UnknownLoss
+from discreet.exact import Exact, Ln, ceil_div, decimal, float_down, lower, sqrt_upper, upper
+from discreet.parameters import Number
+from discreet.privacy import Budget, Loss
+
+Price: TypeAlias = tuple[Fraction | None, ...]
+
+# Sums with denominators beyond this length are rounded up to multiples of 10^-24, so that a charge stays cheap.
+_LONG = 128
+_GRID = 10**24
+
+
+def settled(x: Fraction) -> Fraction:
+    """A number exactly while it is short, otherwise rounded up to a multiple of 10^-24."""
+    if x.denominator.bit_length() <= _LONG:
+        return x
+    return Fraction(ceil_div(x.numerator * _GRID, x.denominator), _GRID)
+
+
+class Currency(Protocol):
+    """Sums in one notion against limits. The members: ``Sum``, ``Logarithm`` and ``Approximate``."""
+
+    @property
+    def nothing(self) -> Price:
+        """The total before the first charge."""
+        ...
+
+    def price(self, loss: Loss) -> Price:
+        """What a loss costs here; refused where it cannot be said."""
+        ...
+
+    def add(self, total: Price, price: Price) -> Price:
+        """The total with one charge more."""
+        ...
+
+    def fits(self, total: Price) -> bool:
+        """Whether a total is within the limits."""
+        ...
+
+    def shown(self, total: Price) -> Exact:
+        """A total in the budget's own form, rounded up."""
+        ...
+
+    def sums(self, total: Price) -> Mapping[str, Fraction]:
+        """A total by the names of what is summed."""
+        ...
+
+
+def of(budget: Budget, notion: str | None, order: float | None, share: Number) -> Currency:
+    """The currency in which a filter for this budget counts."""
+    kind = budget.notion if notion is None else notion
+    if kind == "pld":
+        raise UnknownLoss(
+            "A filter on privacy-loss distributions is not valid when events are chosen after seeing answers. "
+            "Use the budget's own notion here, and compose([...]) for a plan that is fixed in advance."
+        )
+    if order is not None and kind != "rdp":
+        raise ParameterError("order", "goes with notion='rdp' only", "Leave it out.")
+    match kind, budget.notion:
+        case "pure", "pure":
+            limit = budget.amount()
+            return Logarithm(limit) if isinstance(limit, Ln) else Sum("epsilon", limit)
+        case "zcdp", "zcdp":
+            return Sum("rho", upper(budget.amount()))
+        case "gdp", "gdp":
+            return Sum("mu_squared", upper(budget.amount()) ** 2)
+        case "approx", "approx":
+            return Approximate.of(budget, share)
+        case "rdp", "approx":
+            return _renyi(budget, order)
+    raise ParameterError(
+        "notion", f"does not fit a budget in {budget.notion!r}", "Leave it out, or state another budget."
+    )
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One number that adds up to at most ``limit``: ε, ρ, μ², or τ at the ``order``; ``name`` says which."""
+
+    name: str
+    limit: Fraction
+    order: float = 0.0
+    delta: float = 0.0
+    nothing: Price = (Fraction(0),)
+
+    def price(self, loss: Loss) -> Price:
+        match self.name, loss.notion(_NOTIONS[self.name]):
+            case "epsilon", Pure() as known:
+                amount = upper(known.amount)
+            case "rho", ZeroConcentrated() as known:
+                if known.slack:
+                    raise UnknownLoss(
+                        "The charge has a δ of its own, and a budget in ρ has none to give. Budget (ε, δ)."
+                    )
+                amount = known.rho
+            case "mu_squared", Gaussian() as known:
+                amount = known.mu_squared
+            case "tau", Renyi() as known:
+                if self.order not in known.orders:
+                    raise UnknownLoss("The charge has no bound at the order of this filter.")
+                amount = Fraction(known.values[known.orders.index(self.order)], SCALE)
+            case _:
+                raise UnknownLoss(f"The charge cannot be stated as {self.name}.")
+        return (settled(amount),)
+
+    def add(self, total: Price, price: Price) -> Price:
+        (spent,), (more,) = total, price
+        return (settled(spent + more),)  # type: ignore[operator]  # sums here are never None
+
+    def fits(self, total: Price) -> bool:
+        return total[0] <= self.limit  # type: ignore[operator]  # sums here are never None
+
+    def shown(self, total: Price) -> Exact:
+        spent = total[0] or Fraction(0)
+        if self.name == "mu_squared":
+            return sqrt_upper(spent)
+        if self.name == "tau" and spent:
+            curve = Renyi((self.order,), (math.ceil(spent * SCALE),))
+            return decimal(curve.epsilon(self.delta))
+        return spent
+
+    def sums(self, total: Price) -> Mapping[str, Fraction]:
+        return {self.name: total[0] or Fraction(0)}
+
+
+_NOTIONS = {"epsilon": "pure", "rho": "zcdp", "mu_squared": "gdp", "tau": "rdp"}
+
+
+@dataclass(frozen=True)
+class Logarithm:
+    """Pure ε against a limit ln(x): logarithms are multiplied under the logarithm, so that ln 3 twice fits ln 9."""
+
+    limit: Ln
+    nothing: Price = (Fraction(0), Fraction(1))
+
+    def price(self, loss: Loss) -> Price:
+        known = loss.notion("pure")
+        if not isinstance(known, Pure):
+            raise UnknownLoss("The charge cannot be stated as a pure ε.")
+        amount = known.amount
+        if isinstance(amount, Ln) and amount.of.numerator.bit_length() <= _LONG:
+            return Fraction(0), amount.of
+        return settled(upper(amount)), Fraction(1)
+
+    def add(self, total: Price, price: Price) -> Price:
+        (plain, product), (more, factor) = total, price
+        return settled(plain + more), settled(product * factor)  # type: ignore[operator]  # never None here
+
+    def fits(self, total: Price) -> bool:
+        plain, product = total
+        if not plain:
+            return bool(product <= self.limit.of)  # type: ignore[operator]  # never None here
+        return upper(self.shown(total)) <= self.limit.lower
+
+    def shown(self, total: Price) -> Exact:
+        plain, product = total[0] or Fraction(0), total[1] or Fraction(1)
+        if product == 1:
+            return plain
+        return plain + Ln(product).upper if plain else Ln(product)
+
+    def sums(self, total: Price) -> Mapping[str, Fraction]:
+        return {"epsilon": upper(self.shown(total))}
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """(ε, δ): the δ of events sum to at most ``failure``, and either their ε sum to at most ε or their ρ to ``rho``.
+
+    ρ is the largest zCDP that converts to ε at what is left of δ. Totals are (Σε or None, Σρ, Σδ).
+
+    Privacy: together (ε, δ), for adaptively chosen events. Reason: each (ε_i, δ_i) event is, outside of a failure of
+    probability δ_i, ε_i-private and ε_i²/2-zCDP; failures sum to at most ``failure``. Without failures let L be the
+    privacy loss at the end; δ is then at most the mean of (1 − e^(ε−L))⁺. Where Σε ≤ ε at the end, L ≤ ε and the
+    term is 0. Elsewhere Σρ never exceeded ρ, so the term is the same as that of the run cut off before Σρ exceeds ρ;
+    and that run is ρ-zCDP (Whitehouse, Ramdas, Rogers & Wu 2023), so the terms sum to at most the rest of δ. The
+    split of δ is fixed in advance: letting it depend on the charges would not be valid.
+    """
+
+    epsilon: Fraction
+    rho: Fraction
+    failure: Fraction
+    rest: float
+    nothing: Price = (Fraction(0), Fraction(0), Fraction(0))
+
+    @classmethod
+    def of(cls, budget: Budget, share: Number) -> Approximate:
+        """For a declared (ε, δ), of whose δ this share is kept for the δ of events."""
+        part = parameters.nonnegative(share, "share")
+        if part > 1:
+            raise parameters.refuse("share", "between 0 and 1", share, "Give a share of δ, for example share=0.5.")
+        epsilon, failure = lower(budget.amount()), budget.slack() * part
+        rest = float_down(budget.slack() - failure)
+        return cls(epsilon, rho_for(float_down(epsilon), rest), failure, rest)
+
+    def price(self, loss: Loss) -> Price:
+        pairs = loss.notion("approx") if loss.has("approx") else None
+        zcdp = loss.notion("zcdp") if loss.has("zcdp") else None
+        if isinstance(pairs, Pairs):
+            epsilon, delta = pairs.basic()
+            squares = sum((part.count * upper(part.epsilon) ** 2 for part in pairs.parts), Fraction(0))
+            rho = squares / 2
+            if not delta and isinstance(zcdp, ZeroConcentrated) and not zcdp.slack:
+                rho = min(rho, zcdp.rho)
+            return settled(upper(epsilon)), settled(rho), settled(delta)
+        if isinstance(zcdp, ZeroConcentrated):
+            return None, settled(zcdp.rho), settled(zcdp.slack)
+        raise UnknownLoss("The charge is known neither as (ε, δ) nor in zCDP, so an (ε, δ) filter cannot take it.")
+
+    def add(self, total: Price, price: Price) -> Price:
+        (spent, rho, failure), (more, more_rho, more_failure) = total, price
+        plain = None if spent is None or more is None else settled(spent + more)
+        return plain, settled(rho + more_rho), settled(failure + more_failure)  # type: ignore[operator]  # never None
+
+    def fits(self, total: Price) -> bool:
+        spent, rho, failure = total
+        if failure > self.failure:  # type: ignore[operator]  # only the first sum may be None
+            return False
+        return (spent is not None and spent <= self.epsilon) or rho <= self.rho  # type: ignore[operator]  # as above
+
+    def shown(self, total: Price) -> Exact:
+        spent, rho = total[0], total[1] or Fraction(0)
+        converted = epsilon_of(float(rho), self.rest) if self.rest > 0 else math.inf
+        known = [] if spent is None else [spent]
+        known += [] if math.isinf(converted) else [decimal(converted)]
+        return min(known)
+
+    def sums(self, total: Price) -> Mapping[str, Fraction]:
+        spent, rho, failure = total
+        named = {"rho": rho or Fraction(0), "delta": failure or Fraction(0)}
+        return named if spent is None else {"epsilon": spent} | named
+
+
+def _renyi(budget: Budget, order: float | None) -> Sum:
+    """τ at one order, against the largest τ that converts to the budget: ε − ln(1 − 1/α) + ln(δα)/(α − 1)."""
+    epsilon, delta = float_down(budget.amount()), float_down(budget.slack())
+    if order is not None and order not in ORDERS:
+        raise ParameterError("order", "is not one of the orders that are kept", "Leave it out to have the best chosen.")
+
+    def limit(a: float) -> float:
+        terms = (epsilon, -math.log1p(-1 / a), math.log(delta) / (a - 1), math.log(a) / (a - 1))
+        return math.fsum(terms) - 2.0**-46 * math.fsum(map(abs, terms))
+
+    # Without a wish: the order that leaves most room for Gaussian noise, whose curve is a line through zero.
+    best = float(order) if order is not None else max(ORDERS, key=lambda a: limit(a) / a)
+    if limit(best) <= 0:
+        raise ParameterError("budget", "is too small for a filter at this order", "Raise it, or leave notion out.")
+    return Sum("tau", Fraction(limit(best)), order=best, delta=delta)

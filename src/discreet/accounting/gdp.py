@@ -1,0 +1,93 @@
+"""Gaussian differential privacy: no attack does better than telling N(0,1) from N(μ,1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from discreet.accounting.rounding import UNIT, real, short, smallest
+from discreet.exact import float_up, sqrt_upper
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """The release is μ-Gaussian private; the exact μ² is kept, so composition is exact.
+
+    Privacy: for all neighbours, any test between the two outputs is at best as good as one between N(0,1) and N(μ,1).
+    μ² sums under adaptive composition (Dong, Roth & Su 2022, Cor. 3.3), also when each μ is chosen after seeing
+    earlier answers (Smith & Thakurta 2022); a group of k has kμ (Dong, Roth & Su 2022, Thm. 2.14). To (ε, δ) exactly:
+    δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) (Balle & Wang 2018, Thm. 8), rounded up by a margin of 2^-50 times the sizes
+    that enter: below 10^-11 relative for μ above 10^-3.
+
+    >>> round(Gaussian(Fraction(1)).epsilon(1e-6), 6)
+    4.886554
+    """
+
+    kind: ClassVar[str] = "gdp"
+
+    mu_squared: Fraction
+
+    @property
+    def mu(self) -> Fraction:
+        """A rational at or above μ."""
+        return sqrt_upper(self.mu_squared)
+
+    def epsilon(self, delta: float) -> float:
+        mu = math.sqrt(real(self.mu_squared))
+        if delta <= 0 or math.isinf(mu):
+            return math.inf
+        # The tail bound that solves μ²/2 + μ·√(2·ln(1/δ)) is a first guess from above.
+        return smallest(self.delta, delta, mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta)))
+
+    def delta(self, epsilon: float) -> float:
+        return delta_of(math.sqrt(real(self.mu_squared)), epsilon)
+
+    def compose(self, other: Gaussian) -> Gaussian:
+        return Gaussian(short(self.mu_squared + other.mu_squared))
+
+    def repeat(self, count: int) -> Gaussian:
+        return Gaussian(self.mu_squared * count)
+
+    def for_group(self, size: int) -> Gaussian:
+        return Gaussian(self.mu_squared * size * size)
+
+    def words(self) -> str:
+        return f"μ = {float_up(self.mu):.6g}"
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """δ at ε ≥ 0 for μ-Gaussian privacy, rounded up."""
+    if math.isinf(mu):
+        return 1.0
+    if mu == 0 or math.isinf(epsilon):
+        return 0.0
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if a > 40:  # below Φ(−40) < 10^-349: no float is smaller, except zero
+        return 5e-324
+    # e^ε·Φ(−b) = φ-factor·erfcx(b/√2), because b² − a² = 2ε; nothing overflows.
+    factor = math.exp(-a * a / 2)
+    present, absent = math.erfc(a / _ROOT) / 2, factor * _erfcx(b / _ROOT) / 2
+    if a > 0:
+        present = factor * _erfcx(a / _ROOT) / 2
+    margin = UNIT * (4 + a * a + (abs(a) + 1) * b)
+    return min(1.0, max(0.0, present - absent) + margin * (present + absent) + 5e-324)
+
+
+_ROOT = math.sqrt(2)
+
+
+def _erfcx(x: float) -> float:
+    """e^(x²)·erfc(x) for x ≥ 0, to a few units in the last place."""
+    if x > 25:
+        # The asymptotic series; from x = 25 on its sixth term is below 10^-16.
+        square = 1 / (2 * x * x)
+        series, term = 1.0, 1.0
+        for n in range(1, 14, 2):
+            term *= -n * square
+            series += term
+        return series / (x * math.sqrt(math.pi))
+    # x² in two parts: the head has few bits, so its square is exact and e^tail corrects the rest.
+    head = math.floor(x * 2**20) / 2**20
+    return math.erfc(x) * math.exp(head * head) * math.exp((x - head) * (x + head))

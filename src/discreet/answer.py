@@ -1,0 +1,149 @@
+"""An answer: values with the intervals of their noise, what it cost, and a receipt.
+
+Everything in it is released, so it may be kept, shown, copied and computed with. Arrow carries the table; text and HTML
+forms are for eyes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.finish import Cell, Rows
+from discreet.picture import answer_html, text_table
+from discreet.plan.types import Type, Value
+from discreet.privacy import Loss
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+# Rows that a text or HTML form shows; the table has all of them.
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the curator hands out.
+
+    ``table`` has each column under its own name, and for a measured one ``x_low`` and ``x_high``: with the stated
+    confidence the number without noise lies between them. ``spent`` is this answer's loss, ``remaining`` what was left
+    of the budget afterwards. ``replayed`` says that it was given before and cost nothing now.
+    """
+
+    rows: Rows
+    spent: Loss
+    remaining: str
+    receipt: Mapping[str, Any]
+    explanation: str
+    replayed: bool = False
+
+    @property
+    def table(self) -> pyarrow.Table:
+        """The answer as an Arrow table."""
+        import pyarrow as pa
+
+        kinds = {
+            Type.BOOLEAN: pa.bool_(),
+            Type.INTEGER: pa.int64(),
+            Type.REAL: pa.float64(),
+            Type.TEXT: pa.string(),
+            Type.DATE: pa.date32(),
+            Type.TIMESTAMP: pa.timestamp("us"),
+        }
+        return pa.table({name: pa.array(values, kinds[kind]) for name, kind, values in self.columns()})
+
+    def columns(self) -> list[tuple[str, Type, list[Value]]]:
+        """Names, types and values, with the ends of intervals beside their columns."""
+        found: list[tuple[str, Type, list[Value]]] = []
+        for i, (name, kind, measured) in enumerate(zip(self.rows.names, self.rows.types, self.rows.measured)):
+            found.append((name, kind, [row[i].value for row in self.rows.rows]))
+            if measured:
+                found.append((f"{name}_low", kind, [row[i].low for row in self.rows.rows]))
+                found.append((f"{name}_high", kind, [row[i].high for row in self.rows.rows]))
+        return found
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The answer as a pandas frame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The answer as a polars frame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.table)
+        return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
+
+    def explain(self) -> str:
+        """The plan, its facts, its sensitivities and its noise, and why."""
+        return self.explanation
+
+    def __len__(self) -> int:
+        return len(self.rows.rows)
+
+    def __str__(self) -> str:
+        lines = text_table(self.rows, _SHOWN)
+        if len(self) > _SHOWN:
+            lines.append(f"... {len(self) - _SHOWN:,} more rows in .table")
+        again = "given before, free now" if self.replayed else f"cost {self.receipt['cost']}"
+        lines.append(f"{self.receipt['level']} intervals of the noise; protects {self.receipt['protects']}")
+        lines.append(f"{again}; left {self.remaining}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return answer_html(self.rows, _SHOWN, str(self.receipt["protects"]), str(self.receipt["cost"]), self.remaining)
+
+    def record(self) -> dict[str, Any]:
+        """The answer as plain JSON values, for the ledger."""
+        return {
+            "columns": [
+                {"name": name, "type": str(kind), "measured": measured, "cells": cells}
+                for (name, kind, measured), cells in zip(
+                    zip(self.rows.names, self.rows.types, self.rows.measured), _dump(self.rows)
+                )
+            ],
+            "receipt": dict(self.receipt),
+            "explanation": self.explanation,
+        }
+
+
+def rows_from(record: Mapping[str, Any]) -> Rows:
+    """The rows that an answer's record holds."""
+    columns = record["columns"]
+    kinds = tuple(Type(column["type"]) for column in columns)
+    loaded = [[_load_cell(cell, kind) for cell in column["cells"]] for column, kind in zip(columns, kinds)]
+    return Rows(
+        tuple(column["name"] for column in columns),
+        kinds,
+        tuple(column["measured"] for column in columns),
+        tuple(zip(*loaded)),
+    )
+
+
+def _dump(rows: Rows) -> list[list[list[Any]]]:
+    return [
+        [[_plain(cell.value), _plain(cell.low), _plain(cell.high)] for cell in column] for column in _transpose(rows)
+    ]
+
+
+def _transpose(rows: Rows) -> list[list[Cell]]:
+    return [[row[i] for row in rows.rows] for i in range(len(rows.names))]
+
+
+def _plain(value: Value) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def _load_cell(cell: list[Any], kind: Type) -> Cell:
+    return Cell(*(_typed(value, kind) for value in cell))
+
+
+def _typed(value: Any, kind: Type) -> Value:
+    if value is None or not kind.is_time:
+        return value  # type: ignore[no-any-return]  # JSON has the other types as they are
+    return dt.datetime.fromisoformat(value) if kind is Type.TIMESTAMP else dt.date.fromisoformat(value)

@@ -1,0 +1,171 @@
+"""The bounded question: integers per group, to which one unit can contribute only so much.
+
+This is the contract between the planner, which claims sensitivities, and the engines, which must make them true:
+
+1. Keep the rows for which every condition is true, whose unit (if there is a unit column) is not NULL, and whose key
+   tuple is one of ``domain`` (where the keys are public). Each of these looks at one row alone.
+2. Every row yields one integer for each ``Measure``, within [row_low, row_high] (``Measure.row``).
+3. Per unit and group, ``rows`` rows are *allowed*: at most ``max_rows_per_group``; and where ``max_rows`` is set, a
+   unit's groups are taken in a secret random order until ``max_rows`` rows are used up.
+   A measure's partial sum is the plain sum if no more than the allowed rows count for it, otherwise the sum scaled
+   down to the allowed rows: sum·allowed/n, rounded towards zero. (A person with 10 visits where 3 are allowed counts
+   as 3 visits of their own average.)
+4. Per unit, at most ``max_groups`` groups, chosen by a secret random order, are kept.
+5. The answer is the sum of the partials over units, for each group and measure.
+
+Everything before the last step is a function of one unit's rows and of the secret order, so a unit moves the answer
+by its own vector of partials and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from discreet.errors import InternalError
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.types import Value
+from discreet.privacy import Neighbours
+
+
+class Counts(StrEnum):
+    """What a measure adds up."""
+
+    ROWS = "rows"  # 1 for each row
+    VALUES = "values"  # 1 for each row whose argument is not NULL
+    UNITS = "units"  # 1 for each unit that has a row in the group
+    STEPS = "steps"  # the argument in steps from the origin; NULL is 0
+    SQUARES = "squares"  # the square of that
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One integer per group.
+
+    A value x becomes steps: x is clamped to [low, high] and steps = floor((x − origin)/resolution + 1/2), computed in
+    doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
+    [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
+    """
+
+    counts: Counts
+    argument: Expression | None = None
+    origin: Fraction = Fraction(0)
+    resolution: Fraction = Fraction(1)
+    first: int = 0
+    last: int = 1
+
+    @property
+    def row_low(self) -> int:
+        """The least a row can add; never above 0, because a row may add nothing."""
+        return min(0, self.first) if self.counts is Counts.STEPS else 0
+
+    @property
+    def row_high(self) -> int:
+        """The most a row can add; never below 0."""
+        match self.counts:
+            case Counts.STEPS:
+                return max(0, self.last)
+            case Counts.SQUARES:
+                return max(self.first**2, self.last**2)
+            case _:
+                return 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounded:
+    """A bounded question, ready for an engine. ``unit`` is None where each row is its own unit.
+
+    ``max_groups`` None means that no cap is needed because the claims hold without one.
+    """
+
+    table: str
+    conditions: tuple[Expression, ...]
+    keys: tuple[Expression, ...]
+    domain: tuple[tuple[Value, ...], ...] | None
+    unit: Column | None
+    measures: tuple[Measure, ...]
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+    max_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        capped = self.max_rows is not None or self.max_rows_per_group is not None
+        if self.unit is not None and not capped:
+            raise InternalError("A bounded question about units must cap their rows.")
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far one unit can move a vector of integers: number of coordinates, sum, sum of squares, largest change."""
+
+    l0: int
+    l1: int
+    l2_squared: int
+    linf: int
+
+
+def sensitivity(bounded: Bounded, measure: Measure, neighbours: Neighbours) -> Sensitivity:
+    """How far one unit can move a measure's vector over all groups.
+
+    Privacy: under add-remove the vector moves by one unit's partials p; under replace by p − p′.
+    Why: with at most G groups of at most R rows, p has at most G entries in [R·a, R·b], where a ≤ 0 ≤ b bound a row.
+    So Σ|p| ≤ G·R·m and Σp² ≤ G·(R·m)² for m = max(−a, b). In p − p′, k groups overlap and there the entries differ by
+    at most R·(b − a); 2(G − k) others differ by at most R·m. Among d groups in all, k ≥ 2G − d. Both sums are linear in
+    k, so their largest values are at the ends; b − a ≤ 2m, so for the sum of sizes it is the least k.
+    With at most K rows in all, entries sum to at most K·m in absolute value, hence Σp² ≤ (K·m)². For p − p′ the worst
+    case of a convex function of the row counts has each side in one group: the same one, K·(b − a), or two, 2·K·m.
+    Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
+    """
+    low, high = measure.row_low, measure.row_high
+    m, spread = max(-low, high), high - low
+    groups, among = group_cap(bounded), group_count(bounded)
+    rows = 1 if bounded.unit is None or measure.counts is Counts.UNITS else bounded.max_rows_per_group
+    single = bounded.unit is None or measure.counts is Counts.UNITS
+    if bounded.max_rows is not None and not single:
+        return _by_total(bounded.max_rows, groups, among=among, m=m, spread=spread, neighbours=neighbours)
+    if groups is None or rows is None:
+        raise InternalError("A measure without caps has no sensitivity.")
+    return _by_group(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
+
+
+def _by_group(groups: int, rows: int, *, among: int | None, m: int, spread: int, neighbours: Neighbours) -> Sensitivity:
+    """At most ``groups`` groups of at most ``rows`` rows, among so many groups in all."""
+    if neighbours is Neighbours.ADD_REMOVE:
+        return Sensitivity(groups, groups * rows * m, groups * (rows * m) ** 2, rows * m)
+    shared = 0 if among is None else max(0, 2 * groups - among)
+    apart = 2 * (groups - shared)
+    l2_shared = shared * (rows * spread) ** 2 + apart * (rows * m) ** 2
+    l2_all = groups * (rows * spread) ** 2
+    return Sensitivity(
+        shared + apart,
+        shared * rows * spread + apart * rows * m,
+        max(l2_shared, l2_all),
+        rows * max(m, spread),
+    )
+
+
+def _by_total(
+    total: int, groups: int | None, *, among: int | None, m: int, spread: int, neighbours: Neighbours
+) -> Sensitivity:
+    """At most ``total`` rows, wherever they are."""
+    l0 = total if groups is None else min(groups, total)
+    if neighbours is Neighbours.ADD_REMOVE:
+        return Sensitivity(l0, total * m, (total * m) ** 2, total * m)
+    if among == 1:
+        return Sensitivity(1, total * spread, (total * spread) ** 2, total * spread)
+    wide = max((total * spread) ** 2, 2 * (total * m) ** 2)
+    return Sensitivity(2 * l0, 2 * total * m, wide, total * max(m, spread))
+
+
+def group_count(bounded: Bounded) -> int | None:
+    """How many groups there are in all, where that is public."""
+    if not bounded.keys:
+        return 1
+    return None if bounded.domain is None else len(bounded.domain)
+
+
+def group_cap(bounded: Bounded) -> int | None:
+    """The most groups one unit can be in: the cap, or fewer where there are fewer groups or one row is the unit."""
+    known = (bounded.max_groups, bounded.max_rows, group_count(bounded), 1 if bounded.unit is None else None)
+    return min((cap for cap in known if cap is not None), default=None)

@@ -1,0 +1,326 @@
+"""What is known of an expression's values without looking at the data.
+
+Each function has one small rule from the facts of its arguments to the facts of its result; a function without a rule
+yields the default: nothing is known. Rules may forget, never invent: tests run every rule against random rows.
+
+Privacy: bounds derived here become sensitivities only after the values are clamped to them in integers, so a wrong
+bound would bias an answer and could never break a guarantee. Nullability and keys, too, are enforced by the plan
+(NULL counts as no value; rows outside the keys are dropped), not trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor
+from typing import TypeAlias
+
+from discreet.exact import decimal
+from discreet.plan.catalog import Catalog, ColumnFacts
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Call, Column, Expression, Literal, Released, columns, walk
+from discreet.plan.types import Type, Value
+
+NOTHING = ColumnFacts()
+# More public groups than this are refused: each one would be a row of noise.
+MAX_KEYS = 100_000
+
+Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
+
+
+def facts_of(expression: Expression, catalog: Catalog) -> ColumnFacts:
+    """The facts of an expression, bottom up."""
+    match expression:
+        case Column():
+            return catalog.facts(expression)
+        case Literal():
+            return _literal(expression)
+        case Released():
+            return NOTHING
+        case Call():
+            arguments = tuple(facts_of(argument, catalog) for argument in expression.arguments)
+            known = RULES.get(expression.function, _nothing)(expression, arguments)
+            return _with_keys(expression, arguments, known, catalog)
+
+
+def _literal(expression: Literal) -> ColumnFacts:
+    value = expression.value
+    keys = (value,)
+    if value is None:
+        return ColumnFacts(nullable=True, keys=keys, constant=True)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ColumnFacts(nullable=False, keys=keys, constant=True)
+    exact = Fraction(value) if isinstance(value, int) else decimal(value)
+    step = Fraction(1) if isinstance(value, int) else None
+    return ColumnFacts(nullable=False, low=exact, high=exact, keys=keys, resolution=step, constant=True)
+
+
+def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Catalog) -> ColumnFacts:
+    """Public keys and constancy of a call.
+
+    A function of columns that each have public keys has public keys: its values over all their combinations. And a
+    function of columns that are constant for a unit is constant for the unit.
+    """
+    constant = all(fact.constant for fact in arguments)
+    keys = known.keys if known.keys is not None else _image(call, catalog)
+    return replace(known, keys=keys, constant=constant)
+
+
+def _image(call: Call, catalog: Catalog) -> tuple[Value, ...] | None:
+    """The values a call takes over the public keys of the columns in it; None when some column has none."""
+    inputs = sorted(columns(call), key=str)
+    domains = [catalog.facts(column).keys for column in inputs]
+    size = 1
+    for domain in domains:
+        if domain is None:
+            return None
+        size *= len(domain)
+    if size > 10_000 or any(isinstance(part, Released) for part in walk(call)):
+        return None
+    rows: list[dict[Column | Released, Value]] = [{}]
+    for column, domain in zip(inputs, domains):
+        rows = [{**row, column: value} for row in rows for value in domain or ()]
+    values = {evaluate(call, row): None for row in rows}
+    return tuple(sorted(values, key=lambda value: (value is None, value)))
+
+
+def _nothing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    return NOTHING
+
+
+def _interval(low: Fraction | None, high: Fraction | None, *, step: Fraction | None, nullable: bool) -> ColumnFacts:
+    """A bounded result whose bounds are widened a little where doubles may have rounded."""
+    if low is None or high is None:
+        return ColumnFacts(nullable=nullable)
+    return ColumnFacts(nullable=nullable, low=low, high=high, resolution=step)
+
+
+def _any_null(arguments: tuple[ColumnFacts, ...]) -> bool:
+    return any(fact.nullable for fact in arguments)
+
+
+def _ends(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
+    return None if fact.low is None or fact.high is None else (fact.low, fact.high)
+
+
+def _finest(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
+    """The common grid of sums: the coarsest step that divides all steps, where every argument has one."""
+    steps = [fact.resolution for fact in arguments]
+    if any(step is None for step in steps):
+        return None
+    result = steps[0]
+    for step in steps[1:]:
+        result = _gcd(result, step)  # type: ignore[arg-type]  # none of them is None here
+    return result
+
+
+def _gcd(a: Fraction, b: Fraction) -> Fraction:
+    while b:
+        a, b = b, a - (a // b) * b
+    return a
+
+
+def _arithmetic(combine: Callable[[Fraction, Fraction], Fraction]) -> Rule:
+    """Interval arithmetic on the four corners; integers may overflow to NULL."""
+
+    def rule(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+        left, right = (_ends(fact) for fact in arguments)
+        if left is None or right is None:
+            return NOTHING
+        corners = [combine(a, b) for a in left for b in right]
+        overflow = call.type is Type.INTEGER and max(map(abs, corners)) >= 2**63
+        step = _finest(arguments) if call.function != "multiply" else _product_step(arguments)
+        nullable = _any_null(arguments) or overflow
+        return _interval(min(corners), max(corners), step=step, nullable=nullable)
+
+    return rule
+
+
+def _product_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
+    """Products of grid values lie on the product of the grids."""
+    left, right = (fact.resolution for fact in arguments)
+    return None if left is None or right is None else left * right
+
+
+def _divide(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    top, bottom = (_ends(fact) for fact in arguments)
+    if top is None or bottom is None or bottom[0] <= 0 <= bottom[1]:
+        return NOTHING
+    corners = [a / b for a in top for b in bottom]
+    return _interval(min(corners), max(corners), step=None, nullable=_any_null(arguments))
+
+
+def _negate(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    (only,) = arguments
+    ends = _ends(only)
+    if ends is None:
+        return NOTHING
+    return _interval(-ends[1], -ends[0], step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
+
+
+def _abs(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    (only,) = arguments
+    ends = _ends(only)
+    if ends is None:
+        return NOTHING
+    low = Fraction(0) if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
+    return _interval(low, max(map(abs, ends)), step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
+
+
+def _whole(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """Floor, ceil and rounding to digits move a value by less than a step of its own."""
+    only = arguments[0]
+    ends = _ends(only)
+    if ends is None:
+        return NOTHING
+    step = Fraction(1)
+    if call.function == "round":
+        digits = call.arguments[1]
+        if not isinstance(digits, Literal) or not isinstance(digits.value, int) or abs(digits.value) > 15:
+            return NOTHING
+        step = Fraction(10) ** -digits.value
+    return _interval(
+        floor(ends[0] / step) * step, ceil(ends[1] / step) * step, step=step, nullable=_any_null(arguments)
+    )
+
+
+def _clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    value, low, high = arguments
+    if low.low is None or high.high is None or low.low > high.high:
+        return NOTHING
+    return _interval(low.low, high.high, step=value.resolution, nullable=value.nullable)
+
+
+def _bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """The bins that the declared bounds touch are public keys."""
+    value, width = arguments
+    ends = _ends(value)
+    if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
+        return NOTHING
+    column = Column("", "", Type.REAL)
+    edges = [ends[0] + i * width.low for i in range(floor((ends[1] - ends[0]) / width.low) + 1)] + [ends[1]]
+    bin_of = Call("bin", (column, call.arguments[1]), Type.REAL)
+    keys = sorted({v for edge in edges if (v := evaluate(bin_of, {column: float(edge)})) is not None})
+    low, high = decimal(keys[0]), decimal(keys[-1])  # type: ignore[arg-type]  # reals
+    all_keys: tuple[Value, ...] = (*keys, None) if value.nullable else tuple(keys)
+    return ColumnFacts(nullable=value.nullable, low=low, high=high, keys=all_keys)
+
+
+def _sign(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    return ColumnFacts(nullable=_any_null(arguments), low=Fraction(-1), high=Fraction(1), resolution=Fraction(1))
+
+
+def _truth(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """Conditions are true, false or NULL: public keys by nature."""
+    nullable = call.function != "is_null" and _any_null(arguments)
+    return ColumnFacts(nullable=nullable, keys=(False, True, None) if nullable else (False, True))
+
+
+def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
+    """Known of whichever of several values is taken."""
+    keys: tuple[Value, ...] | None = None
+    if all(fact.keys is not None for fact in facts):
+        union = {key: None for fact in facts for key in fact.keys or ()}
+        keys = tuple(sorted(union, key=lambda value: (value is None, value)))
+    known = [_ends(fact) for fact in facts]
+    low = high = None
+    if all(ends is not None for ends in known):
+        low, high = min(e[0] for e in known if e), max(e[1] for e in known if e)
+    return ColumnFacts(nullable=nullable, low=low, high=high, keys=keys, resolution=_finest(facts))
+
+
+def _case(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    results = _typed((*arguments[1::2], arguments[-1]), (*call.arguments[1::2], call.arguments[-1]))
+    return _hull(results, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
+
+
+def _coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    return _hull(_typed(arguments, call.arguments), nullable=all(fact.nullable for fact in arguments))
+
+
+def _typed(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> tuple[ColumnFacts, ...]:
+    """Without NULL literals, which add no value to a hull; if nothing else is left, they stay."""
+    real = tuple(f for f, s in zip(facts, sources) if not (isinstance(s, Literal) and s.value is None))
+    null = any(isinstance(s, Literal) and s.value is None for s in sources)
+    if not real:
+        return facts
+    if not null:
+        return real
+    return tuple(
+        replace(f, keys=None if f.keys is None else (*(k for k in f.keys if k is not None), None)) for f in real
+    )
+
+
+def _extreme(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    return replace(_hull(arguments, nullable=all(fact.nullable for fact in arguments)), keys=None)
+
+
+def _cast_number(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    (only,) = arguments
+    source = call.arguments[0].type
+    if source is Type.BOOLEAN:
+        return ColumnFacts(nullable=only.nullable, low=Fraction(0), high=Fraction(1), resolution=Fraction(1))
+    ends = _ends(only)
+    if ends is None or not source.is_number:
+        return NOTHING
+    if call.function == "to_real":
+        return _interval(*ends, step=only.resolution, nullable=only.nullable)
+    low, high = Fraction(floor(ends[0])), Fraction(ceil(ends[1]))
+    overflow = low < -(2**63) or high >= 2**63
+    return _interval(low, high, step=Fraction(1), nullable=only.nullable or overflow)
+
+
+PART_RANGES: Mapping[str, tuple[int, int]] = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "week": (1, 53),
+    "day": (1, 31),
+    "dayofweek": (0, 6),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+}
+
+
+def _part(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """Months, weekdays, hours and the like have few values, all public; years have not."""
+    word = call.arguments[0]
+    ends = PART_RANGES.get(str(word.value)) if isinstance(word, Literal) else None
+    if ends is None:
+        return ColumnFacts(nullable=arguments[1].nullable)
+    keys: tuple[Value, ...] = tuple(range(ends[0], ends[1] + 1))
+    if arguments[1].nullable:
+        keys = (*keys, None)
+    return ColumnFacts(
+        nullable=arguments[1].nullable,
+        low=Fraction(ends[0]),
+        high=Fraction(ends[1]),
+        keys=keys,
+        resolution=Fraction(1),
+    )
+
+
+RULES: Mapping[str, Rule] = {
+    "add": _arithmetic(lambda a, b: a + b),
+    "subtract": _arithmetic(lambda a, b: a - b),
+    "multiply": _arithmetic(lambda a, b: a * b),
+    "divide": _divide,
+    "negate": _negate,
+    "abs": _abs,
+    "sign": _sign,
+    "floor": _whole,
+    "ceil": _whole,
+    "round": _whole,
+    "clamp": _clamp,
+    "bin": _bin,
+    "least": _extreme,
+    "greatest": _extreme,
+    **dict.fromkeys(("equal", "unequal", "less", "at_most", "greater", "at_least", "in", "is_null", "not"), _truth),
+    **dict.fromkeys(("and", "or", "starts_with", "ends_with", "contains", "like", "ilike", "to_boolean"), _truth),
+    "case": _case,
+    "coalesce": _coalesce,
+    "to_integer": _cast_number,
+    "to_real": _cast_number,
+    "part": _part,
+}

@@ -1,0 +1,406 @@
+"""The same doors from the shell: read the words, call the curator, print.
+
+Nothing heavy is imported until a command needs it, so that ``discreet --help`` is quick. Errors become one message on
+standard error and an exit code by their root: 2 you asked wrongly, 3 privacy forbids it, 4 our bug.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.errors import DiscreetError, ParameterError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discreet.codebook.checklist import Line
+    from discreet.curator import Curator
+
+app = typer.Typer(
+    name="discreet",
+    help="Ask private data, within a budget.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+CodebookPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The TOML file about the dataset.")]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
+SqlFile = Annotated[Path | None, typer.Option("--file", help="Read the question from a file.")]
+Epsilon = Annotated[str | None, typer.Option(help="The loss ε to spend.", metavar="ε")]
+Rho = Annotated[str | None, typer.Option(help="The loss ρ to spend (zCDP).", metavar="ρ")]
+Error = Annotated[
+    list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
+]
+Delta = Annotated[str | None, typer.Option(help="What naming groups from the data may cost.", metavar="δ")]
+Level = Annotated[str, typer.Option(help="The confidence of errors and intervals.")]
+Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def main() -> None:
+    """Run the command line and leave with the right exit code."""
+    try:
+        app()
+    except DiscreetError as error:
+        _fail(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader has gone. Python would complain again when it flushes at exit, so that is sent nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def _fail(error: DiscreetError) -> None:
+    if "--json" in sys.argv:
+        _print_json({"error": {"code": error.code, "message": str(error)}})
+        return
+    from discreet import terminal
+
+    terminal.error(_console(stderr=True), str(error), error.code)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def _print_json(value: Any) -> None:
+    from discreet.terminal import plain
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
+
+
+def _version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callback
+    if value:
+        from discreet import __version__
+
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Ask private data, within a budget."""
+
+
+@app.command()
+def init(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A .parquet, .csv or .duckdb file.")],
+    *,
+    out: Annotated[Path | None, typer.Option(help="Where to write the codebook; beside the data if not said.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Who is protected: a column, or row.")] = None,
+    max_rows: Annotated[int | None, typer.Option(help="How many rows of one unit may count.", min=1)] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; leave blanks for what is not said.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a first codebook from the data's schema alone; no value is read."""
+    from discreet.codebook.draft import Choices, draft, inspect
+
+    found = inspect(data)
+    target = out or Path(data.partition("*")[0]).with_suffix("").with_suffix(".toml")
+    if target.exists():
+        raise UsageError(f"{target} exists. Remove it or give another --out. Nothing was written or charged.")
+    numbers = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    for name, text in numbers.items():
+        if text is not None:
+            _number(text, name)
+    choices = Choices(unit=unit, max_rows=None if max_rows is None else str(max_rows), **numbers)
+    if not yes and sys.stdin.isatty() and not as_json:
+        choices = _asked(choices, found.columns)
+    target.write_text(draft(found, choices, target.parent), encoding="utf-8")
+    blanks = _blanks(choices)
+    if as_json:
+        _print_json({"codebook": str(target), "tables": {t: dict(s) for t, s in found.tables.items()}, "blank": blanks})
+        return
+    typer.echo(f"Wrote {target} from the schema; no value was read.")
+    if not found.typed:
+        typer.echo("A CSV file has no types and only its header was read: mend the types, all are text now.")
+    if blanks:
+        typer.echo(f"Fill in: {', '.join(blanks)}.")
+    typer.echo(f"Next: discreet check {target}")
+
+
+def _asked(choices: Any, columns: Sequence[str]) -> Any:
+    """What only a person knows, asked one by one; an empty line leaves a blank."""
+    from dataclasses import replace
+
+    typer.echo("Columns: " + ", ".join(columns))
+    if choices.unit is None:
+        text = "Who is protected? A column that says whose row it is, or row"
+        choices = replace(choices, unit=_prompt(text, [*columns, "row"]))
+    if choices.max_rows is None and choices.unit not in (None, "row"):
+        choices = replace(choices, max_rows=_prompt(f"How many rows of one {choices.unit} may count in a question?"))
+    if choices.epsilon is None and choices.rho is None:
+        choices = replace(choices, epsilon=_prompt("What may be spent in all? ε (1 turns a 50:50 guess into 73:27)"))
+        if choices.delta is None and choices.epsilon is not None:
+            choices = replace(choices, delta=_prompt("And δ? Far below one over the number of people, or nothing"))
+    return choices
+
+
+def _prompt(text: str, known: Sequence[str] | None = None) -> str | None:
+    """One answer: one of the known words, or a number; None for an empty line."""
+    while True:
+        said = str(typer.prompt(text, default="", show_default=False)).strip()
+        if not said:
+            return None
+        if known is None:
+            try:
+                _number(said, "answer")
+            except ParameterError as error:
+                typer.echo(str(error))
+                continue
+            return said
+        if said in known:
+            return said
+        from discreet.codebook.entries import did_you_mean
+
+        typer.echo(did_you_mean(said, known))
+
+
+def _blanks(choices: Any) -> list[str]:
+    wanted = {
+        "unit": choices.unit,
+        "max_rows": "1" if choices.unit == "row" else choices.max_rows,
+        "epsilon": choices.epsilon or choices.rho,
+    }
+    return [name for name, value in wanted.items() if value is None]
+
+
+@app.command()
+def check(codebook: CodebookPath, *, as_json: Json = False) -> None:
+    """Is the codebook right, and are its choices wise? Looks at the data's schema, at no value."""
+    from discreet.codebook import Codebook
+    from discreet.codebook.checklist import Mark, checklist
+
+    book = Codebook.load(codebook)
+    lines = checklist(book, _schemas(book))
+    if as_json:
+        _print_json(
+            [
+                {"mark": line.mark.name.lower(), "topic": line.topic, "finding": line.finding, "fix": line.fix}
+                for line in lines
+            ]
+        )
+    else:
+        _show_checks(book.name, lines)
+    if any(line.mark is Mark.WRONG for line in lines):
+        raise typer.Exit(UsageError.exit_code)
+
+
+def _show_checks(name: str, lines: Sequence[Line]) -> None:
+    from discreet import terminal
+    from discreet.codebook.checklist import Mark
+
+    console = _console()
+    terminal.heading(console, f"Checklist of {name}")
+    terminal.checks(console, lines)
+    counts = {mark: sum(line.mark is mark for line in lines) for mark in Mark}
+    console.print(f"{counts[Mark.GOOD]} good, {counts[Mark.WEAK]} to think about, {counts[Mark.WRONG]} wrong")
+
+
+@app.command()
+def preview(
+    codebook: CodebookPath,
+    sql: Sql = "",
+    *,
+    file: SqlFile = None,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    error: Error = None,
+    delta: Delta = None,
+    level: Level = "0.95",
+    analyst: Analyst = None,
+    as_json: Json = False,
+) -> None:
+    """What would it cost and how wrong would it be? Free: nothing is read or charged."""
+    offer = _offer(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level, analyst=analyst)
+    with _open(codebook) as curator:
+        shown = curator.preview(_question(sql, file), **offer)
+        if as_json:
+            _print_json(shown.to_dict())
+            return
+        from discreet import terminal
+
+        terminal.preview(_console(), shown)
+
+
+@app.command()
+def ask(
+    codebook: CodebookPath,
+    sql: Sql = "",
+    *,
+    file: SqlFile = None,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    error: Error = None,
+    delta: Delta = None,
+    level: Level = "0.95",
+    analyst: Analyst = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question and charge the budget for it."""
+    offer = _offer(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level, analyst=analyst)
+    with _open(codebook) as curator:
+        given = _with_progress(curator, _question(sql, file), offer)
+        if as_json:
+            _print_json(
+                {
+                    "rows": given.table.to_pylist(),
+                    "receipt": dict(given.receipt),
+                    "remaining": given.remaining,
+                    "replayed": given.replayed,
+                }
+            )
+            return
+        from discreet import terminal
+
+        terminal.answer(_console(), given)
+
+
+def _with_progress(curator: Curator, question: str, offer: Mapping[str, Any]) -> Any:
+    """Ask, with a bar on standard error where somebody may be watching."""
+    console = _console(stderr=True)
+    if not console.is_terminal:
+        return curator.ask(question, **offer)
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("asking", total=1.0)
+        return curator.ask(question, watch=lambda share: progress.update(task, completed=share), **offer)
+
+
+@app.command()
+def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_json: Json = False) -> None:
+    """The plan of a question, its limits, sensitivities and noise, and why. Free."""
+    with _open(codebook) as curator:
+        text = curator.explain(_question(sql, file))
+    if as_json:
+        _print_json({"explanation": text})
+    else:
+        typer.echo(text)
+
+
+@app.command()
+def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
+    """What is left, what the whole means for one person, and every charge so far."""
+    from discreet.codebook import Codebook
+    from discreet.codebook.checklist import worst_case
+    from discreet.exact import float_down, float_up
+    from discreet.preview import cost_words
+
+    odds = worst_case(Codebook.load(codebook)).sentence()
+    with _open(codebook) as curator:
+        left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
+        entries = curator.history()
+        if as_json:
+            charges = [
+                {
+                    "number": entry.number,
+                    "analyst": entry.charge.analyst,
+                    "question": entry.charge.question,
+                    "cost": cost_words(entry.charge.loss, curator.budget),
+                    "answered": entry.answered,
+                }
+                for entry in entries
+            ]
+            _print_json({"left": left, "whole": whole, "words": curator.remaining, "odds": odds, "charges": charges})
+            return
+        from discreet import terminal
+
+        terminal.budget(
+            _console(), left=left, whole=whole, words=curator.remaining, odds=odds, entries=entries, of=curator.budget
+        )
+
+
+@app.command()
+def demo(
+    *,
+    folder: Annotated[Path, typer.Option(help="Where to put the fictional data.")] = Path("demo"),
+    as_json: Json = False,
+) -> None:
+    """Make fictional hospital data and show a preview, an answer, a refusal and the budget."""
+    from discreet import tour
+
+    tour.run(_console(), folder, as_json=as_json)
+
+
+def _open(codebook: str) -> Curator:
+    import discreet
+
+    return discreet.open(codebook)
+
+
+def _question(sql: str, file: Path | None) -> str:
+    """The SQL text, from the one place where it was given."""
+    if (file is not None) == bool(sql):
+        raise UsageError(
+            "Give the question once: as SQL, as - for standard input, or with --file. Nothing was charged."
+        )
+    if file is not None:
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{file} cannot be read. Nothing was charged.") from error
+    return sys.stdin.read() if sql == "-" else sql
+
+
+def _offer(
+    *, epsilon: str | None, rho: str | None, error: list[str] | None, delta: str | None, level: str, analyst: str | None
+) -> dict[str, Any]:
+    """What the analyst offers, as exact numbers."""
+    if sum(form is not None for form in (epsilon, rho, error or None)) != 1:
+        raise UsageError("Say what it may cost: --epsilon 0.5, --rho 0.01, or --error n=12. Nothing was charged.")
+    offer: dict[str, Any] = {"level": _number(level, "--level")}
+    if epsilon is not None:
+        offer["epsilon"] = _number(epsilon, "--epsilon")
+    if rho is not None:
+        offer["rho"] = _number(rho, "--rho")
+    if delta is not None:
+        offer["delta"] = _number(delta, "--delta")
+    if error:
+        offer["error"] = dict(_wanted(pair) for pair in error)
+    return offer if analyst is None else {**offer, "analyst": analyst}
+
+
+def _wanted(pair: str) -> tuple[str, Any]:
+    column, equals, size = pair.rpartition("=")
+    if not equals or not column.strip():
+        raise UsageError("--error takes a column and a size, such as --error n=12. Nothing was charged.")
+    return column.strip(), _number(size, "--error")
+
+
+def _number(text: str, name: str) -> Any:
+    """A number exactly as it was typed."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise ParameterError(name, "must be a number", "Write it like 0.5 or 1e-6. Nothing was charged.")
+    return value
+
+
+if __name__ == "__main__":
+    main()

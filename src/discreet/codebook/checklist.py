@@ -1,0 +1,271 @@
+"""Is this codebook wise? A checklist in plain words, from the codebook and the data's schema alone.
+
+A codebook that loads is sound: whatever it says, the guarantee that it states will hold. But it can state a weak one,
+protect the wrong thing, or make answers needlessly noisy. Each line here is a choice, what it means, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from discreet.accounting.approximate import Approximate
+from discreet.accounting.pure import Pure
+from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.codebook.codebook import Codebook
+from discreet.codebook.entries import Column, Table, did_you_mean
+from discreet.exact import float_up, upper
+from discreet.odds import Odds
+from discreet.plan.types import Type
+from discreet.privacy import Loss, Neighbours, Notion
+
+Schemas = Mapping[str, Mapping[str, Type | None] | str]
+"""For each table the columns its source really has, or why it could not be opened."""
+
+# Beyond this ε a guess of 50:50 may become better than 99:1.
+WEAK_EPSILON = 5
+# Types that a source may have where the codebook declares another one, because nothing is lost in between.
+_FITS = {(Type.INTEGER, Type.REAL), (Type.DATE, Type.TIMESTAMP), (Type.TIMESTAMP, Type.DATE)}
+# Names that people give to the columns that say whose row it is.
+_OWNERS = ("user", "patient", "person", "customer", "client", "member", "subject", "student", "employee", "household")
+
+
+class Mark(StrEnum):
+    """How a line of the checklist came out."""
+
+    GOOD = "✓"
+    WEAK = "!"
+    WRONG = "✗"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One choice: how it came out, what it is about, what it means, and what to do about it."""
+
+    mark: Mark
+    topic: str
+    finding: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.mark} {self.topic}: {self.finding}" + (f" {self.fix}" if self.fix else "")
+
+
+def checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[Line, ...]:
+    """Every choice that a codebook makes, judged; with ``schemas`` also whether the data has what it declares."""
+    lines = [*_unit(codebook), *_neighbours(codebook), *_budget(codebook)]
+    for name, table in codebook.document.tables.items():
+        if schemas is not None:
+            lines += _schema(name, table, schemas[name], untyped=name in _untyped(codebook))
+        lines += _contributions(name, table, codebook)
+        lines += _bounds(name, table)
+        lines += _keys(name, table, codebook)
+    return tuple(lines)
+
+
+def _unit(codebook: Codebook) -> Iterator[Line]:
+    unit = codebook.unit.column
+    if unit is not None:
+        yield Line(Mark.GOOD, "unit", f"protects everything that one {unit} has in all tables.")
+        return
+    owners = sorted(
+        {
+            column
+            for table in codebook.document.tables.values()
+            for column in table.columns
+            if any(word in column.lower() for word in _OWNERS)
+        }
+    )
+    if owners:
+        finding = f"protects one row, but there is a column {owners[0]!r}: a person with many rows is protected less."
+        yield Line(Mark.WEAK, "unit", finding, f'Write unit = "{owners[0]}" if it says whose row it is.')
+    else:
+        yield Line(Mark.GOOD, "unit", "protects one row. That is right where nobody has two.")
+
+
+def _neighbours(codebook: Codebook) -> Iterator[Line]:
+    who = "a row" if codebook.unit.column is None else f"a {codebook.unit.column}"
+    if codebook.neighbours is Neighbours.ADD_REMOVE:
+        yield Line(Mark.GOOD, "neighbours", f"add-remove: nobody learns whether {who} is in the data.")
+        return
+    finding = f"replace: values are hidden, the presence of {who} is not; noise is up to twice as large."
+    yield Line(Mark.WEAK, "neighbours", finding, 'Use "add-remove" unless the number of units is fixed and public.')
+
+
+def _budget(codebook: Codebook) -> Iterator[Line]:
+    budget = codebook.budget
+    odds = worst_case(codebook)
+    name = "ρ" if budget.notion == "zcdp" else "ε"
+    words = f"{name} {float_up(budget.amount()):g} in all. {odds.sentence()}"
+    weak = odds.epsilon > WEAK_EPSILON
+    fix = "That protects little: aim for ε 3 or less, ρ 0.1 or less." if weak else ""
+    yield Line(Mark.WEAK if weak else Mark.GOOD, "budget", words, fix)
+    yield from _delta(codebook)
+    if codebook.per_query is None:
+        finding = "one question may spend all of it."
+        yield Line(Mark.WEAK, "per query", finding, "Add per_query to [budget] if analysts should not.")
+    else:
+        yield Line(Mark.GOOD, "per query", f"one question may spend {float_up(codebook.per_query):g}.")
+
+
+def worst_case(codebook: Codebook) -> Odds:
+    """What the whole budget means for one unit.
+
+    An (ε, δ) budget may be exceeded a little with a probability a little above δ; ten times δ is a round number at
+    which the odds are still close to ε (``odds.tail_epsilon``).
+    """
+    budget = codebook.budget
+    amount, delta = budget.amount(), budget.slack()
+    notion: Notion
+    if budget.notion == "zcdp":
+        notion = ZeroConcentrated(rho=upper(amount))
+    else:
+        notion = Approximate.of(amount, delta) if delta else Pure(upper(amount))
+    return Loss((notion,), codebook.unit, codebook.neighbours).odds(min(10 * delta, Fraction(1, 2)))
+
+
+def _delta(codebook: Codebook) -> Iterator[Line]:
+    """A release that publishes one person in n at random has δ = 1/n, so δ must be far below that."""
+    delta = codebook.budget.slack()
+    private = [
+        f"{name}.{column}"
+        for name, table in codebook.document.tables.items()
+        for column, entry in table.columns.items()
+        if column != codebook.unit.column and _lacks_keys(entry)
+    ]
+    if not delta:
+        if codebook.budget.notion == "pure" and private:
+            finding = f"none: groups by {private[0]} and others without public keys are refused."
+            yield Line(Mark.WEAK, "delta", finding, "List their keys, or add delta = 1e-9 to [budget].")
+        return
+    shown = f"{float_up(delta):.2g}"
+    sizes = [size for name in codebook.document.tables if (size := codebook.size(name)[1]) is not None]
+    if not sizes:
+        fix = "Declare units (or rows) of a table, so that it can be compared."
+        yield Line(Mark.WEAK, "delta", f"{shown}, and the number of units is not declared.", fix)
+    elif delta * max(sizes) >= 1:
+        finding = f"{shown} would allow publishing whole people: it is not below 1/{max(sizes):,}."
+        yield Line(Mark.WRONG, "delta", finding, f"Write delta = {_below(max(sizes))} or less.")
+    elif delta * max(sizes) * 10 > 1:
+        finding = f"{shown} is close to 1/{max(sizes):,}, one in the number of units."
+        yield Line(Mark.WEAK, "delta", finding, f"Write delta = {_below(max(sizes))} or less.")
+    else:
+        yield Line(Mark.GOOD, "delta", f"{shown}, well below one in {max(sizes):,} units.")
+
+
+def _untyped(codebook: Codebook) -> set[str]:
+    """Tables whose source has no types, so that whatever is declared is right."""
+    return {name for name, source in codebook.sources.items() if source.kind == "csv"}
+
+
+def _schema(name: str, table: Table, schema: Mapping[str, Type | None] | str, *, untyped: bool) -> Iterator[Line]:
+    """What is declared must be there, in a type that fits."""
+    if isinstance(schema, str):
+        yield Line(Mark.WRONG, f"{name}", f"the data cannot be opened: {schema}", "Check the source.")
+        return
+    names = {column.lower(): column for column in schema}
+    wrong = False
+    for column, entry in table.columns.items():
+        real = names.get(column.lower())
+        where = f"{name}.{column}"
+        if real is None:
+            wrong = True
+            yield Line(Mark.WRONG, where, "is not in the data.", did_you_mean(column, schema))
+        elif (there := schema[real]) is None:
+            wrong = True
+            yield Line(Mark.WRONG, where, "is of a kind that questions cannot use.", "Remove it, or convert the data.")
+        elif not untyped and there != Type(entry.type) and (there, Type(entry.type)) not in _FITS:
+            lossy = there is Type.TEXT
+            wrong = wrong or not lossy
+            finding = f"is {there} in the data and {entry.type} here; what does not convert becomes NULL."
+            yield Line(Mark.WEAK if lossy else Mark.WRONG, where, finding, f'Write type = "{there}" if that is right.')
+    if not wrong:
+        hidden = len(schema) - len(table.columns)
+        also = f"; {hidden} more in the data stay hidden" if hidden > 0 else ""
+        yield Line(Mark.GOOD, name, f"the data has all {len(table.columns)} declared columns{also}.")
+
+
+def _contributions(name: str, table: Table, codebook: Codebook) -> Iterator[Line]:
+    unit = codebook.unit.column
+    if unit is None:
+        return
+    rows, units = codebook.size(name)
+    if table.max_rows is not None:
+        limit, words = table.max_rows, f"at most {_rows(table.max_rows)} of one {unit} count in a question."
+    else:
+        groups, each = table.max_groups or 1, table.max_rows_per_group or 1
+        limit = groups * each
+        words = f"one {unit} counts in at most {groups} groups, with at most {_rows(each)} in each."
+    topic = f"{name}: rows"
+    if rows is not None and units is not None and limit * units < rows:
+        lost = f"With {rows:,} rows of {units:,} units, some rows must be left out."
+        yield Line(Mark.WEAK, topic, f"{words} {lost}", "Allow more if answers should count everything.")
+    elif rows is not None and units is not None and limit > 20 * rows / units:
+        mean = rows / units
+        finding = f"{words} The average is {mean:.3g}, so noise is {limit / mean:.0f} times what most need."
+        yield Line(Mark.WEAK, topic, finding, "Allow fewer.")
+    else:
+        yield Line(Mark.GOOD, topic, words)
+
+
+def _bounds(name: str, table: Table) -> Iterator[Line]:
+    numbers = {column: entry for column, entry in table.columns.items() if Type(entry.type).is_number}
+    missing = [column for column, entry in numbers.items() if entry.bounds is None and not _names_things(column)]
+    if missing:
+        finding = f"{_list(missing)} without bounds can be counted, not summed or averaged."
+        yield Line(Mark.WEAK, f"{name}: bounds", finding, "Add bounds = [low, high] from public knowledge.")
+    for column, entry in numbers.items():
+        where = f"{name}.{column}"
+        if entry.bounds is not None and entry.bounds[0] == entry.bounds[1]:
+            yield Line(Mark.WEAK, where, "has bounds that allow one value only.", "Widen them.")
+        elif entry.bounds is not None and entry.type == Type.REAL and entry.resolution is None:
+            finding = "has no resolution; sums are taken in steps of about a millionth of its bounds."
+            yield Line(Mark.WEAK, where, finding, "Add the step of the values, such as resolution = 0.01.")
+    known = [column for column, entry in numbers.items() if entry.bounds is not None]
+    if known and not missing:
+        yield Line(Mark.GOOD, f"{name}: bounds", f"{_list(known)} can be summed and averaged.")
+
+
+def _keys(name: str, table: Table, codebook: Codebook) -> Iterator[Line]:
+    columns = {column: entry for column, entry in table.columns.items() if column != codebook.unit.column}
+    public = [column for column, entry in columns.items() if not _lacks_keys(entry, numbers=True)]
+    if public:
+        yield Line(Mark.GOOD, f"{name}: keys", f"groups by {_list(public)} are public and always appear.")
+    private = [column for column, entry in columns.items() if _lacks_keys(entry)]
+    if private:
+        finding = f"groups by {_list(private)} come from the data: rare ones stay unnamed."
+        yield Line(Mark.GOOD, f"{name}: keys", finding)
+    silent = [c for c, entry in columns.items() if entry.keys is not None and entry.nullable and not entry.null_key]
+    if silent:
+        finding = f"rows where {_list(silent)} is NULL are in no group."
+        fix = "Add null_key = true to count them, or nullable = false where there are none."
+        yield Line(Mark.WEAK, f"{name}: keys", finding, fix)
+
+
+def _lacks_keys(entry: Column, *, numbers: bool = False) -> bool:
+    """Whether groups by a column need private selection; numbers are grouped by bins of their bounds instead."""
+    kind = Type(entry.type)
+    if kind is Type.BOOLEAN or entry.keys is not None or entry.bins is not None:
+        return False
+    return numbers or not kind.is_number
+
+
+def _names_things(column: str) -> bool:
+    """Whether a number looks like a name for something, of which nobody takes sums."""
+    return column.lower() == "id" or column.lower().endswith(("_id", "id_", "_no", "_nr", "code"))
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _below(size: int) -> str:
+    """A round number well below one over a size."""
+    return f"1e-{len(str(size)) + 2}"

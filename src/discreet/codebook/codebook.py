@@ -1,0 +1,293 @@
+"""A codebook that is right: where the data is, who is protected, what is public, and what may be spent.
+
+It comes from a TOML file (``Codebook.load``) or from frames in Python (``Codebook.from_frames``), through the same
+rules. It is a frozen value and opens nothing: sources are names of places until an engine goes there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.codebook.entries import Column, Document, Place, Table, did_you_mean, read_entries
+from discreet.codebook.frames import types_of
+from discreet.codebook.rules import LONGEST, ROW, problems
+from discreet.errors import CodebookError, Problem
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.types import Type, Value
+from discreet.privacy import Budget, Neighbours, Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where the rows of a table are: files (``path`` may be a pattern), or a table in a DuckDB file."""
+
+    kind: Literal["parquet", "csv", "duckdb"]
+    path: str
+    table: str | None = None
+
+    def __str__(self) -> str:
+        return self.path if self.table is None else f"{self.path}, table {self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class Codebook:
+    """The public facts and the budget of one dataset. ``path`` is None where it was made in Python."""
+
+    document: Document
+    path: Path | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Codebook:
+        """The codebook in a file; a CodebookError lists everything that is wrong with it."""
+        file = Path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            fix = "Check the path; `discreet init DATA` writes a first codebook."
+            raise CodebookError(str(path), (Problem("The file", "cannot be read", fix),)) from error
+        except UnicodeDecodeError as error:
+            fix = "Save the codebook as UTF-8 text; data belongs in a source."
+            raise CodebookError(str(path), (Problem("The file", "is not text", fix),)) from error
+        return cls.read(text, file)
+
+    @classmethod
+    def read(cls, text: str, path: Path | None = None) -> Codebook:
+        """The codebook in a text; numbers are read as the decimals that they are."""
+        file = "codebook" if path is None else str(path)
+        try:
+            raw = tomllib.loads(text, parse_float=Decimal)
+        except tomllib.TOMLDecodeError as error:
+            problem = Problem(
+                "The file", f"is not TOML: {str(error).rstrip('.')}", "Mend the line, or see docs/codebook.md."
+            )
+            raise CodebookError(file, (problem,)) from None
+        return cls(_checked(raw, file), None if path is None else path.absolute())
+
+    @classmethod
+    def from_frames(
+        cls,
+        tables: Mapping[str, Any],
+        *,
+        budget: Budget,
+        unit: str | None = None,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        max_rows_per_group: int | None = None,
+        types: Mapping[str, str] | None = None,
+        bounds: Mapping[str, tuple[Any, Any]] | None = None,
+        resolution: Mapping[str, Any] | None = None,
+        keys: Mapping[str, Iterable[Any]] | None = None,
+        constant_per_unit: Collection[str] = (),
+        per_query: Any = None,
+        name: str = "data",
+    ) -> Codebook:
+        """A codebook for frames, with the types of their schemas; no value is looked at.
+
+        Columns are meant by their name in every table that has it, or as ``table.column`` in one. A key None makes
+        NULL a group.
+        """
+        columns = {table: dict(types_of(frame)) for table, frame in tables.items()}
+        said = _Said(columns)
+        said.each("type", types)
+        said.each("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
+        said.each("resolution", resolution)
+        listed = {column: list(values) for column, values in (keys or {}).items()}
+        said.each("keys", {column: [key for key in values if key is not None] for column, values in listed.items()})
+        said.each("null_key", {column: True for column, values in listed.items() if None in values})
+        said.each("constant_per_unit", dict.fromkeys(constant_per_unit, True))
+        if said.problems:
+            raise CodebookError("curate(...)", tuple(said.problems))
+        limits = {"max_rows": max_rows, "max_groups": max_groups, "max_rows_per_group": max_rows_per_group}
+        given = {word: value for word, value in limits.items() if value is not None}
+        raw = {
+            "name": name,
+            "unit": ROW if unit is None else unit,
+            "neighbours": str(neighbours),
+            "budget": _spending(budget, per_query),
+            "tables": {table: {**given, "columns": said.columns[table]} for table in columns},
+        }
+        return cls(_checked(raw, "curate(...)", files=False))
+
+    @property
+    def name(self) -> str:
+        return self.document.name
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected, in every table alike."""
+        return Unit(None if self.document.unit == ROW else self.document.unit)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return Neighbours(self.document.neighbours)
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+        budget = self.document.budget
+        return Budget(epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho)
+
+    @property
+    def per_query(self) -> Fraction | None:
+        """The most that one question may cost, in the terms of the budget (ε or ρ); None without a cap."""
+        return self.document.budget.per_query
+
+    @property
+    def analysts(self) -> tuple[str, ...] | None:
+        """Who may ask; None where anyone may who can open the codebook."""
+        return self.document.analysts
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """Where each table's rows are; empty for frames."""
+        shared = self.document.source
+        folder = Path() if self.path is None else self.path.parent
+        found = {name: table.source or shared for name, table in self.document.tables.items()}
+        return {name: _source(place, name, folder) for name, place in found.items() if place is not None}
+
+    def size(self, table: str) -> tuple[int | None, int | None]:
+        """The public numbers of rows and of units of a table, where they are declared."""
+        entry = self.document.tables[table]
+        return entry.rows, entry.rows if self.unit.column is None else entry.units
+
+    def catalog(self) -> Catalog:
+        """What the planner may know."""
+        return Catalog(
+            tables={name: _table(name, table, self.unit) for name, table in self.document.tables.items()},
+            neighbours=self.neighbours,
+        )
+
+
+class _Said:
+    """What a caller said about columns by name, sorted to the columns that are meant."""
+
+    def __init__(self, types: Mapping[str, Mapping[str, Type | None]]) -> None:
+        self.problems: list[Problem] = []
+        self.types = types
+        self.columns: dict[str, dict[str, dict[str, Any]]] = {
+            table: {name: {"type": str(kind)} for name, kind in columns.items() if kind is not None}
+            for table, columns in types.items()
+        }
+
+    def each(self, word: str, values: Mapping[str, Any] | None) -> None:
+        """One kind of fact; a name with its table wins over a bare name."""
+        for name, value in sorted((values or {}).items(), key=lambda item: self._exact(item[0])):
+            meant = self._meant(name)
+            if not meant:
+                known = [*{column for columns in self.types.values() for column in columns}]
+                self.problems.append(Problem(f"{word}: {name}", "is not a column", did_you_mean(name, sorted(known))))
+            for table, column in meant:
+                self.columns[table].setdefault(column, {})[word] = value
+
+    def _exact(self, name: str) -> bool:
+        table, _, column = name.partition(".")
+        return column in self.types.get(table, {})
+
+    def _meant(self, name: str) -> list[tuple[str, str]]:
+        table, _, column = name.partition(".")
+        if self._exact(name):
+            return [(table, column)]
+        return [(table, name) for table, columns in self.types.items() if name in columns]
+
+
+def _checked(raw: Mapping[str, Any], file: str, *, files: bool = True) -> Document:
+    document = read_entries(raw)
+    if isinstance(document, tuple):
+        raise CodebookError(file, document)
+    wrong = tuple(problems(document, files=files))
+    if wrong:
+        raise CodebookError(file, wrong)
+    return document
+
+
+def _spending(budget: Budget, per_query: object) -> dict[str, Any]:
+    """A budget as entries; what a codebook cannot say is refused there."""
+    if not isinstance(budget, Budget) or budget.notion == "gdp":
+        fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9) or Budget(rho=0.1)."
+        raise CodebookError("curate(...)", (Problem("budget", "must be in epsilon or rho", fix),))
+    words = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "per_query": per_query}
+    return {word: value for word, value in words.items() if value is not None}
+
+
+def _source(place: Place, name: str, folder: Path) -> Source:
+    kind: Literal["parquet", "csv", "duckdb"] = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
+    table = (place.table or name) if kind == "duckdb" else None
+    return Source(kind=kind, path=str(folder / getattr(place, kind)), table=table)
+
+
+def _table(name: str, table: Table, unit: Unit) -> TableFacts:
+    if unit.column is None:
+        limits = Limits(max_rows=1, max_groups=1, max_rows_per_group=1)
+    else:
+        limits = Limits(
+            max_rows=table.max_rows, max_groups=table.max_groups, max_rows_per_group=table.max_rows_per_group
+        )
+    columns = {
+        column: (Type(entry.type), _facts(entry, owner=column == unit.column))
+        for column, entry in table.columns.items()
+    }
+    return TableFacts(name=name, columns=columns, unit=unit, limits=limits)
+
+
+def _facts(column: Column, *, owner: bool) -> ColumnFacts:
+    kind = Type(column.type)
+    low, high = column.bounds if column.bounds is not None and kind.is_number else (None, None)
+    step = Fraction(1) if column.resolution is None and kind is Type.INTEGER else column.resolution
+    keys = _keys(column, kind)
+    return ColumnFacts(
+        nullable=column.nullable,
+        low=low,
+        high=high,
+        resolution=step,
+        keys=(*keys, None) if keys is not None and column.null_key else keys,
+        constant=column.constant_per_unit or owner,
+    )
+
+
+def _keys(column: Column, kind: Type) -> tuple[Value, ...] | None:
+    """The public groups of a column: listed, binned, or true and false."""
+    values = column.keys
+    if column.bins is not None:
+        values = column.bins.edges if column.bins.width is None else tuple(_steps(column))
+    if values is None:
+        return (False, True) if kind is Type.BOOLEAN else None
+    convert = {Type.INTEGER: int, Type.REAL: float}.get(kind)
+    return tuple(values) if convert is None else tuple(convert(value) for value in values)
+
+
+def _steps(column: Column) -> Iterable[Any]:
+    """The starts of the bins from the lower bound to the upper one."""
+    if column.bounds is None or column.bins is None:
+        return
+    width = column.bins.width
+    value, last = column.bounds
+    if isinstance(width, str):
+        value = _start(value, width)
+    while value <= last:
+        yield value
+        if isinstance(width, str) and (dt.date.max - value).days < LONGEST[width]:
+            return  # the calendar ends here
+        value = _start(value + dt.timedelta(LONGEST[width]), width) if isinstance(width, str) else value + width
+
+
+def _start(day: dt.date, width: str) -> dt.date:
+    """The first day of the week, month, quarter or year that a day is in."""
+    match width:
+        case "week":
+            return day - dt.timedelta(day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return day.replace(day=1, month=day.month - (day.month - 1) % 3)
+        case "year":
+            return day.replace(day=1, month=1)
+        case _:
+            return day

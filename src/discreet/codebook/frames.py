@@ -1,0 +1,77 @@
+"""What a frame holds, from its schema alone: the type of every column, never a value.
+
+A frame is anything with an Arrow, polars or pandas schema. Columns of a kind that no question can use (lists, structs,
+binary) have no type and are left out of the codebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.errors import ParameterError
+from discreet.plan.types import Type
+
+# Arrow types by the name of their predicate in pyarrow.types.
+_ARROW = (
+    ("is_boolean", Type.BOOLEAN),
+    ("is_integer", Type.INTEGER),
+    ("is_floating", Type.REAL),
+    ("is_decimal", Type.REAL),
+    ("is_string", Type.TEXT),
+    ("is_large_string", Type.TEXT),
+    ("is_string_view", Type.TEXT),
+    ("is_date", Type.DATE),
+    ("is_timestamp", Type.TIMESTAMP),
+)
+# polars names its types; parameters such as Datetime(time_unit=...) are cut off before the look-up.
+_POLARS = {
+    "Boolean": Type.BOOLEAN,
+    **dict.fromkeys(("Int8", "Int16", "Int32", "Int64", "Int128"), Type.INTEGER),
+    **dict.fromkeys(("UInt8", "UInt16", "UInt32", "UInt64"), Type.INTEGER),
+    **dict.fromkeys(("Float32", "Float64", "Decimal"), Type.REAL),
+    **dict.fromkeys(("String", "Utf8", "Categorical", "Enum"), Type.TEXT),
+    "Date": Type.DATE,
+    "Datetime": Type.TIMESTAMP,
+}
+# NumPy and pandas: the letter that says what an array holds. Objects are taken for text; only values would tell more.
+_PANDAS = {"b": Type.BOOLEAN, "i": Type.INTEGER, "u": Type.INTEGER, "f": Type.REAL, "M": Type.TIMESTAMP, "O": Type.TEXT}
+
+
+def types_of(frame: Any) -> dict[str, Type | None]:
+    """The plan type of every column of a frame; None where there is none.
+
+    >>> import pyarrow as pa
+    >>> types_of(pa.table({"age": [41], "ward": ["A"]}))
+    {'age': <Type.INTEGER: 'integer'>, 'ward': <Type.TEXT: 'text'>}
+    """
+    library = type(frame).__module__.partition(".")[0]
+    if library == "polars" and hasattr(frame, "collect_schema"):
+        return {name: _POLARS.get(str(kind).partition("(")[0]) for name, kind in frame.collect_schema().items()}
+    if library == "pandas" and hasattr(frame, "dtypes"):
+        return {str(name): _pandas(kind) for name, kind in frame.dtypes.items()}
+    if library == "pyarrow" and hasattr(frame, "schema"):
+        return {field.name: arrow_type(field.type) for field in frame.schema}
+    if isinstance(frame, Mapping):
+        raise ParameterError("frames", "hold a plain mapping", "Make it a table first: pyarrow.table(columns).")
+    raise ParameterError(
+        "frames", f"hold a {type(frame).__name__}", "Give a pandas or polars frame, or a pyarrow table or dataset."
+    )
+
+
+def arrow_type(kind: Any) -> Type | None:
+    """The plan type of an Arrow type."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return arrow_type(kind.value_type)
+    return next((plan for test, plan in _ARROW if getattr(types, test)(kind)), None)
+
+
+def _pandas(dtype: Any) -> Type | None:
+    if hasattr(dtype, "pyarrow_dtype"):
+        return arrow_type(dtype.pyarrow_dtype)
+    if type(dtype).__name__ in {"CategoricalDtype", "StringDtype"}:
+        # The categories of a column are values in themselves; their own type is part of the schema.
+        return _pandas(dtype.categories.dtype) if hasattr(dtype, "categories") else Type.TEXT
+    return _PANDAS.get(dtype.kind)

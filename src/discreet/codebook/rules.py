@@ -1,0 +1,272 @@
+"""What the entries of a codebook must be together: every rule a small function that yields problems.
+
+The shape is right when these run (``entries.py``). Nothing here looks at data; a wrong codebook is refused before any
+of it is read.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from discreet.bounding.facts import MAX_KEYS
+from discreet.codebook.entries import Bins, Column, Document, Place, Spending, Table, did_you_mean
+from discreet.errors import Problem
+from discreet.parameters import MAX_EPSILON
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
+
+ROW = "row"
+# A double cannot tell more steps apart than this, so a finer resolution would promise what is not there.
+MAX_STEPS = 2**52
+MAX_REAL = Fraction(10) ** 300
+# How long the bins of dates are at least.
+DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
+# A step of this many days from the start of one bin is within the next.
+LONGEST = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+
+_EXAMPLES = {
+    Type.BOOLEAN: "true",
+    Type.INTEGER: "7",
+    Type.REAL: "7.5",
+    Type.TEXT: '"A"',
+    Type.DATE: "2024-12-31",
+    Type.TIMESTAMP: "2024-12-31T23:00:00",
+}
+
+
+def problems(document: Document, *, files: bool = True) -> Iterator[Problem]:
+    """Everything that is wrong with a codebook. ``files`` is false where the data are frames in Python."""
+    yield from _budget(document.budget)
+    if not document.tables:
+        yield Problem("tables", "is empty", "Declare at least one table: [tables.visits].")
+    yield from _distinct("tables", document.tables)
+    if document.source is not None:
+        yield from _place("source", document.source, shared=True)
+    for name, table in document.tables.items():
+        path = f"tables.{name}"
+        yield from _limits(path, table, document.unit)
+        yield from _unit(path, table, document.unit)
+        yield from _distinct(f"{path}.columns", table.columns)
+        if files:
+            yield from _source(path, table, document)
+        for column_name, column in table.columns.items():
+            yield from _column(f"{path}.columns.{column_name}", column)
+
+
+def _budget(budget: Spending) -> Iterator[Problem]:
+    forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1."
+    if budget.epsilon is None and budget.rho is None:
+        yield Problem("budget", "must say how much may be spent", forms)
+    if budget.epsilon is not None and budget.rho is not None:
+        yield Problem("budget", "must be given in one form, not in epsilon and rho both", forms)
+    if budget.delta is not None and budget.epsilon is None:
+        yield Problem("budget.delta", "goes with epsilon only", forms)
+    for word in ("epsilon", "rho", "per_query"):
+        value: Fraction | None = getattr(budget, word)
+        if value is not None and not 0 < value <= MAX_EPSILON:
+            yield Problem(f"budget.{word}", f"must be above 0 and at most {MAX_EPSILON:,}", f"Write {word} = 1.")
+    if budget.delta is not None and not 0 <= budget.delta < 1:
+        fix = "Give a probability far below one over the number of people, for example delta = 1e-9."
+        yield Problem("budget.delta", "must be at least 0 and below 1", fix)
+    total = budget.epsilon or budget.rho
+    if budget.per_query is not None and total is not None and budget.per_query > total:
+        yield Problem(
+            "budget.per_query", "is larger than the whole budget", "Give less than the budget, or leave it out."
+        )
+
+
+def _distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
+    """SQL does not tell capitals from small letters, so names must differ in more than that."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if not name.strip():
+            yield Problem(path, "has an entry without a name", "Give it a name.")
+        if name.lower() in seen:
+            yield Problem(
+                f"{path}.{name}", f"differs from {seen[name.lower()]!r} in capitals only", "Rename one of them."
+            )
+        seen[name.lower()] = name
+
+
+def _unit(path: str, table: Table, unit: str) -> Iterator[Problem]:
+    if unit == ROW:
+        return
+    column = table.columns.get(unit)
+    if column is None:
+        hint = did_you_mean(unit, table.columns) if table.columns else "Declare its columns."
+        fix = f"{hint} A table without it belongs in a codebook of its own."
+        yield Problem(f"{path}.columns", f"lacks the unit column {unit!r}", fix)
+    elif column.type == Type.REAL:
+        fix = "Store it as integer or text; rounding could merge two people."
+        yield Problem(f"{path}.columns.{unit}", "names the unit and cannot be a real", fix)
+
+
+def _limits(path: str, table: Table, unit: str) -> Iterator[Problem]:
+    """One way of limiting a unit's rows for people, none for rows: a row is one row."""
+    given = [word for word in ("max_rows", "max_groups", "max_rows_per_group") if getattr(table, word) is not None]
+    if unit == ROW:
+        for word in given:
+            yield Problem(
+                f"{path}.{word}", "limits a unit that is one row already", "Remove it, or name a unit column."
+            )
+    elif not given:
+        fix = "Write max_rows = 10, or max_groups = 5 with max_rows_per_group = 2."
+        yield Problem(path, f"does not say how much one {unit} may contribute", fix)
+    elif "max_rows" in given and len(given) > 1:
+        fix = "Keep max_rows, or keep max_groups and max_rows_per_group."
+        yield Problem(path, f"limits a {unit} in two ways", fix)
+    elif len(given) == 1 and given != ["max_rows"]:
+        other = "max_groups" if given == ["max_rows_per_group"] else "max_rows_per_group"
+        yield Problem(f"{path}.{other}", f"is missing; {given[0]} alone limits nothing", f"Write {other} = 3.")
+    if unit != ROW and table.rows is not None and table.units is not None and table.units > table.rows:
+        yield Problem(f"{path}.units", "are more than rows", f"Every {unit} that counts has a row: check both numbers.")
+
+
+def _source(path: str, table: Table, document: Document) -> Iterator[Problem]:
+    if table.source is not None:
+        yield from _place(f"{path}.source", table.source)
+    elif document.source is None:
+        yield Problem(f"{path}.source", "is missing", 'Say where the rows are: source = "visits.parquet".')
+
+
+def _place(path: str, place: Place, *, shared: bool = False) -> Iterator[Problem]:
+    kinds = [word for word in ("parquet", "csv", "duckdb") if getattr(place, word) is not None]
+    if len(kinds) != 1:
+        yield Problem(path, "must name one of parquet, csv or duckdb", 'Write source = { parquet = "visits.parquet" }.')
+        return
+    if shared and (kinds != ["duckdb"] or place.table is not None):
+        fix = 'Write source = { duckdb = "hospital.duckdb" }, or give each table its own source.'
+        yield Problem(path, "for all tables can only be a DuckDB file", fix)
+    if place.table is not None and kinds != ["duckdb"]:
+        yield Problem(f"{path}.table", "goes with duckdb only", "Remove it: a file holds one table.")
+    target: str = getattr(place, kinds[0])
+    if not target.strip() or "://" in target or "\0" in target:
+        yield Problem(f"{path}.{kinds[0]}", "must be a local file", "Give a path relative to the codebook.")
+
+
+def _column(path: str, column: Column) -> Iterator[Problem]:
+    kind = Type(column.type)
+    yield from _bounds(path, column, kind)
+    yield from _resolution(path, column, kind)
+    if column.keys is not None and column.bins is not None:
+        yield Problem(f"{path}.bins", "and keys both list the groups", "Keep one of them.")
+    elif column.keys is not None:
+        yield from _values(f"{path}.keys", column.keys, kind)
+    elif column.bins is not None:
+        yield from _bins(f"{path}.bins", column.bins, column, kind)
+    elif column.null_key and kind is not Type.BOOLEAN:
+        yield Problem(f"{path}.null_key", "adds NULL to keys that are not there", "Add keys, or remove it.")
+    if column.null_key and not column.nullable:
+        yield Problem(f"{path}.null_key", "makes NULL a group of a column without NULL", "Keep one of the two.")
+
+
+def _bounds(path: str, column: Column, kind: Type) -> Iterator[Problem]:
+    if column.bounds is None:
+        return
+    path = f"{path}.bounds"
+    if not kind.is_number and not (kind is Type.DATE and column.bins is not None):
+        fix = 'With bins = { width = "month" } a date may have them.' if kind is Type.DATE else "Remove them."
+        yield Problem(path, f"are for numbers; a {kind} has none", fix)
+        return
+    wrong = [problem for value in column.bounds for problem in _value(path, value, kind)]
+    yield from wrong
+    low, high = column.bounds
+    if not wrong and low > high:
+        yield Problem(path, "go from high to low", "Swap them: the least value comes first.")
+
+
+def _resolution(path: str, column: Column, kind: Type) -> Iterator[Problem]:
+    step = column.resolution
+    if step is None:
+        return
+    path = f"{path}.resolution"
+    if not kind.is_number:
+        yield Problem(path, f"is for numbers; a {kind} has none", "Remove it.")
+    elif step <= 0 or (kind is Type.INTEGER and step.denominator != 1):
+        must = "a whole number above 0" if kind is Type.INTEGER else "above 0"
+        yield Problem(path, f"must be {must}", f"Write resolution = {'1' if kind is Type.INTEGER else '0.01'}.")
+    elif (ends := _ends(column)) is not None and (ends[1] - ends[0]) / step > MAX_STEPS:
+        yield Problem(path, "is finer than a double can tell over these bounds", "Give a coarser step.")
+
+
+def _values(path: str, values: tuple[object, ...], kind: Type) -> Iterator[Problem]:
+    """A list of groups: some, not too many, all of the column's type, none twice."""
+    if not values:
+        yield Problem(path, "is empty", "List the values that may appear as a group, or remove it.")
+    if len(values) > MAX_KEYS:
+        yield Problem(path, f"has more than {MAX_KEYS:,} values", "Each is a row of noise: use fewer, or leave it out.")
+        return
+    wrong = [problem for value in values for problem in _value(path, value, kind)][:1]
+    yield from wrong
+    if not wrong and len(set(values)) < len(values):
+        yield Problem(path, "lists a value twice", "List each value once.")
+
+
+def _value(path: str, value: object, kind: Type) -> Iterator[Problem]:
+    """One value of the column's type, within what the type holds."""
+    if not of_kind(value, kind):
+        yield Problem(path, f"must hold values of the type {kind}", f"Write them like {_EXAMPLES[kind]}.")
+    elif kind is Type.INTEGER and isinstance(value, Fraction) and not INTEGER_MIN <= value <= INTEGER_MAX:
+        yield Problem(path, "goes beyond 64 bits", "Give the bounds that the values really have.")
+    elif kind is Type.REAL and isinstance(value, Fraction) and abs(value) > MAX_REAL:
+        yield Problem(path, "goes beyond 1e300", "Give the bounds that the values really have.")
+
+
+def of_kind(value: object, kind: Type) -> bool:
+    """Whether a value from the file is of a column's type; numbers are fractions here."""
+    match kind:
+        case Type.BOOLEAN:
+            return isinstance(value, bool)
+        case Type.INTEGER:
+            return isinstance(value, Fraction) and value.denominator == 1
+        case Type.REAL:
+            return isinstance(value, Fraction)
+        case Type.TEXT:
+            return isinstance(value, str)
+        case Type.DATE:
+            return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+        case Type.TIMESTAMP:
+            return isinstance(value, dt.datetime) and value.tzinfo is None
+
+
+def _bins(path: str, bins: Bins, column: Column, kind: Type) -> Iterator[Problem]:
+    if (bins.width is None) == (bins.edges is None):
+        yield Problem(
+            path, "must have either width or edges", "Write bins = { width = 10 } or { edges = [0, 18, 65] }."
+        )
+    elif bins.edges is not None:
+        yield from (wrong := list(_values(f"{path}.edges", bins.edges, kind)))
+        if not wrong and list(bins.edges) != sorted(bins.edges):
+            yield Problem(f"{path}.edges", "are not in ascending order", "Sort them.")
+    elif not (kind.is_number or kind is Type.DATE):
+        yield Problem(f"{path}.width", f"is for numbers and dates; a {kind} has none", "List keys instead.")
+    elif isinstance(bins.width, str) != (kind is Type.DATE):
+        like = '"month"' if kind is Type.DATE else "10"
+        yield Problem(f"{path}.width", f"does not fit the type {kind}", f"Write width = {like}.")
+    elif column.bounds is None:
+        yield Problem(f"{path}.width", "needs bounds to start and stop", "Add bounds = [first, last].")
+    elif isinstance(bins.width, Fraction) and (bins.width <= 0 or (kind is Type.INTEGER and bins.width % 1)):
+        yield Problem(f"{path}.width", "must be above 0, and whole for integers", "Write width = 10.")
+    elif _too_many(bins.width, column):
+        yield Problem(f"{path}.width", f"makes more than {MAX_KEYS:,} bins", "Make them wider.")
+
+
+def _ends(column: Column) -> tuple[Fraction, Fraction] | None:
+    """The bounds, where they are two numbers."""
+    match column.bounds:
+        case (Fraction() as low, Fraction() as high):
+            return low, high
+        case _:
+            return None
+
+
+def _too_many(width: Fraction | str | None, column: Column) -> bool:
+    ends = _ends(column)
+    if isinstance(width, Fraction) and ends is not None:
+        return (ends[1] - ends[0]) / width >= MAX_KEYS
+    match column.bounds:
+        case (dt.date() as first, dt.date() as last) if isinstance(width, str):
+            return (last - first).days / DAYS[width] >= MAX_KEYS
+        case _:
+            return False

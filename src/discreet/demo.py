@@ -1,0 +1,201 @@
+"""Fictional hospital data, the same on every machine: 12,000 patients, 60,000 visits, and a codebook for them.
+
+It looks like real data where that matters for privacy: a few patients come very often, some values are missing, some
+are typing errors far outside what is possible, and many diagnoses are rare. Nobody in it exists.
+
+The numbers are drawn from a hash of fixed words. That makes them repeatable, and useless as privacy noise, which comes
+from ``entropy.py`` alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.exact import Floats, Integers
+
+PATIENTS, VISITS = 12_000, 60_000
+FIRST_DAY, DAYS = dt.date(2024, 1, 1), 366
+WARDS = ("Cardiology", "Emergency", "Geriatrics", "Maternity", "Oncology", "Paediatrics", "Psychiatry", "Surgery")
+DISTRICTS = ("Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside")
+LETTERS = "ACEFGIJKMNRST"
+
+CODEBOOK = """\
+# The codebook of a fictional hospital. Everything in this file is public; nothing in it was read from the data.
+# Every word is explained in docs/codebook.md. After a change: discreet check hospital.toml
+name = "hospital"
+description = "Visits to a fictional hospital in 2024."
+
+unit = "patient_id"              # who is protected: everything that one patient has in all tables
+neighbours = "add-remove"        # nobody learns whether a patient is in the data at all
+
+[budget]                         # for all questions of all analysts together, for ever
+epsilon = 3
+delta = 1e-6
+
+[tables.visits]
+source = "visits.parquet"        # relative to this file
+max_rows = 20                    # of a patient's visits, at most 20 count in one question
+rows = 60_000                    # public, roughly; used to judge expected errors
+units = 12_000
+
+[tables.visits.columns]
+patient_id = "integer"
+arrival = { type = "date", bounds = [2024-01-01, 2024-12-31], bins = { width = "day" }, nullable = false }
+ward = { type = "text", keys = [
+    "Cardiology", "Emergency", "Geriatrics", "Maternity", "Oncology", "Paediatrics", "Psychiatry", "Surgery",
+] }
+emergency = { type = "boolean", nullable = false }
+age = { type = "integer", bounds = [0, 110] }                      # values beyond are typing errors
+sex = { type = "text", keys = ["female", "male"], null_key = true, constant_per_unit = true }
+length_of_stay = { type = "integer", bounds = [0, 60] }            # days
+cost = { type = "real", bounds = [0, 20_000], resolution = 0.01 }  # euros and cents
+diagnosis = "text"               # no public list: rare ones stay unnamed
+
+[tables.patients]
+source = "patients.parquet"
+max_rows = 1
+rows = 12_000
+units = 12_000
+
+[tables.patients.columns]
+patient_id = "integer"
+birth_year = { type = "integer", bounds = [1910, 2024], constant_per_unit = true }
+sex = { type = "text", keys = ["female", "male"], null_key = true, constant_per_unit = true }
+district = { type = "text", constant_per_unit = true, keys = [
+    "Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside",
+] }
+smoker = { type = "boolean", constant_per_unit = true }
+"""
+
+
+def write(folder: Path) -> Path:
+    """The demo's files in a folder; those that are there already stay. The path of the codebook comes back."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    codebook = folder / "hospital.toml"
+    names = [folder / "patients.parquet", folder / "visits.parquet"]
+    if not all(name.exists() for name in names):
+        for name, table in zip(names, tables()):
+            pq.write_table(table, name)
+    if not codebook.exists():
+        codebook.write_text(CODEBOOK, encoding="utf-8")
+    return codebook
+
+
+def tables() -> tuple[Any, Any]:
+    """The patients and the visits, as Arrow tables."""
+    import pyarrow as pa
+
+    patients = _patients()
+    visits = _visits(patients)
+    return pa.table(_arrays(patients)), pa.table(_arrays(visits))
+
+
+def _uniform(word: str, count: int) -> Floats:
+    """Numbers in [0, 1) from a hash of a word."""
+    raw = hashlib.shake_256(f"fictional hospital: {word}".encode()).digest(8 * count)
+    whole: Floats = (np.frombuffer(raw, dtype="<u8") >> 11).astype(np.float64)
+    return whole * 2.0**-53
+
+
+def _shaped(word: str, count: int, shares: list[float], values: list[float]) -> Floats:
+    """Numbers with given quantiles: ``values`` at the ``shares``, straight lines between."""
+    return np.interp(_uniform(word, count), shares, values)
+
+
+def _chosen(word: str, count: int, weights: list[float]) -> Integers:
+    """Places in a list, chosen with these weights."""
+    edges = np.cumsum(weights) / sum(weights)
+    return np.searchsorted(edges[:-1], _uniform(word, count), side="right").astype(np.int64)
+
+
+def _patients() -> dict[str, Any]:
+    count = PATIENTS
+    return {
+        "patient_id": 100_000 + 7 * np.arange(count),
+        "birth_year": 2024
+        - _shaped("birth", count, [0, 0.15, 0.4, 0.75, 0.97, 1], [0, 12, 38, 67, 88, 104]).astype(int),
+        "sex": _words(["female", "male", None], _chosen("sex", count, [51, 47, 2])),
+        "district": _words([*DISTRICTS], _chosen("district", count, [5, 9, 14, 7, 21, 16, 18, 10])),
+        "smoker": _words([True, False, None], _chosen("smoker", count, [17, 71, 12])),
+    }
+
+
+def _visits(patients: dict[str, Any]) -> dict[str, Any]:
+    owner = _owners()
+    age = 2024 - patients["birth_year"][owner]
+    ward = _wards(owner, age, patients["sex"][owner])
+    stay = _shaped("stay", VISITS, [0, 0.35, 0.7, 0.93, 0.995, 1], [0, 1, 4, 14, 45, 320]).astype(np.int64)
+    return {
+        "patient_id": patients["patient_id"][owner],
+        "arrival": np.datetime64(FIRST_DAY) + (_uniform("arrival", VISITS) * DAYS).astype("timedelta64[D]"),
+        "ward": _words([*WARDS, None], np.where(_uniform("lost ward", VISITS) < 0.004, len(WARDS), ward)),
+        "emergency": (ward == WARDS.index("Emergency")) | (_uniform("urgent", VISITS) < 0.18),
+        "age": _mistyped(age),
+        "sex": patients["sex"][owner],
+        "length_of_stay": _words([None, *range(400)], np.where(_uniform("lost stay", VISITS) < 0.02, 0, stay + 1)),
+        "cost": _costs(stay),
+        "diagnosis": _diagnoses(ward),
+    }
+
+
+def _owners() -> Integers:
+    """Whose visit each one is: everyone comes once, and a few come very often."""
+    often = _shaped("often", PATIENTS, [0, 0.5, 0.9, 0.99, 1], [0.2, 1, 3, 12, 40])
+    again = np.searchsorted(np.cumsum(often) / often.sum(), _uniform("again", VISITS - PATIENTS), side="right")
+    owner = np.concatenate([np.arange(PATIENTS), np.minimum(again, PATIENTS - 1)])
+    shuffled: Integers = owner[np.argsort(_uniform("order", VISITS), kind="stable")]
+    return shuffled
+
+
+def _wards(owner: Integers, age: Integers, sex: Any) -> Integers:
+    """Most come back to the ward they know; children, the old and mothers have their own."""
+    usual = _chosen("usual ward", PATIENTS, [17, 24, 9, 6, 10, 9, 7, 18])[owner]
+    ward = np.where(_uniform("other ward", VISITS) < 0.3, _chosen("ward", VISITS, [12, 30, 5, 5, 6, 8, 6, 20]), usual)
+    index = WARDS.index
+    surgery = index("Surgery")
+    ward = np.where((ward == index("Geriatrics")) & (age < 60), surgery, ward)
+    ward = np.where((ward == index("Maternity")) & ((sex != "female") | (age < 16) | (age > 50)), surgery, ward)
+    ward = np.where((ward == index("Paediatrics")) & (age > 17), surgery, ward)
+    return np.where((age < 12) & (ward == surgery), index("Paediatrics"), ward)
+
+
+def _mistyped(age: Integers) -> Any:
+    """Ages as people type them: some missing, some impossible."""
+    luck = _uniform("typing", VISITS)
+    typed = np.where(luck < 0.001, 999, np.where(luck < 0.0015, -1, age))
+    return _words([None, *range(-1, 1000)], np.where(luck > 0.985, 0, typed + 2))
+
+
+def _costs(stay: Integers) -> Any:
+    """Euros: more for longer stays, missing for some, a few bills with slipped decimals."""
+    base = _shaped("cost", VISITS, [0, 0.5, 0.9, 0.99, 1], [40, 310, 900, 4_000, 15_000])
+    cents = np.floor(100 * (base + stay * _shaped("daily", VISITS, [0, 0.5, 1], [120, 260, 700])))
+    cents = np.where(_uniform("slipped", VISITS) < 0.0004, 1000 * cents, cents)
+    costs = (cents / 100).astype(object)
+    costs[_uniform("lost cost", VISITS) < 0.03] = None
+    return costs
+
+
+def _diagnoses(ward: Integers) -> Any:
+    """Codes such as I-12 with a long tail, so that many are rare."""
+    rank = (_shaped("diagnosis", VISITS, [0, 0.4, 0.7, 0.9, 0.99, 1], [0, 4, 12, 40, 150, 400])).astype(int)
+    letter = np.where(_uniform("letter", VISITS) < 0.8, ward, _chosen("any letter", VISITS, [1.0] * len(LETTERS)))
+    codes = [f"{LETTERS[first]}-{number:02d}" for first, number in zip(letter.tolist(), rank.tolist())]
+    return np.array(codes, dtype=object)
+
+
+def _words(values: list[Any], places: Integers) -> Any:
+    return np.array(values, dtype=object)[places]
+
+
+def _arrays(columns: dict[str, Any]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {name: pa.array(values.tolist() if values.dtype.kind == "O" else values) for name, values in columns.items()}

@@ -1,0 +1,1 @@
+"""Engines run bounded questions exactly. They see private rows, never noise."""

@@ -1,0 +1,206 @@
+"""From noisy integers to the rows of an answer. Only released numbers are visible here, so all of it is free.
+
+Counts and sums are read off directly, means and variances are computed from them, then come the analyst's own
+arithmetic, HAVING, ORDER BY, LIMIT. Intervals cover the noise (not the sampling of people): exact where a column is a
+count or a sum, and otherwise by simulating the known noise: values that could have been the truth are the released
+ones minus fresh noise of the same law, and the interval holds the middle share of what they give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.bounding.bound import Estimate
+from discreet.entropy import SYSTEM, Source
+from discreet.errors import InternalError
+from discreet.exact import Integers
+from discreet.plan.evaluate import Row, evaluate
+from discreet.plan.expressions import Expression, Released, walk
+from discreet.plan.nodes import Order, Question, Statistic
+from discreet.plan.types import Type, Value
+from discreet.release import Noisy, Release
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+# Simulated truths for each group: as many as fit the work that one answer may be, within these limits.
+_DRAWS = (100, 1000)
+_WORK = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of the answer with the interval of its noise; both ends None where there is no number."""
+
+    value: Value
+    low: Value = None
+    high: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The answer before it is dressed: names, types, which columns have intervals, and the rows."""
+
+    names: tuple[str, ...]
+    types: tuple[Type, ...]
+    measured: tuple[bool, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def finish(release: Release, noisy: Noisy, *, source: Source = SYSTEM) -> Rows:
+    """The rows that the question asked for."""
+    question = release.bounded.question
+    released = _released(release, noisy.keys, noisy.measures)
+    chosen = _chosen(question, released)
+    outputs = [output.expression for output in question.outputs]
+    measured = tuple(_is_measured(expression, question) for expression in outputs)
+    intervals = _intervals(release, noisy, released, chosen, source)
+    rows = tuple(
+        tuple(Cell(evaluate(e, released[i]), *intervals(column, i)) for column, e in enumerate(outputs)) for i in chosen
+    )
+    return Rows(tuple(o.name for o in question.outputs), tuple(e.type for e in outputs), measured, rows)
+
+
+def _is_measured(expression: Expression, question: Question) -> bool:
+    """Whether noise went into a number."""
+    parts = [part for part in walk(expression) if isinstance(part, Released)]
+    return expression.type.is_number and any(part.index >= len(question.keys) for part in parts)
+
+
+def _released(
+    release: Release, keys: Sequence[tuple[Value, ...]], measures: dict[int, Integers] | Any
+) -> list[dict[Any, Value]]:
+    """For each group, the value of every key and aggregate that expressions may refer to."""
+    question = release.bounded.question
+    columns = [statistic(estimate, measures) for estimate in release.bounded.estimates]
+    names = [question.key(i) for i in range(len(question.keys))]
+    names += [question.aggregate(i) for i in range(len(question.aggregates))]
+    return [dict(zip(names, (*key, *(column[i] for column in columns)))) for i, key in enumerate(keys)]
+
+
+def statistic(estimate: Estimate, measures: Any) -> list[Value]:
+    """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
+    if estimate.statistic in (Statistic.COUNT, Statistic.COUNT_UNITS):
+        return [int(count) for count in measures[_there(estimate.count)]]
+    steps = np.asarray(measures[_there(estimate.steps)], dtype=np.float64)
+    origin, size = float(estimate.origin), float(estimate.resolution)
+    counts = None if estimate.count is None else np.asarray(measures[estimate.count], dtype=np.float64)
+    if estimate.statistic is Statistic.SUM:
+        return _listed(steps * size if counts is None else steps * size + origin * counts)
+    if counts is None:
+        raise InternalError("A mean without a count.")
+    known = counts >= 1
+    divisor = np.where(known, counts, 1.0)
+    mean = steps / divisor
+    low, high = float(estimate.low or 0), float(estimate.high or 0)
+    if estimate.statistic is Statistic.MEAN:
+        return _listed(np.clip(origin + size * mean, low, high), known)
+    squares = np.asarray(measures[_there(estimate.squares)], dtype=np.float64)
+    variance = np.clip(size**2 * (squares / divisor - mean**2), 0.0, ((high - low) / 2) ** 2)
+    return _listed(variance if estimate.statistic is Statistic.VARIANCE else np.sqrt(variance), known)
+
+
+def _there(position: int | None) -> int:
+    if position is None:
+        raise InternalError("A statistic lacks a measure that it needs.")
+    return position
+
+
+def _listed(values: Floats, known: npt.NDArray[np.bool_] | None = None) -> list[Value]:
+    if known is None:
+        return list(values.tolist())
+    return [value if there else None for value, there in zip(values.tolist(), known.tolist())]
+
+
+def _chosen(question: Question, released: Sequence[Row]) -> list[int]:
+    """Which groups are shown, in which order: HAVING, ORDER BY, OFFSET and LIMIT over released numbers."""
+    kept = list(range(len(released)))
+    if question.having is not None:
+        kept = [i for i in kept if evaluate(question.having, released[i]) is True]
+    if question.order:
+
+        def compare(a: int, b: int) -> int:
+            return _compare(question.order, released[a], released[b])
+
+        kept.sort(key=cmp_to_key(compare))
+    end = None if question.limit is None else question.offset + question.limit
+    return kept[question.offset : end]
+
+
+def _compare(order: Iterable[Order], a: Row, b: Row) -> int:
+    for criterion in order:
+        left: Any = evaluate(criterion.expression, a)
+        right: Any = evaluate(criterion.expression, b)
+        if left is None or right is None:
+            if (left is None) != (right is None):
+                return 1 if left is None else -1  # NULLs last, whichever the direction
+        elif left != right:
+            return (1 if left > right else -1) * (-1 if criterion.descending else 1)
+    return 0
+
+
+Ends: TypeAlias = Callable[[int, int], tuple[Value, Value]]
+
+
+def _intervals(release: Release, noisy: Noisy, released: Sequence[Row], chosen: Sequence[int], source: Source) -> Ends:
+    """A function from (column, group) to the ends of its interval."""
+    question = release.bounded.question
+    outputs = [output.expression for output in question.outputs]
+    exact = {column: error for column, e in enumerate(outputs) if (error := _direct(release, e)) is not None}
+    simulated = [c for c, e in enumerate(outputs) if c not in exact and _is_measured(e, question)]
+    ends = _simulate(release, noisy, chosen, simulated, source) if simulated and chosen else {}
+
+    def interval(column: int, group: int) -> tuple[Value, Value]:
+        if column in exact:
+            value: Any = evaluate(outputs[column], released[group])
+            return value - exact[column], value + exact[column]
+        return ends.get((column, group), (None, None))
+
+    return interval
+
+
+def _direct(release: Release, expression: Expression) -> float | int | None:
+    """The exact error of a column that is a count or a sum as it was measured."""
+    question = release.bounded.question
+    if not isinstance(expression, Released) or expression.index < len(question.keys):
+        return None
+    error = release.error(release.bounded.estimates[expression.index - len(question.keys)])
+    return int(error) if error is not None and expression.type is Type.INTEGER else error
+
+
+def _simulate(
+    release: Release, noisy: Noisy, chosen: Sequence[int], columns: Sequence[int], source: Source
+) -> dict[tuple[int, int], tuple[Value, Value]]:
+    """The middle share of what a column would be for truths that the noise could have come from."""
+    least, most = _DRAWS
+    draws = max(least, min(most, _WORK // len(chosen)))
+    outputs = release.bounded.question.outputs
+    ends: dict[tuple[int, int], tuple[Value, Value]] = {}
+    tail = (1 - float(release.level)) / 2
+    for group in chosen:
+        truths = {}
+        for position, noise in release.noises.items():
+            shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
+            truths[position] = int(noisy.measures[position][group]) - shift
+        rows = _released(release, [noisy.keys[group]] * draws, truths)
+        for column in columns:
+            values = [evaluate(outputs[column].expression, row) for row in rows]
+            ends[column, group] = _middle(values, tail)
+    return ends
+
+
+def _middle(values: Sequence[Any], tail: float) -> tuple[Value, Value]:
+    """The two quantiles; an end is None (unknown) where the values there have no number."""
+    known = sorted(value for value in values if value is not None)
+    missing = len(values) - len(known)
+    cut = math.floor(tail * len(values))
+    # A truth without a number could be anything, so each one is counted at both ends.
+    low = None if missing > cut else known[cut - missing]
+    high = None if missing > cut else known[len(known) - 1 - (cut - missing)]
+    return low, high

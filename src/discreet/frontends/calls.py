@@ -1,0 +1,212 @@
+"""Typed calls from what people write: small conveniences, one canonical form, and refusals that say the fix.
+
+Everything here keeps the meaning: ``30 < age`` becomes ``age > 30``, ``NOT a = b`` becomes ``a <> b``, a text beside a
+date is read as a date, and arithmetic on constants is done at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from discreet.errors import UsageError
+from discreet.frontends.constants import day_or_moment
+from discreet.frontends.positions import Place, refusal
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.functions import FUNCTIONS, call, literal
+from discreet.plan.types import Type
+
+Arguments: TypeAlias = tuple[Expression, ...]
+
+FLIPPED = {"equal": "equal", "unequal": "unequal", "less": "greater", "at_most": "at_least", "greater": "less",
+           "at_least": "at_most"}  # fmt: skip  # one table
+NEGATED = {"equal": "unequal", "unequal": "equal", "less": "at_least", "at_most": "greater", "greater": "at_most",
+           "at_least": "less"}  # fmt: skip  # one table
+FOLDED = frozenset({"add", "subtract", "multiply", "divide", "negate"})
+# Functions whose arguments may be texts that mean dates, if another argument is a date.
+DATED = frozenset({*FLIPPED, "in", "null_if", "coalesce", "case"})
+# Functions whose named arguments are dates anyway.
+DATES_AT = {"part": (1,), "date_trunc": (1,), "date_diff": (1, 2)}
+# Casts that change nothing.
+IDENTITY = {"to_boolean": Type.BOOLEAN, "to_integer": Type.INTEGER, "to_real": Type.REAL, "to_text": Type.TEXT,
+            "to_date": Type.DATE, "to_timestamp": Type.TIMESTAMP}  # fmt: skip  # one table
+OPERATORS = frozenset({*FLIPPED, "add", "subtract", "multiply", "divide", "negate"})
+
+
+def make(function: str, arguments: Arguments, place: Place | None) -> Expression:
+    """The expression for a function of arguments, or a refusal that points at the place."""
+    arguments = _dated(function, arguments, place)
+    check = CHECKS.get(function)
+    if check is not None:
+        check(arguments, place)
+    simpler = _simpler(function, arguments)
+    if simpler is not None:
+        return simpler
+    try:
+        made = call(function, *arguments)
+    except UsageError:
+        raise _explain(function, arguments, place) from None
+    return _folded(made, place)
+
+
+def truth(expression: Expression, what: str, place: Place | None) -> Expression:
+    """A condition, which must be true, false or NULL."""
+    if expression.type is Type.BOOLEAN:
+        return expression
+    if isinstance(expression, Literal) and expression.value is None:
+        return Literal(None, Type.BOOLEAN)
+    fix = "Compare it with something, as in age > 30."
+    raise refusal(place, f"{what} needs a condition that is true or false; this is of type {expression.type}.", fix)
+
+
+def conditions(expression: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that must all be true."""
+    both = isinstance(expression, Call) and expression.function == "and"
+    return expression.arguments if both else (expression,)  # type: ignore[union-attr]  # a Call, as tested
+
+
+def _dated(function: str, arguments: Arguments, place: Place | None) -> Arguments:
+    """Texts that stand for dates, read as dates."""
+    positions: tuple[int, ...] = DATES_AT.get(function, ())
+    if function in DATED:
+        positions = tuple(range(len(arguments)))
+        if function == "case":
+            positions = (*range(1, len(arguments), 2), len(arguments) - 1)
+        if not any(arguments[i].type.is_time for i in positions):
+            return arguments
+    return tuple(
+        literal(day_or_moment(argument.value, place))
+        if i in positions and isinstance(argument, Literal) and isinstance(argument.value, str)
+        else argument
+        for i, argument in enumerate(arguments)
+    )
+
+
+def _simpler(function: str, arguments: Arguments) -> Expression | None:
+    """An equal expression in the canonical form, if this is not it."""
+    first = arguments[0] if arguments else None
+    if function in FLIPPED and len(arguments) == 2 and isinstance(first, Literal):
+        if not isinstance(arguments[1], Literal):
+            return make(FLIPPED[function], (arguments[1], first), None) if _fits(function, arguments) else None
+    if function == "not" and isinstance(first, Call) and len(arguments) == 1:
+        if first.function == "not":
+            return first.arguments[0]
+        if first.function in NEGATED:
+            return Call(NEGATED[first.function], first.arguments, first.type)
+    if first is not None and len(arguments) == 1 and IDENTITY.get(function) is first.type:
+        return first
+    if function == "coalesce" and len(arguments) == 1:
+        return first
+    if function in {"like", "ilike"} and len(arguments) == 2:
+        pattern = arguments[1]
+        if isinstance(pattern, Literal) and isinstance(pattern.value, str) and "%%" in pattern.value:
+            return make(function, (arguments[0], literal(re.sub("%+", "%", pattern.value))), None)
+    return None
+
+
+def _fits(function: str, arguments: Arguments) -> bool:
+    try:
+        call(function, *arguments)
+    except UsageError:
+        return False
+    return True
+
+
+def _folded(made: Call, place: Place | None) -> Expression:
+    """Arithmetic on constants, done at once; a constant without a value is a mistake."""
+    if made.function not in FOLDED or not all(isinstance(a, Literal) for a in made.arguments):
+        return made
+    value = evaluate(made, {})
+    missing = any(isinstance(a, Literal) and a.value is None for a in made.arguments)
+    if value is None and not missing:
+        rule = "This constant has no value: it divides by zero or is too large."
+        raise refusal(place, rule, "Write the number that is meant.")
+    return Literal(value, made.type)
+
+
+# Constants that make a function meaningless are refused instead of yielding NULL for every row.
+
+Check: TypeAlias = Callable[[Arguments, Place | None], None]
+
+
+def _number(arguments: Arguments, position: int) -> float | None:
+    argument = arguments[position] if position < len(arguments) else None
+    value = argument.value if isinstance(argument, Literal) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _check_bin(arguments: Arguments, place: Place | None) -> None:
+    width = _number(arguments, 1)
+    if width is not None and width <= 0:
+        raise refusal(place, "The width of a bin must be above zero.", "Write for example bin(age, 10).")
+
+
+def _check_clamp(arguments: Arguments, place: Place | None) -> None:
+    low, high = _number(arguments, 1), _number(arguments, 2)
+    if low is not None and high is not None and low > high:
+        raise refusal(place, "The lower end of clamp is above its upper end.", "Write clamp(x, low, high).")
+
+
+def _check_round(arguments: Arguments, place: Place | None) -> None:
+    digits = _number(arguments, 1)
+    if digits is not None and abs(digits) > 15:
+        raise refusal(place, "round takes at most 15 digits.", "Write for example round(x, 2).")
+
+
+def _check_substring(arguments: Arguments, place: Place | None) -> None:
+    start, count = _number(arguments, 1), _number(arguments, 2)
+    if (start is not None and start < 1) or (count is not None and count < 0):
+        rule = "Positions in a text begin at 1, and lengths are not negative."
+        raise refusal(place, rule, "Write for example substring(x, 1, 3).")
+
+
+CHECKS: Mapping[str, Check] = {
+    "bin": _check_bin,
+    "clamp": _check_clamp,
+    "round": _check_round,
+    "substring": _check_substring,
+}
+
+
+def _explain(function: str, arguments: Arguments, place: Place | None) -> UsageError:
+    """Why a call is not possible, and what would be."""
+    known = FUNCTIONS.get(function)
+    if known is None:
+        return refusal(place, f"There is no function {function!r}.", "docs/sql.md lists the functions.")
+    for position in sorted(known.constants):
+        if position < len(arguments) and not isinstance(arguments[position], Literal):
+            if function == "in":
+                return refusal(place, "The list of IN must be constants.", "Write a = b OR a = c for other values.")
+            rule = f"Argument {position + 1} of {function} must be a constant."
+            return refusal(place, rule, "Write a number, a text or a date there.")
+    first = arguments[0] if arguments else None
+    if known.words and isinstance(first, Literal) and first.value not in known.words:
+        return refusal(place, f"{function} does not know this part of a date.", f"Known: {', '.join(known.words)}.")
+    shown = f"({known.help})" if function in OPERATORS else f"{function}()"
+    kinds = " and ".join(_kind(a) for a in arguments) if arguments else "nothing"
+    return refusal(place, f"{shown} does not take {kinds}.", _fix(function, arguments))
+
+
+def _kind(argument: Expression) -> str:
+    return "NULL" if isinstance(argument, Literal) and argument.value is None else str(argument.type)
+
+
+def _fix(function: str, arguments: Arguments) -> str:
+    kinds = {argument.type for argument in arguments}
+    if function in OPERATORS and function not in FLIPPED:
+        if any(kind.is_time for kind in kinds):
+            return "date_diff('day', a, b) counts the days between two dates."
+        if Type.TEXT in kinds:
+            return "CAST(x AS DOUBLE) reads a number from a text; a || b joins texts."
+        return "Arithmetic needs numbers; CASE WHEN c THEN 1 ELSE 0 END makes one of a condition."
+    if function in {*FLIPPED, "in", "null_if", "coalesce", "case"}:
+        return "All values must be of one type; CAST(x AS BIGINT), AS DOUBLE, AS VARCHAR or AS DATE changes it."
+    if function in {"and", "or", "not"}:
+        return "It needs conditions, such as age > 30."
+    if function == "modulo":
+        return "It needs two integers; CAST(x AS BIGINT) makes one."
+    if function == "concat":
+        return "CAST(x AS VARCHAR) makes a text."
+    return f"docs/sql.md says what {function} takes: {FUNCTIONS[function].help}."

@@ -1,0 +1,83 @@
+"""Where in the user's text something stands, and how an error shows it.
+
+line 1, column 8: The table 'visits' has no declared column 'wrd'.
+  SELECT wrd, COUNT(*) FROM visits GROUP BY 1
+         ^^^
+Did you mean 'ward'? Nothing was charged.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from discreet.errors import QuestionError
+
+WIDTH = 100  # characters of a line that an error shows
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of the user's text: from ``start`` up to, not including, ``end``."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """The number of the line, from 1."""
+        return self.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The number of the character in its line, from 1."""
+        return self.start - self._line_start + 1
+
+    @property
+    def _line_start(self) -> int:
+        return self.text.rfind("\n", 0, self.start) + 1
+
+    def to(self, other: Place) -> Place:
+        """The stretch from the beginning of one to the end of the other."""
+        return Place(self.text, min(self.start, other.start), max(self.end, other.end))
+
+    def excerpt(self) -> str:
+        """The line with a mark under the place, cut to a readable width.
+
+        >>> print(Place("SELECT wrd FROM visits", 7, 10).excerpt())
+          SELECT wrd FROM visits
+                 ^^^
+        """
+        line_end = self.text.find("\n", self.start)
+        line = self.text[self._line_start : len(self.text) if line_end < 0 else line_end]
+        at = self.start - self._line_start
+        marks = max(1, min(self.end, self._line_start + len(line)) - self.start)
+        first = max(0, at - WIDTH // 2) if len(line) > WIDTH else 0
+        shown = line[first : first + WIDTH]
+        before = "…" if first else ""
+        after = "…" if first + WIDTH < len(line) else ""
+        marks = min(marks, max(1, len(shown) - (at - first)))
+        blank = _columns(before + line[first:at])
+        under = _columns(line[at : at + marks]) or 1
+        return f"  {before}{_printable(shown)}{after}\n  {' ' * blank}{'^' * under}"
+
+
+def _printable(text: str) -> str:
+    """One visible character for each: tabs and the like become spaces, what cannot be shown a dot."""
+    return "".join(" " if c.isspace() else c if c.isprintable() else "·" for c in text)
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text fills; wide letters fill two."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in _printable(text)
+    )  # fmt: skip  # one rule a line
+
+
+def refusal(place: Place | None, rule: str, fix: str) -> QuestionError:
+    """The error for a place; a chain of calls has no place, so there the rule must say it all."""
+    if place is None:
+        return QuestionError(rule, fix)
+    return QuestionError(rule, fix, place.line, place.column, place.excerpt())

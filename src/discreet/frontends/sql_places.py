@@ -1,0 +1,100 @@
+"""Where the nodes of the parser's tree stand in the text.
+
+The parser remembers the place of names, constants and calls. For everything else the place is the stretch of what is
+inside, or the nearest keyword that brought it about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from discreet.frontends.positions import Place
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr
+    from sqlglot.tokens import Token
+
+# Nodes that begin with a word or sign that is no part of what is inside.
+LEADING = {
+    "Case": ("CASE",),
+    "If": ("IF", "WHEN"),
+    "Cast": ("CAST", "DATE", "TIMESTAMP"),
+    "TryCast": ("TRY_CAST",),
+    "Extract": ("EXTRACT",),
+    "Not": ("NOT", "!"),
+    "Neg": ("-",),
+    "Substring": ("SUBSTRING",),
+    "Trim": ("TRIM",),
+    "Concat": ("CONCAT",),
+    "Coalesce": ("COALESCE", "IFNULL"),
+    "Interval": ("INTERVAL",),
+    "Boolean": ("TRUE", "FALSE"),
+    "Null": ("NULL",),
+    "CurrentDate": ("CURRENT_DATE", "TODAY"),
+    "CurrentTimestamp": ("CURRENT_TIMESTAMP", "NOW"),
+    "Placeholder": ("?", "$", ":"),
+}
+
+
+class Places:
+    """The places of nodes in one text."""
+
+    def __init__(self, text: str, tokens: Iterable[Token]) -> None:
+        self.text = text
+        self.tokens = list(tokens)
+
+    def of(self, node: Expr, word: str = "") -> Place:
+        """The place of a node, or of the word near it that brought it about."""
+        start, end = self._span(node)
+        if word:
+            found = self._nearest(word, start)
+            if found is not None:
+                return self.token(found)
+        own = self._own(node)
+        if own is not None:
+            return own
+        leads = LEADING.get(type(node).__name__) or getattr(type(node), "_sql_names", None) or ()
+        for lead in leads:
+            found = self._before(lead, start) if end else self._nearest(lead, start)
+            if found is not None:
+                return Place(self.text, found.start, max(end, found.end + 1))
+        if end:
+            return Place(self.text, start, end)
+        return self.of(node.parent) if node.parent is not None else self.whole()
+
+    def whole(self) -> Place:
+        """The first word of the text."""
+        return self.token(self.tokens[0]) if self.tokens else Place(self.text, 0, 0)
+
+    def word(self, word: str) -> Place:
+        """The first place of a keyword."""
+        found = self._nearest(word, 0)
+        return self.token(found) if found is not None else self.whole()
+
+    def token(self, token: Token) -> Place:
+        """The place of a token."""
+        return Place(self.text, token.start, token.end + 1)
+
+    def _own(self, node: Expr) -> Place | None:
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if isinstance(start, int) and isinstance(end, int):
+            return Place(self.text, start, end + 1)
+        return None
+
+    def _span(self, node: Expr) -> tuple[int, int]:
+        """From the first to the last known place inside; (0, 0) if none is known."""
+        known = [place for part in node.walk() if (place := self._own(part)) is not None]
+        if known:
+            return min(place.start for place in known), max(place.end for place in known)
+        parent = node.parent
+        return (self._span(parent)[0], 0) if parent is not None else (0, 0)
+
+    def _nearest(self, word: str, start: int) -> Token | None:
+        same = [token for token in self.tokens if token.text.upper() == word]
+        return min(same, key=lambda token: abs(token.start - start), default=None)
+
+    def _before(self, word: str, start: int) -> Token | None:
+        """The last such word that stands at most three tokens before a place."""
+        before = [token for token in self.tokens if token.start < start][-3:]
+        return next((token for token in reversed(before) if token.text.upper() == word), None)

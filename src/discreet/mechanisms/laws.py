@@ -1,0 +1,191 @@
+"""The laws of discrete noise, exactly: probabilities and tails as certified intervals.
+
+``DiscreteLaplace``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussian``: P(z) ∝ exp(−z²/(2·variance)). Both on all whole
+numbers, symmetric and with one peak. What the samplers draw is tested against these; what the mechanisms say about
+their errors is computed from these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Protocol
+
+from discreet.exact import BITS, Interval, ceil_div, exp_minus_bounds, sqrt_lower, sqrt_upper
+
+# π between two rationals, from its first 60 decimals.
+_PI_DIGITS = 3141592653589793238462643383279502884197169399375105820974944
+_PI = Interval(Fraction(_PI_DIGITS, 10**60), Fraction(_PI_DIGITS + 1, 10**60))
+# Above this standard deviation a tail is bounded by the normal tail instead of being summed.
+_SUMMED = 512
+# The largest scale or variance, in steps, about which anything is said.
+MOST = 1 << 1000
+_SLACK = Fraction(1, 1 << 40)  # far more than the error of math.erfc
+
+
+class Law(Protocol):
+    """A symmetric law on the whole numbers with one peak. Members: ``DiscreteLaplace``, ``DiscreteGaussian``."""
+
+    def probability(self, z: int) -> Interval:
+        """P(Z = z)."""
+        ...
+
+    def tail(self, z: int) -> Interval:
+        """P(|Z| ≥ z), for z ≥ 0."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """P(z) = (1 − q)/(1 + q)·q^|z| with q = exp(−1/scale).
+
+    >>> round(float(DiscreteLaplace(Fraction(1)).probability(0)), 6)
+    0.462117
+    """
+
+    scale: Fraction
+
+    @cached_property
+    def _q(self) -> Interval:
+        # 1 − q is about 1/scale: that many more bits keep the peak's relative precision.
+        return Interval.exp_minus(1 / self.scale, BITS + math.ceil(self.scale).bit_length())
+
+    def power(self, z: int) -> Interval:
+        """q^z for z ≥ 0."""
+        return Interval.exp_minus(z / self.scale)
+
+    @cached_property
+    def peak(self) -> Interval:
+        """P(Z = 0)."""
+        one = Interval.of(1)
+        return ((one - self._q) / (one + self._q)).trim(BITS + math.ceil(self.scale).bit_length())
+
+    def probability(self, z: int) -> Interval:
+        return self.peak * self.power(abs(z))
+
+    def tail(self, z: int) -> Interval:
+        if z <= 0:
+            return Interval.of(1)
+        return Interval.of(2) * self.power(z) / (Interval.of(1) + self._q)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """P(z) = exp(−z²/(2·variance))/Z, where Z = Σ exp(−z²/(2·variance)).
+
+    >>> round(float(DiscreteGaussian(Fraction(1)).normaliser), 12)
+    2.506628288043
+    """
+
+    variance: Fraction
+
+    @property
+    def normaliser(self) -> Interval:
+        """Z, the sum of all weights."""
+        return _normaliser(self.variance)
+
+    def weight(self, z: int) -> Interval:
+        """exp(−z²/(2·variance))."""
+        return Interval.exp_minus(z * z / (2 * self.variance))
+
+    def probability(self, z: int) -> Interval:
+        return self.weight(z) / self.normaliser
+
+    def tail(self, z: int) -> Interval:
+        if z <= 0:
+            return Interval.of(1)
+        if self.variance <= _SUMMED**2:
+            return Interval.of(2) * _weights_from(self.variance, z) / self.normaliser
+        # Decreasing weights: the sum from z lies between the integrals from z and from z − 1. Z is at least
+        # √(2πσ²), and above it by less than one part in 2^40 here.
+        sigma = math.sqrt(float(self.variance))
+        low, high = (math.erfc(end / sigma / math.sqrt(2)) for end in (z, z - 1))
+        return Interval(Fraction(low) * (1 - _SLACK), min(Fraction(1), Fraction(high) * (1 + _SLACK)))
+
+
+@lru_cache(maxsize=128)
+def _normaliser(variance: Fraction) -> Interval:
+    """Σ exp(−z²/2σ²) = √(2πσ²)·Σ exp(−2π²σ²k²) (Poisson summation): whichever sum is the shorter."""
+    if variance < Fraction(1, 4):
+        return Interval.of(1) + Interval.of(2) * _weights_from(variance, 1)
+    two_pi = Interval.of(2 * variance) * _PI
+    root = Interval(sqrt_lower(two_pi.low), sqrt_upper(two_pi.high))
+    # Terms shrink by more than half each, so those left out sum to less than the last one taken.
+    total, k = Interval.of(1), 0
+    while True:
+        k += 1
+        exponent = Interval.of(2 * variance * k * k) * _PI * _PI
+        term = Interval(
+            Fraction(exp_minus_bounds(exponent.high, BITS)[0], 1 << BITS),
+            Fraction(exp_minus_bounds(exponent.low, BITS)[1], 1 << BITS),
+        )
+        total += Interval.of(2) * term
+        if term.high <= Fraction(2, 1 << BITS):
+            return (root * Interval(total.low, total.high + 2 * term.high)).trim()
+
+
+@lru_cache(maxsize=512)
+def _weights_from(variance: Fraction, first: int) -> Interval:
+    """Σ_{z ≥ first} exp(−z²/2σ²) for first ≥ 1, by the recurrence w(z+1) = w(z)·q^(2z+1), q = exp(−1/2σ²).
+
+    The weights are kept relative to w(first), so that far tails keep their digits.
+    """
+    bits = BITS + 2 * math.isqrt(math.ceil(variance)).bit_length() + 32
+    one = 1 << bits
+    ratio = exp_minus_bounds(Fraction(2 * first + 1) / (2 * variance), bits)
+    square = exp_minus_bounds(1 / variance, bits)
+    sum_low = sum_high = term_low = term_high = one
+    ratio_low, ratio_high = ratio
+    negligible = 1 << (bits - BITS)  # rounding up keeps terms from reaching one unit
+    while term_high > negligible:
+        term_low, term_high = term_low * ratio_low >> bits, ceil_div(term_high * ratio_high, one)
+        ratio_low, ratio_high = ratio_low * square[0] >> bits, ceil_div(ratio_high * square[1], one)
+        sum_low += term_low
+        sum_high += term_high
+    left_over = ceil_div(term_high * one, one - ratio_high)  # the rest falls faster than a geometric series
+    relative = Interval(Fraction(sum_low, one), Fraction(sum_high + left_over, one))
+    return relative * Interval.exp_minus(first * first / (2 * variance))
+
+
+def log_inverse(p: Fraction) -> float:
+    """ln(1/p), also where p is below all floats."""
+    return math.log(p.denominator) - math.log(p.numerator)
+
+
+def smallest(holds: Callable[[int], bool], near: int) -> int:
+    """The smallest whole number ≥ 0 from which on ``holds`` is true, starting the search at a good guess."""
+    low, high, width = max(0, near) - 1, max(0, near), 1
+    while not holds(high):
+        low, high, width = high, high + width, 2 * width
+    width = 1
+    while low >= 0 and holds(low):
+        low, high, width = max(-1, low - width), low, 2 * width
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def share(beta: Fraction, of: int) -> Fraction:
+    """How often one of ``of`` independent noises may be beyond a bound, so that any is with at most ``beta``.
+
+    1 − (1 − β)^(1/k), rounded down, and never below β/k (the union bound).
+    """
+    if of == 1:
+        return beta
+    one = Fraction(-math.expm1(math.log1p(-float(beta)) / of)) * (1 - _SLACK)
+    return max(one, beta / of)
+
+
+def noise_bound(law: Law, beta: Fraction, of: int, near: float) -> int:
+    """The smallest whole number that none of ``of`` independent noises exceeds, with probability 1 − ``beta``."""
+    allowed = share(beta, of)
+    return smallest(lambda z: law.tail(z + 1).high <= allowed, math.floor(min(near, 2.0**62)))
+
+
+def stays_within(law: Law, bound: Fraction, beta: Fraction, of: int) -> bool:
+    """Whether none of ``of`` independent noises exceeds ``bound`` steps, with probability 1 − ``beta``."""
+    return law.tail(math.floor(bound) + 1).high <= share(beta, of)

@@ -1,0 +1,127 @@
+"""Bounded means: what is public decides how they are made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy.typing as npt
+
+from discreet import parameters
+from discreet.entropy import SYSTEM, Source
+from discreet.errors import ParameterError
+from discreet.exact import float_up
+from discreet.mechanisms.bounded import Bounded, clamp, exact_sum, ratio
+from discreet.mechanisms.budgeted import Noise
+from discreet.mechanisms.estimate import Estimate
+from discreet.mechanisms.mechanism import settle
+from discreet.parameters import Number
+from discreet.privacy import Neighbours
+
+_FIX_SIZE = "Give size=, the number of rows: public under 'replace', a guess for planning under 'add-remove'."
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Mean(Bounded):
+    """The mean of values clamped to ``bounds``, with discrete noise.
+
+    Under replace the number of rows is public; give it as ``size``. The noisy sum is divided by it: one noise of
+    scale (h − l)/(ε·n) on the mean. Under add-remove the number of rows is private. Then the sum of distances from
+    the midpoint and the count each get noise, from half of the budget each, and are divided afterwards; ``size`` is
+    only a guess from which ``error`` is computed.
+
+    Privacy: under replace, the noise's guarantee for a sum of sensitivity h − l. Under add-remove, the composition of
+    a sum of values within half the range, sensitivity m·(h − l)/2 (rounded up to whole steps), and a count,
+    sensitivity m, where m is ``max_rows``.
+    Why: replacing one clamped value moves the sum by at most h − l and not the public count. Adding one moves the
+    centred sum by at most half the range, and the count by 1. Division and clamping afterwards are post-processing.
+    Reference: Dwork & Roth 2014, §3.3 and Thm 3.16; for the noise see ``Laplace`` and ``Gaussian``.
+
+    >>> Mean(bounds=(0, 100_000), epsilon=1, neighbours="replace", size=1000).scale  # M/(ε·n)
+    Fraction(100, 1)
+    """
+
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size is not None:
+            settle(self, size=parameters.whole(self.size, "size", most=1 << 40))
+        elif self.neighbours == Neighbours.REPLACE:
+            raise ParameterError("size", "must be given under 'replace', where it is public", _FIX_SIZE)
+        if self.neighbours == Neighbours.REPLACE and self.max_rows != 1:
+            raise ParameterError("max_rows", "must be 1 under 'replace'", "Use 'add-remove' for several rows a unit.")
+        _ = self.parts  # refuse what the noise would refuse, now
+
+    @property
+    def centre(self) -> int:
+        """The step from which distances are summed: the middle under add-remove, 0 under replace."""
+        first, last = self.ends
+        return 0 if self.neighbours == Neighbours.REPLACE else (first + last) // 2
+
+    @cached_property
+    def parts(self) -> tuple[Noise, ...]:
+        first, last = self.ends
+        if self.neighbours == Neighbours.REPLACE:
+            return (self._noise(l1=last - first, squared_l2=(last - first) ** 2),)
+        far, m, half = last - self.centre, self.max_rows, Fraction(1, 2)  # the centre is rounded down
+        return (
+            self._noise(l1=m * far, squared_l2=(m * far) ** 2, share=half),
+            self._noise(l1=m, squared_l2=m * m, share=half),
+        )
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise on the mean; only under replace with a pure ε is there one such number."""
+        noise = self.parts[0]
+        if self.neighbours != Neighbours.REPLACE or self.rho is not None or self.delta is not None:
+            raise ParameterError("scale", "exists for pure ε under 'replace' only", "Look at parts and error instead.")
+        return parameters.positive(getattr(noise, "scale", None), "scale") * self.step / self._size
+
+    @property
+    def _size(self) -> int:
+        if self.size is None:
+            raise ParameterError("size", "is needed for the error of a mean", _FIX_SIZE)
+        return self.size
+
+    def error(self, beta: Number = 0.05, of: int = 1) -> float:
+        """How far the worst of ``of`` such means of ``size`` rows is off, at most, with probability 1 − ``beta``.
+
+        Under replace: the noise over n. Under add-remove, with the sum off by a and the count by b:
+        |S̃/Ñ − S/N| ≤ (a + |S/N|·b)/Ñ, |S/N| is at most half the range and Ñ ≥ n − b. Never more than the range.
+        """
+        first, last = self.ends
+        if self.neighbours == Neighbours.REPLACE:
+            off = Fraction(self.parts[0].error(beta, of)) / self._size
+        else:
+            half = parameters.open_probability(beta, "beta") / 2
+            total, count = (Fraction(part.error(half, of)) for part in self.parts)
+            rows = self._size - count
+            off = (total + (last - self.centre) * count) / rows if rows >= 1 else Fraction(last - first)
+        return float_up(min(off, Fraction(last - first)) * self.step)
+
+    def answers(self, values: npt.ArrayLike, /) -> tuple[int, ...]:
+        steps = self.encode(values)
+        if self.neighbours == Neighbours.REPLACE:
+            if steps.size != self._size:  # the number of rows is public here
+                raise ParameterError("values", "must be as many as size says", _FIX_SIZE)
+            return (exact_sum(steps),)
+        return exact_sum(steps - self.centre), int(steps.size)
+
+    def release(self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: Source = SYSTEM) -> Estimate:
+        """The noisy mean, clamped to the bounds, with an interval that follows from the noise alone."""
+        level = parameters.open_probability(confidence, "confidence")
+        beta, parts, (first, last) = (1 - level), self.parts, self.ends
+        bounds = [Fraction(part.noise_bound(beta / len(parts))) for part in parts]
+        total, *counted = (Fraction(number) for number in self.draw(values, source))
+        spread = parts[0].standard_error
+        if counted:
+            rows, fewest, most = (max(1, int(counted[0] + off)) for off in (0, -bounds[1], bounds[1]))
+            spread = math.hypot(spread, float(total / rows) * parts[1].standard_error)
+        else:
+            rows = fewest = most = self._size
+        ends = ratio(total - bounds[0], total + bounds[0], fewest, most)
+        low, value, high = (clamp(self.centre + x, first, last) for x in (ends[0], total / rows, ends[1]))
+        return self._estimate(value, (low, high), spread / rows, level, self.step)

@@ -1,0 +1,398 @@
+"""Which keys may be named at all? Groups that come from the data are published only where enough units share them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet import parameters
+from discreet.accounting.events import Approximate, Event, ZeroConcentrated
+from discreet.entropy import SYSTEM, Source
+from discreet.errors import ParameterError
+from discreet.exact import Exact, Integers, Interval, decimal, exp_minus_bounds, float_up, lower
+from discreet.mechanisms.exponential import short
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.keys import Key, read_counts, read_units
+from discreet.mechanisms.laplace import scale_for
+from discreet.mechanisms.laws import DiscreteGaussian, DiscreteLaplace, Law, noise_bound, smallest
+from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.parameters import Epsilon, Number
+from discreet.privacy import Neighbours
+from discreet.samplers import bernoulli, discrete_gaussian, discrete_laplace
+
+_ZERO, _ONE = Interval.of(0), Interval.of(1)
+_MOST = 1 << 40
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Keyed(Stated):
+    """What all rules for keys share.
+
+    ``max_groups`` is the largest number of keys that one unit can be in (the counts must be made so), and
+    ``min_units`` a floor: keys with fewer units are never published, whatever the noise.
+    """
+
+    max_groups: int = 1
+    min_units: int = 1
+
+    def __post_init__(self) -> None:
+        Stated.__post_init__(self)
+        settle(
+            self,
+            max_groups=parameters.whole(self.max_groups, "max_groups", most=_MOST),
+            min_units=parameters.whole(self.min_units, "min_units", most=_MOST),
+        )
+
+    @property
+    def _moves(self) -> int:
+        """How many counts one step between neighbours changes, each by one: the new unit's, and the old one's."""
+        return self.max_groups * (1 if self.neighbours == Neighbours.ADD_REMOVE else 2)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NoisyThreshold(Keyed):
+    """A noisy count of units for each key, published where it reaches a threshold: what both noises share."""
+
+    threshold: int | None = None
+    delta: Number | None = None
+
+    def __post_init__(self) -> None:
+        Keyed.__post_init__(self)
+        fix = "Give delta=1e-9 and the threshold follows, or threshold=40 and delta follows."
+        if only_one({"threshold": self.threshold, "delta": self.delta}, fix) == "threshold":
+            settle(self, threshold=parameters.whole(self.threshold, "threshold", most=_MOST))
+        else:
+            settle(self, delta=parameters.open_probability(self.delta, "delta"))
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        raise NotImplementedError
+
+    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
+        raise NotImplementedError
+
+    @cached_property
+    def bar(self) -> int:
+        """The threshold τ: as given, or the smallest one whose δ is at most what was asked."""
+        if self.threshold is not None:
+            return self.threshold
+        allowed = parameters.open_probability(self.delta, "delta")
+        return self.min_units + smallest(lambda z: self._slip(z).high <= allowed, 1)
+
+    def _slip(self, above: int) -> Interval:
+        """The probability that any of ``max_groups`` keys gets noise of ``above`` or more."""
+        return _ONE - _power(_ONE - _at_least(self.law, above), self.max_groups)
+
+    @cached_property
+    def slip(self) -> Fraction:
+        """δ: how likely a key that a single unit brought into being is published; rounded up to a float's decimal."""
+        delta = decimal(float_up(self._slip(self.bar - self.min_units).high))
+        if delta >= 1:
+            fix = "Raise threshold above min_units, or give delta= and let the threshold follow."
+            raise ParameterError("threshold", "is too low to protect anyone", fix)
+        return delta
+
+    def _check(self) -> None:
+        """Refuse a threshold that protects nobody, once the noise is known."""
+        if self.threshold is not None:
+            _ = self.slip
+
+    def release(self, counts: Mapping[Key, int], *, source: Source = SYSTEM) -> dict[Key, int]:
+        """The keys that reach the threshold with their noisy numbers of units, sorted by key.
+
+        ``counts`` has the number of distinct units of each key; keys with none are never published.
+        """
+        keys, units = read_counts(counts)
+        kept, noisy = self._noisy(units, source)
+        return {keys[i]: value for i, value in zip(np.flatnonzero(kept).tolist(), noisy[kept].tolist())}
+
+    def release_array(
+        self, units: Integers, *, source: Source = SYSTEM
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """For many keys at once: which are kept, and the noisy numbers of units (zero where not kept).
+
+        The order is the caller's, who must make it independent of the data, by sorting the keys for example.
+        """
+        kept, noisy = self._noisy(read_units(units), source)
+        return kept, np.where(kept, noisy, 0)
+
+    def _noisy(self, units: Integers, source: Source) -> tuple[npt.NDArray[np.bool_], Integers]:
+        bar = self.bar  # found before anything is drawn
+        noisy = np.asarray(Grid().add(units, self._draw(len(units), source)))
+        return (units >= self.min_units) & (noisy >= bar), noisy
+
+    def probability(self, output: int | None, given: int) -> Interval:
+        """The probability that a key with ``given`` units is published as ``output``, or (None) is not published."""
+        units = parameters.whole(given, "given", least=0, most=_MOST)
+        if output is None:
+            return _ONE if units < self.min_units else _ONE - _at_least(self.law, self.bar - units)
+        value = parameters.whole(output, "output", least=-_MOST, most=_MOST)
+        return self.law.probability(value - units) if units >= self.min_units and value >= self.bar else _ZERO
+
+    def error(self, beta: Number, of: int = 1) -> float:
+        """How far ``of`` noisy numbers may be off, all together, except with probability beta.
+
+        Numbers that were published are known to reach the threshold, so near it they tend to be too large.
+        """
+        share, keys = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
+        return float_up(Fraction(noise_bound(self.law, share, keys, 0.0)))
+
+    def kept_from(self, beta: Number, of: int = 1) -> int:
+        """The number of units from which on all of ``of`` keys are published, except with probability beta."""
+        return max(self.min_units, self.bar + int(self.error(beta, of)))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LaplaceThreshold(NoisyThreshold):
+    """Publish noisy counts of units, with discrete Laplace noise, for the keys where they reach a threshold.
+
+    Noise by ``epsilon`` or ``scale``; the bar by ``delta`` (the smallest sound threshold) or ``threshold``.
+
+    Privacy: (ε, δ)-private with scale = C/ε, C = ``max_groups``, between add-remove neighbours; under replace the old
+    unit's keys change too, so the scale is 2C/ε. δ = 1 − (1 − p)^C with p = P(min_units + Z ≥ τ), exactly for the
+    discrete Z and for "at least τ". Why: counts of keys that both neighbours have differ by at most C (2C) in all,
+    which costs ε (Laplace). A key that only one neighbour has, or that only there reaches ``min_units``, has exactly
+    ``min_units`` units there, and each neighbour has at most C such keys; unless one of them is published
+    (probability at most δ) the outputs are those of the common keys. Let B be the probability of an outcome of the
+    common keys; then the excess over e^ε is at most δ' + B(δ'' − δ') ≤ max(δ', δ''), so that δ does not double under
+    replace.
+    Reference: Korolova et al. 2009; Google 2020, "Delta for thresholding"; the discrete tail is proved in the tests.
+
+    >>> rule = LaplaceThreshold(scale=1, threshold=5)
+    >>> round(float(rule.slip), 10)  # e⁻⁴/(1 + e⁻¹)
+    0.0133898049
+    >>> LaplaceThreshold(epsilon=1, delta=1e-9).bar
+    22
+    """
+
+    epsilon: Epsilon | None = None
+    scale: Number | None = None
+
+    def __post_init__(self) -> None:
+        NoisyThreshold.__post_init__(self)
+        if only_one({"epsilon": self.epsilon, "scale": self.scale}, "Give epsilon=1 or scale=1.") == "epsilon":
+            settle(self, epsilon=parameters.epsilon(self.epsilon))
+        else:
+            settle(self, scale=parameters.positive(self.scale, "scale"))
+        _ = self.loss
+        self._check()
+
+    @cached_property
+    def noise_scale(self) -> Fraction:
+        """The scale of the noise."""
+        if self.scale is not None:
+            return parameters.positive(self.scale, "scale")
+        return scale_for(self._moves, parameters.epsilon(self.epsilon))
+
+    @property
+    def loss(self) -> Exact:
+        """ε: as given, or counts that change over scale."""
+        return (
+            parameters.epsilon(self._moves / self.noise_scale)
+            if self.epsilon is None
+            else parameters.epsilon(self.epsilon)
+        )
+
+    @cached_property
+    def law(self) -> DiscreteLaplace:
+        """The law of the noise."""
+        return DiscreteLaplace(self.noise_scale)
+
+    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
+        return discrete_laplace(self.noise_scale, count, source=source)
+
+    @property
+    def event(self) -> Event:
+        """What one release amounts to."""
+        return Approximate(epsilon=self.loss, delta=self.slip, neighbours=self.neighbours, unit=self.unit)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return (self.event,)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GaussianThreshold(NoisyThreshold):
+    """Publish noisy counts of units, with discrete Gaussian noise, for the keys where they reach a threshold.
+
+    Noise by ``rho`` or ``variance``; the bar by ``delta`` (the smallest sound threshold) or ``threshold``. For units
+    in many groups the noise grows with √C only.
+
+    Privacy: δ-approximately ρ-zCDP with ρ = C/(2·variance), C = ``max_groups``, between add-remove neighbours; under
+    replace 2C counts change by one each, so ρ = 2C/(2·variance). δ = 1 − (1 − p)^C with p = P(min_units + Z ≥ τ), for
+    the discrete Z and "at least τ", rounded up. Why: leave out the event that a key is published which only that
+    neighbour has (at most C keys with exactly ``min_units`` units each, so probability at most δ on either side);
+    what remains are the noisy counts of the common keys, whose Rényi divergence of order α is at most αρ.
+    Reference: Canonne, Kamath and Steinke 2020, Theorem 4; Bun and Steinke 2016, Definition 8.1 (approximate zCDP).
+
+    >>> rule = GaussianThreshold(rho=0.125, delta=1e-9, max_groups=4)
+    >>> rule.noise_variance, rule.bar
+    (Fraction(16, 1), 27)
+    """
+
+    rho: Number | None = None
+    variance: Number | None = None
+
+    def __post_init__(self) -> None:
+        NoisyThreshold.__post_init__(self)
+        if only_one({"rho": self.rho, "variance": self.variance}, "Give rho=0.1 or variance=5.") == "rho":
+            settle(self, rho=parameters.positive(self.rho, "rho"))
+        else:
+            settle(self, variance=parameters.positive(self.variance, "variance"))
+        self._check()
+
+    @cached_property
+    def noise_variance(self) -> Fraction:
+        """The variance parameter σ² of the noise."""
+        if self.variance is not None:
+            return parameters.positive(self.variance, "variance")
+        return self._moves / (2 * parameters.positive(self.rho, "rho"))
+
+    @cached_property
+    def law(self) -> DiscreteGaussian:
+        """The law of the noise."""
+        return DiscreteGaussian(self.noise_variance)
+
+    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
+        return discrete_gaussian(self.noise_variance, count, source=source)
+
+    @property
+    def event(self) -> Event:
+        """What one release amounts to."""
+        rho = self._moves / (2 * self.noise_variance)
+        return ZeroConcentrated(rho=rho, delta=self.slip, neighbours=self.neighbours, unit=self.unit)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return (self.event,)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class KeySelection(Keyed):
+    """Which keys to name, without counts: the rule that keeps the most keys of all (ε, δ)-private rules.
+
+    A key with n units is kept with probability π(n), where π(0) = 0 and π grows as fast as privacy allows.
+
+    Privacy: (ε, δ)-private between neighbours of the stated relation. Why: with ε' = ε/C and (1 − δ')^C = 1 − δ, C =
+    ``max_groups`` (2C under replace: each of the two units may be in C keys), π(n) is the least of e^ε'·π(n−1) + δ',
+    1 − e^−ε'·(1 − π(n−1) − δ') and 1. These are the inequalities of (ε', δ')-privacy between n − 1 and n units, for
+    "kept" and for "dropped"; the two reverse ones hold because π rises. Keys are decided independently, so C of them
+    compose. The numbers π(n) are rationals, rounded down so that the inequalities hold for them exactly, and they are
+    the very probabilities that are drawn. ``min_units`` = m replaces n by n − m + 1, which one unit still moves by
+    one at most.
+    Reference: Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 1 and Section 3; Kairouz, Oh and Viswanath 2017.
+
+    >>> rule = KeySelection(epsilon=1, delta=1e-5)
+    >>> [round(float(rule.probability(True, given=n)), 4) for n in (0, 1, 5, 10, 12, 15, 23)]
+    [0.0, 0.0, 0.0009, 0.1282, 0.7603, 0.9881, 1.0]
+    """
+
+    epsilon: Epsilon
+    delta: Number
+
+    def __post_init__(self) -> None:
+        Keyed.__post_init__(self)
+        settle(self, epsilon=parameters.epsilon(self.epsilon), delta=parameters.open_probability(self.delta, "delta"))
+        if self._slack < Fraction(1, 1 << 150):
+            fix = "Give at least 1e-40 for each group."
+            raise parameters.refuse("delta", "larger", self.delta, fix)
+        # The length of the table, known before it is made: π rises by a factor above 1 + ε' and by δ' at least.
+        share, slack = float(lower(parameters.epsilon(self.epsilon))) / self._moves, float(self._slack)
+        if min(2 * math.log1p(share / slack) / share, 1 / slack) > _TABLE:
+            fix = "Use LaplaceThreshold or GaussianThreshold, which need no table, or spend more on fewer groups."
+            raise ParameterError("epsilon", "is too small for so many groups", fix)
+
+    @property
+    def event(self) -> Event:
+        """What one release amounts to."""
+        return Approximate(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return (self.event,)
+
+    @cached_property
+    def _slack(self) -> Fraction:
+        """δ' of one key: 1 − (1 − δ)^(1/C), rounded down; δ/C is always sound."""
+        delta, moves = parameters.open_probability(self.delta, "delta"), self._moves
+        guess = Fraction(-math.expm1(math.log1p(-float(delta)) / moves)) * Fraction((1 << 40) - 1, 1 << 40)
+        sound = _power(Interval.of(1 - guess), moves).low >= 1 - delta
+        return max(guess, delta / moves) if sound else delta / moves
+
+    @cached_property
+    def table(self) -> tuple[int, ...]:
+        """2^192·π(n) for n = 0, 1, ... up to the first that is certain; whole numbers."""
+        exponent = short(lower(parameters.epsilon(self.epsilon)) / self._moves)
+        slack = math.floor(self._slack * _GRID)
+        _, up = exp_minus_bounds(exponent, _BITS)  # at or above 2^bits·e^−ε'
+        rising = [0]
+        while rising[-1] < _GRID:
+            kept = rising[-1]
+            more = kept * _GRID // up + slack
+            rest = _GRID - kept - slack
+            less = _GRID + (rest * up // -_GRID) if rest > 0 else _GRID
+            rising.append(min(more, less, _GRID))
+        return tuple(rising)
+
+    def _chance(self, units: int) -> Fraction:
+        steps = max(0, units - self.min_units + 1)
+        return Fraction(self.table[min(steps, len(self.table) - 1)], _GRID)
+
+    def probability(self, output: bool, given: int) -> Interval:  # noqa: FBT001  # the output is a bool
+        """The probability that a key with ``given`` units is kept (True) or dropped (False), exactly."""
+        if not isinstance(output, bool):
+            raise parameters.refuse("output", "True or False", output, "Ask for kept (True) or dropped (False).")
+        chance = self._chance(parameters.whole(given, "given", least=0, most=_MOST))
+        return Interval.of(chance if output else 1 - chance)
+
+    def release(self, counts: Mapping[Key, int], *, source: Source = SYSTEM) -> list[Key]:
+        """The keys that are kept, sorted; ``counts`` has the number of distinct units of each key."""
+        keys, units = read_counts(counts)
+        kept = self.release_array(units, source=source)
+        return [keys[i] for i in np.flatnonzero(kept).tolist()]
+
+    def release_array(self, units: Integers, *, source: Source = SYSTEM) -> npt.NDArray[np.bool_]:
+        """For many keys at once: which are kept, in the caller's order, which must not depend on the data."""
+        steps = np.clip(read_units(units) - (self.min_units - 1), 0, len(self.table) - 1)
+        kept = np.zeros(len(steps), dtype=np.bool_)
+        for step in np.unique(steps).tolist():
+            same = steps == step
+            kept[same] = bernoulli(Fraction(self.table[step], _GRID), int(same.sum()), source=source)
+        return kept
+
+    def kept_from(self, beta: Number, of: int = 1) -> int:
+        """The number of units from which on keys are kept, ``of`` of them together, except with probability beta."""
+        share = parameters.open_probability(beta, "beta") / parameters.whole(of, "of")
+        return self.min_units - 1 + smallest(lambda n: 1 - self._chance(n + self.min_units - 1) <= share, 0)
+
+    def error(self, beta: Number, of: int = 1) -> float:
+        """The number of units below which one of ``of`` keys may be missing, except with probability beta."""
+        return float(self.kept_from(beta, of))
+
+
+_BITS = 192
+_GRID = 1 << _BITS
+_TABLE = 1 << 20
+
+
+def _at_least(law: Law, z: int) -> Interval:
+    """P(Z ≥ z) for a symmetric law on the whole numbers."""
+    half = Interval.of(Fraction(1, 2))
+    return law.tail(z) * half if z > 0 else _ONE - law.tail(1 - z) * half
+
+
+def _power(x: Interval, count: int) -> Interval:
+    """x^count for x within [0, 1], by squaring, with short numbers on the way."""
+    result = _ONE
+    while count:
+        if count & 1:
+            result = (result * x).trim(4096)
+        x, count = (x * x).trim(4096), count >> 1
+    return result

@@ -1,0 +1,332 @@
+"""What every function means: the slow, obvious semantics that all engines must agree with.
+
+``evaluate`` computes an expression for one row. It never raises: what has no value is None. The memory engine uses it
+for private rows, the curator for released numbers (HAVING, ORDER BY, arithmetic), and tests compare every other engine
+with it, function by function and value by value.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from discreet.errors import InternalError
+from discreet.plan.expressions import Call, Column, Expression, Literal, Released
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
+
+Row: TypeAlias = Mapping[Column | Released, Value]
+Meaning: TypeAlias = Callable[..., Value]
+
+
+def evaluate(expression: Expression, row: Row) -> Value:
+    """The value of an expression for one row."""
+    match expression:
+        case Literal():
+            return expression.value
+        case Column() | Released():
+            return row[expression]
+        case Call("case"):
+            return _case(expression, row)
+        case Call():
+            values = [evaluate(argument, row) for argument in expression.arguments]
+            return settle(_apply(expression, values), expression.type)
+
+
+def _aligned(call: Call, values: list[Value]) -> list[Any]:
+    """Arguments of two kinds as one: integers among reals are doubles, dates among timestamps are moments.
+
+    Engines compare and compute so; in particular two numbers beyond 2^53 may be equal as doubles.
+    """
+    kinds = {argument.type for argument in call.arguments}
+    if kinds >= {Type.INTEGER, Type.REAL} and call.function != "round":
+        return [float(value) if isinstance(value, int) else value for value in values]
+    if kinds >= {Type.DATE, Type.TIMESTAMP}:
+        return [settle(value, Type.TIMESTAMP) if isinstance(value, dt.date) else value for value in values]
+    return values
+
+
+def settle(value: Any, kind: Type) -> Value:
+    """A result as a value of its type: reals finite, integers within 64 bits, everything else NULL."""
+    if value is None:
+        return None
+    if kind is Type.REAL:
+        try:
+            real = float(value)
+        except OverflowError:
+            return None
+        return real + 0.0 if math.isfinite(real) else None  # + 0.0 turns -0.0 into 0.0
+    if kind is Type.INTEGER:
+        return int(value) if INTEGER_MIN <= value <= INTEGER_MAX else None
+    if kind is Type.TIMESTAMP and not isinstance(value, dt.datetime):
+        return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  # timestamps have no zone here
+    return value  # type: ignore[no-any-return]  # of its kind already
+
+
+def _apply(call: Call, given: list[Value]) -> Value:
+    values = _aligned(call, given)
+    if call.function == "null_if":
+        return None if None not in values and values[0] == values[1] else given[0]
+    lenient = NULL_AWARE.get(call.function)
+    if lenient is not None:
+        return lenient(*values)
+    if any(value is None for value in values):
+        return None
+    meaning = STRICT.get(call.function)
+    if meaning is None:
+        raise InternalError(f"The function {call.function!r} has no meaning in evaluate.py.")
+    try:
+        return meaning(*values)
+    except (ArithmeticError, ValueError):
+        return None  # outside the function's domain: overflow, division by zero, no such date
+
+
+def _case(expression: Call, row: Row) -> Value:
+    *branches, otherwise = expression.arguments
+    for condition, result in zip(branches[::2], branches[1::2]):
+        if evaluate(condition, row) is True:
+            return settle(evaluate(result, row), expression.type)
+    return settle(evaluate(otherwise, row), expression.type)
+
+
+# Functions that look at NULLs instead of passing them on.
+
+
+def _and(*values: Value) -> Value:
+    return False if False in values else None if None in values else True
+
+
+def _or(*values: Value) -> Value:
+    return True if True in values else None if None in values else False
+
+
+def _in(value: Value, *members: Value) -> Value:
+    if value is None:
+        return None
+    if any(member is not None and member == value for member in members):
+        return True
+    return None if None in members else False
+
+
+def _coalesce(*values: Value) -> Value:
+    return next((value for value in values if value is not None), None)
+
+
+def _extreme(choose: Callable[[list[Any]], Any]) -> Meaning:
+    def extreme(*values: Value) -> Value:
+        known = [value for value in values if value is not None]
+        return choose(known) if known else None
+
+    return extreme
+
+
+NULL_AWARE: Mapping[str, Meaning] = {
+    "and": _and,
+    "or": _or,
+    "in": _in,
+    "is_null": lambda a: a is None,
+    "coalesce": _coalesce,
+    "least": _extreme(min),
+    "greatest": _extreme(max),
+}
+
+
+# Functions of values that are there.
+
+
+def _modulo(a: int, b: int) -> int:
+    """Remainder with the sign of the dividend; a zero divisor is an ArithmeticError, hence NULL."""
+    return int(math.copysign(1, a)) * (abs(a) % abs(b))
+
+
+def _round(a: float, digits: int) -> float | None:
+    """Halves away from zero, after scaling in doubles, as databases do."""
+    if abs(digits) > 15:
+        return None
+    scale = 10.0 ** abs(digits)
+    scaled = float(a) * scale if digits >= 0 else float(a) / scale
+    if not math.isfinite(scaled):
+        return None
+    whole = math.floor(abs(scaled))
+    whole += abs(scaled) - whole >= 0.5
+    result = math.copysign(whole, scaled)
+    return result / scale if digits >= 0 else result * scale
+
+
+def _bin(a: float, width: float) -> float | None:
+    return math.floor(float(a) / float(width)) * float(width) if width > 0 else None
+
+
+def _substring(text: str, start: int, count: int) -> str | None:
+    """Positions from 1; what lies before the text does not count back from its end."""
+    if start < 1 or count < 0:
+        return None
+    return text[start - 1 : start - 1 + count]
+
+
+def _like(text: str, pattern: str) -> bool:
+    """Whether a pattern covers the whole text: % is anything, _ is one character, and nothing escapes them.
+
+    One pass with a single point to come back to, so that no pattern takes long.
+    """
+    at = here = 0
+    resume, covered = -1, 0
+    while at < len(text):
+        if here < len(pattern) and pattern[here] == "%":
+            resume, covered = here, at
+            here += 1
+        elif here < len(pattern) and pattern[here] in ("_", text[at]):
+            at, here = at + 1, here + 1
+        elif resume >= 0:
+            covered += 1
+            at, here = covered, resume + 1
+        else:
+            return False
+    return not pattern[here:].strip("%")
+
+
+# Letters whose other case is one letter only in the simple mapping of Unicode, which databases use.
+_SIMPLE = {"ß": "ẞ", "İ": "i"}
+
+
+def _each(change: Callable[[str], str]) -> Callable[[str], str]:
+    """Letter by letter, and only where one letter stays one letter: lengths never change, and engines agree."""
+
+    def one(letter: str) -> str:
+        candidates = (change(letter), _SIMPLE.get(letter, "") if change(letter) != letter else "", letter.title())
+        return next((new for new in candidates if len(new) == 1), letter)
+
+    return lambda text: "".join(map(one, text))
+
+
+_lower, _upper = _each(str.lower), _each(str.upper)
+
+
+def _ilike(text: str, pattern: str) -> bool:
+    return _like(_lower(text), _lower(pattern))
+
+
+def _clock(when: dt.date) -> dt.time:
+    return when.time() if isinstance(when, dt.datetime) else dt.time()
+
+
+def _part(part: str, when: dt.date) -> int:
+    clock = dt.datetime.combine(when, _clock(when))
+    return {
+        "year": clock.year,
+        "quarter": (clock.month + 2) // 3,
+        "month": clock.month,
+        "week": clock.isocalendar().week,
+        "day": clock.day,
+        "dayofweek": clock.isoweekday() % 7,  # Sunday is 0
+        "hour": clock.hour,
+        "minute": clock.minute,
+        "second": clock.second,
+    }[part]
+
+
+def _date_trunc(part: str, when: dt.date) -> dt.date:
+    clock = dt.datetime.combine(when, _clock(when))
+    start = clock.replace(microsecond=0)
+    if part == "week":
+        start = start.replace(hour=0, minute=0, second=0) - dt.timedelta(days=clock.weekday())
+    else:
+        resets = {"second": {}, "minute": {"second": 0}, "hour": {"minute": 0, "second": 0}}
+        day = {"hour": 0, "minute": 0, "second": 0}
+        months = {"day": day, "month": {"day": 1, **day}, "year": {"month": 1, "day": 1, **day}}
+        quarter = {"month": 3 * ((clock.month - 1) // 3) + 1, "day": 1, **day}
+        start = start.replace(**{**resets, **months, "quarter": quarter}[part])  # type: ignore[arg-type]  # ints only
+    return start if isinstance(when, dt.datetime) else start.date()
+
+
+def _date_diff(part: str, a: dt.date, b: dt.date) -> int:
+    """How many boundaries of a unit lie between two moments."""
+    if part in {"year", "month"}:
+        months = 12 * (b.year - a.year) + b.month - a.month
+        return b.year - a.year if part == "year" else months
+    start, end = (_date_trunc(part, dt.datetime.combine(when, _clock(when))) for when in (a, b))
+    seconds = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}[part]
+    apart = end - start
+    return (apart.days * 86_400 + apart.seconds) // seconds
+
+
+_WHOLE = re.compile(r"[+-]?\d{1,19}")
+_REAL = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,4})?")
+
+
+def _to_integer(a: Any) -> int | None:
+    if isinstance(a, str):
+        text = a.strip(" ")
+        return int(text) if _WHOLE.fullmatch(text) and text.isascii() else None
+    return int(round(a))  # noqa: RUF046  # round of an Any is an Any to the type checker
+
+
+def _to_real(a: Any) -> float | None:
+    if isinstance(a, str):
+        text = a.strip(" ")
+        return float(text) if _REAL.fullmatch(text) and text.isascii() else None
+    return float(a)
+
+
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+
+
+def _to_date(a: Any) -> dt.date | None:
+    if isinstance(a, str):
+        match = _DATE.fullmatch(a.strip(" "))
+        return dt.date(*map(int, match.groups())) if match and a.isascii() else None
+    return a.date() if isinstance(a, dt.datetime) else a
+
+
+def _to_text(a: Any) -> str:
+    return str(a).lower() if isinstance(a, bool) else a.isoformat() if isinstance(a, dt.date) else str(a)
+
+
+STRICT: Mapping[str, Meaning] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: float(a) / float(b),
+    "modulo": _modulo,
+    "negate": lambda a: -a,
+    "abs": abs,
+    "sign": lambda a: (a > 0) - (a < 0),
+    "floor": lambda a: math.floor(float(a)),
+    "ceil": lambda a: math.ceil(float(a)),
+    "round": _round,
+    "sqrt": lambda a: math.sqrt(float(a)),
+    "ln": lambda a: math.log(float(a)),
+    "exp": lambda a: math.exp(float(a)),
+    "power": lambda a, b: math.pow(float(a), float(b)),
+    "clamp": lambda a, low, high: min(max(a, low), high),
+    "bin": _bin,
+    "equal": lambda a, b: a == b,
+    "unequal": lambda a, b: a != b,
+    "less": lambda a, b: a < b,
+    "at_most": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "at_least": lambda a, b: a >= b,
+    "not": lambda a: not a,
+    "lower": _lower,
+    "upper": _upper,
+    "trim": lambda a: a.strip(" "),
+    "length": len,
+    "concat": lambda *texts: "".join(texts),
+    "substring": _substring,
+    "starts_with": lambda a, b: a.startswith(b),
+    "ends_with": lambda a, b: a.endswith(b),
+    "contains": lambda a, b: b in a,
+    "like": _like,
+    "ilike": _ilike,
+    "part": _part,
+    "date_trunc": _date_trunc,
+    "date_diff": _date_diff,
+    "to_boolean": bool,
+    "to_integer": _to_integer,
+    "to_real": _to_real,
+    "to_text": _to_text,
+    "to_date": _to_date,
+    "to_timestamp": lambda a: a,
+}

@@ -1,0 +1,84 @@
+"""Scalar expressions: immutable trees of columns, literals and calls.
+
+An expression is pure and total: for whatever the data holds it yields a value of its type or NULL, never an error.
+Facts are computed from the tree each time, bottom up, and columns are identified by table and name for ever, so a
+fact cannot outlive the definition it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from discreet.plan.types import Type, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a declared table."""
+
+    table: str
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant that the analyst wrote. ``type`` says what a NULL would have been."""
+
+    value: Value
+    type: Type
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        if isinstance(self.value, str):
+            return "'" + self.value.replace("'", "''") + "'"
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of ``functions.py`` applied to arguments; ``type`` is what it yields."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A number or key that the answer already contains: position ``index`` among the keys and aggregates.
+
+    It appears only above the aggregation, where everything is post-processing.
+    """
+
+    index: int
+    name: str = field(compare=False)
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Expression: TypeAlias = Column | Literal | Call | Released
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything inside it, outermost first."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from walk(argument)
+
+
+def columns(expression: Expression) -> frozenset[Column]:
+    """The columns that an expression reads."""
+    return frozenset(part for part in walk(expression) if isinstance(part, Column))

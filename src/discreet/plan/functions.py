@@ -1,0 +1,211 @@
+"""The functions a question may use, with their types: the whole list, in one table.
+
+What is not in ``FUNCTIONS`` does not exist. Each entry says which argument types it takes and what it yields; what it
+computes is said once in ``evaluate.py`` (the meaning), again in each engine's dialect, and tests hold them equal.
+Meanings are total: overflow, division by zero, logarithms of nothing and impossible casts yield NULL.
+
+Arguments marked *constant* must be literals: patterns, units of time, widths of bins. That keeps them public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from discreet.errors import UsageError
+from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.types import Type, Value, type_of
+
+B, N, R, X, D, T = Type.BOOLEAN, Type.INTEGER, Type.REAL, Type.TEXT, Type.DATE, Type.TIMESTAMP
+NUMBERS = frozenset({N, R})
+TIMES = frozenset({D, T})
+ANY = frozenset(Type)
+
+Yields: TypeAlias = Callable[[tuple[Type, ...]], Type | None]
+"""The type of the result from the types of the arguments, or None where they do not fit."""
+
+PARTS = ("year", "quarter", "month", "week", "day", "dayofweek", "hour", "minute", "second")
+TRUNCATIONS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+DIFFERENCES = ("year", "month", "day", "hour", "minute", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function: how it is called, what it yields, and a line of help."""
+
+    name: str
+    yields: Yields
+    help: str
+    constants: frozenset[int] = frozenset()  # positions of arguments that must be literals
+    words: tuple[str, ...] = ()  # allowed values of a constant text argument
+
+
+def _same_number(types: tuple[Type, ...]) -> Type | None:
+    """Arithmetic: integers stay integers; one real makes it real."""
+    if not types or not all(t in NUMBERS for t in types):
+        return None
+    return R if R in types else N
+
+
+def _exactly(*wanted: frozenset[Type] | Type, gives: Type) -> Yields:
+    """A fixed list of argument types; reals take integers, too."""
+    sets = [w if isinstance(w, frozenset) else frozenset({w}) for w in wanted]
+
+    def rule(types: tuple[Type, ...]) -> Type | None:
+        fits = len(types) == len(sets) and all(t in allowed for t, allowed in zip(types, sets))
+        return gives if fits else None
+
+    return rule
+
+
+def _first(*wanted: frozenset[Type] | Type) -> Yields:
+    """The argument types are fixed and the result is of the first one's type."""
+    inner = _exactly(*wanted, gives=B)
+    return lambda types: types[0] if inner(types) is not None else None
+
+
+def _number_of(count: int) -> Yields:
+    return lambda types: _same_number(types) if len(types) == count else None
+
+
+def common(types: tuple[Type, ...]) -> Type | None:
+    """The one type that holds values of all of these: equal types, or integers with reals, or dates with timestamps."""
+    kinds = set(types)
+    if len(kinds) == 1:
+        return types[0]
+    if kinds == NUMBERS:
+        return R
+    return T if kinds == TIMES else None
+
+
+def _comparable(types: tuple[Type, ...]) -> Type | None:
+    return B if len(types) == 2 and common(types) is not None else None
+
+
+def _case(types: tuple[Type, ...]) -> Type | None:
+    """CASE: condition, value, condition, value, ..., otherwise."""
+    if len(types) < 3 or len(types) % 2 == 0 or any(t is not B for t in types[:-1:2]):
+        return None
+    return common((*types[1::2], types[-1]))
+
+
+def _listed(types: tuple[Type, ...]) -> Type | None:
+    return B if len(types) >= 2 and common(types) is not None else None
+
+
+def _common_of(least: int) -> Yields:
+    return lambda types: common(types) if len(types) >= least else None
+
+
+def _numbers_of(least: int) -> Yields:
+    return lambda types: _same_number(types) if len(types) >= least else None
+
+
+def _all_boolean(types: tuple[Type, ...]) -> Type | None:
+    return B if len(types) >= 2 and set(types) == {B} else None
+
+
+FUNCTIONS: dict[str, Function] = {
+    f.name: f
+    for f in (
+        # numbers
+        Function("add", _number_of(2), "a + b"),
+        Function("subtract", _number_of(2), "a - b"),
+        Function("multiply", _number_of(2), "a * b"),
+        Function("divide", _exactly(NUMBERS, NUMBERS, gives=R), "a / b as a real; NULL when b is 0"),
+        Function("modulo", _exactly(N, N, gives=N), "remainder with the sign of a; NULL when b is 0"),
+        Function("negate", _number_of(1), "-a"),
+        Function("abs", _number_of(1), "size of a number"),
+        Function("sign", _exactly(NUMBERS, gives=N), "-1, 0 or 1"),
+        Function("floor", _exactly(NUMBERS, gives=R), "largest whole number at or below"),
+        Function("ceil", _exactly(NUMBERS, gives=R), "smallest whole number at or above"),
+        Function("round", _exactly(NUMBERS, N, gives=R), "nearest decimal, halves away from zero", frozenset({1})),
+        Function("sqrt", _exactly(NUMBERS, gives=R), "square root; NULL below 0"),
+        Function("ln", _exactly(NUMBERS, gives=R), "natural logarithm; NULL at or below 0"),
+        Function("exp", _exactly(NUMBERS, gives=R), "e to the power; NULL beyond the range"),
+        Function("power", _exactly(NUMBERS, NUMBERS, gives=R), "a to the power b; NULL where undefined"),
+        Function("least", _numbers_of(2), "smallest number; NULLs are passed over"),
+        Function("greatest", _numbers_of(2), "largest number; NULLs are passed over"),
+        Function("clamp", _number_of(3), "a moved into [low, high]", constants=frozenset({1, 2})),
+        Function("bin", _exactly(NUMBERS, NUMBERS, gives=R), "lower edge of a's bin", constants=frozenset({1})),
+        # comparison and logic (three-valued, as in SQL)
+        Function("equal", _comparable, "a = b"),
+        Function("unequal", _comparable, "a <> b"),
+        Function("less", _comparable, "a < b"),
+        Function("at_most", _comparable, "a <= b"),
+        Function("greater", _comparable, "a > b"),
+        Function("at_least", _comparable, "a >= b"),
+        Function("in", _listed, "a is one of the literals", constants=frozenset(range(1, 4096))),
+        Function("is_null", _exactly(ANY, gives=B), "whether a is NULL"),
+        Function("not", _exactly(B, gives=B), "NOT a"),
+        Function("and", _all_boolean, "all of them"),
+        Function("or", _all_boolean, "any of them"),
+        Function("case", _case, "the value of the first true condition, else the last value"),
+        Function("coalesce", _common_of(1), "the first that is not NULL"),
+        Function("null_if", lambda t: t[0] if _comparable(t) else None, "a, but NULL when it equals b"),
+        # text
+        Function("lower", _exactly(X, gives=X), "small letters"),
+        Function("upper", _exactly(X, gives=X), "capital letters"),
+        Function("trim", _exactly(X, gives=X), "without spaces at the ends"),
+        Function("length", _exactly(X, gives=N), "number of characters"),
+        Function("concat", lambda t: X if len(t) >= 2 and set(t) == {X} else None, "texts joined; NULL if one is"),
+        Function("substring", _exactly(X, N, N, gives=X), "from a position (1 is first), so many characters",
+                 constants=frozenset({1, 2})),
+        Function("starts_with", _exactly(X, X, gives=B), "whether a text begins so"),
+        Function("ends_with", _exactly(X, X, gives=B), "whether a text ends so"),
+        Function("contains", _exactly(X, X, gives=B), "whether a text has this inside"),
+        Function("like", _exactly(X, X, gives=B), "SQL pattern with % and _", constants=frozenset({1})),
+        Function("ilike", _exactly(X, X, gives=B), "the same, ignoring case", constants=frozenset({1})),
+        # dates
+        Function("part", _exactly(X, TIMES, gives=N), "a part of a date", frozenset({0}), PARTS),
+        Function("date_trunc", lambda t: t[1] if _exactly(X, TIMES, gives=B)(t) else None,
+                 "start of the year, month, ...", frozenset({0}), TRUNCATIONS),
+        Function("date_diff", _exactly(X, TIMES, TIMES, gives=N), "boundaries crossed from a to b", frozenset({0}),
+                 DIFFERENCES),
+        # casts: one function for each target, so that the type is in the name
+        Function("to_boolean", _exactly(frozenset({B, N}), gives=B), "CAST(a AS BOOLEAN)"),
+        Function("to_integer", _exactly(frozenset({B, N, R, X}), gives=N), "CAST(a AS BIGINT), halves to even"),
+        Function("to_real", _exactly(frozenset({N, R, X}), gives=R), "CAST(a AS DOUBLE)"),
+        Function("to_text", _exactly(frozenset({B, N, X, D}), gives=X), "CAST(a AS VARCHAR)"),
+        Function("to_date", _exactly(frozenset({X, D, T}), gives=D), "CAST(a AS DATE)"),
+        Function("to_timestamp", _exactly(frozenset({D, T}), gives=T), "CAST(a AS TIMESTAMP)"),
+    )
+}  # fmt: skip  # one line a function reads as the table it is
+
+
+def literal(value: Value, *, null_of: Type = Type.INTEGER) -> Literal:
+    """A constant with its type; NULL is of the type it stands for."""
+    return Literal(value, type_of(value) or null_of)
+
+
+def call(name: str, *arguments: Expression) -> Call:
+    """A checked call. A NULL literal takes the type that fits; wrong types are refused with what would fit."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise UsageError(f"There is no function {name!r} in a question. Nothing was charged.")
+    for position, argument in enumerate(arguments):
+        if position in function.constants and not isinstance(argument, Literal):
+            raise UsageError(f"{name}: argument {position + 1} must be a constant. Nothing was charged.")
+    result = _resolve(function, arguments)
+    if function.words and result.arguments[0] not in {literal(word) for word in function.words}:
+        raise UsageError(f"{name}: the first argument must be one of {', '.join(function.words)}. Nothing was charged.")
+    return result
+
+
+def _resolve(function: Function, arguments: tuple[Expression, ...]) -> Call:
+    """The call with every untyped NULL given the first type that makes it fit."""
+    open_nulls = [i for i, a in enumerate(arguments) if isinstance(a, Literal) and a.value is None]
+    types = [a.type for a in arguments]
+    for candidate in [None, *Type]:
+        if candidate is not None:
+            for i in open_nulls:
+                types[i] = candidate
+        yielded = function.yields(tuple(types))
+        if yielded is not None:
+            fixed = tuple(Literal(None, types[i]) if i in open_nulls else a for i, a in enumerate(arguments))
+            return Call(function.name, fixed, yielded)
+        if not open_nulls:
+            break
+    shown = ", ".join(a.type for a in arguments)
+    raise UsageError(f"{function.name} ({function.help}) does not take ({shown}). Nothing was charged.")

@@ -1,0 +1,243 @@
+"""What a question would cost and how wrong its answer would be, from public facts alone. Free, and nothing is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting import events
+from discreet.bounding.bound import Estimate
+from discreet.bounding.contributions import Bounded, Counts, Measure, sensitivity
+from discreet.mechanisms.laplace import Laplace
+from discreet.plan.expressions import Released
+from discreet.plan.nodes import Statistic
+from discreet.plan.show import show as show_plan
+from discreet.privacy import Budget, Loss
+from discreet.release import Release
+
+# Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
+SIZES = (100, 1_000, 10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPreview:
+    """One column of the answer: what it is, and its error at the level, as a number or for group sizes."""
+
+    name: str
+    what: str
+    error: float | None
+    by_size: tuple[tuple[int, float], ...] = ()
+
+    def words(self) -> str:
+        """The error for people: ``± 12``."""
+        if self.error is not None:
+            return f"± {self.error:g}"
+        if self.by_size:
+            return ", ".join(f"± {error:.3g} of {size:,}" for size, error in self.by_size)
+        return "from the others"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """Cost, mechanisms and expected errors of a question, before anything is spent."""
+
+    release: Release
+    budget: Budget
+    fits: bool
+    remaining: str
+
+    @property
+    def loss(self) -> Loss:
+        """What the question would cost."""
+        return self.release.loss
+
+    @property
+    def cost(self) -> str:
+        """The cost in the budget's own notion first, and what it means beside it."""
+        return cost_words(self.loss, self.budget)
+
+    @property
+    def columns(self) -> tuple[ColumnPreview, ...]:
+        """Every column that is not a key."""
+        return tuple(_columns(self.release))
+
+    @property
+    def keys(self) -> str:
+        """Which groups there will be."""
+        bounded = self.release.bounded.bounded
+        if not bounded.keys:
+            return "one group"
+        if bounded.domain is not None:
+            return f"{len(bounded.domain):,} public groups; those without rows appear as noisy zeros"
+        rule = self.release.selection
+        if rule is None:
+            return "no groups"
+        half, sure = rule.kept_from(Fraction(1, 2)), rule.kept_from(Fraction(1, 20))
+        return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as plain JSON values."""
+        return {
+            "cost": self.cost,
+            "loss": loss_dict(self.loss, self.budget),
+            "fits": self.fits,
+            "remaining": self.remaining,
+            "level": float(self.release.level),
+            "columns": [
+                {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
+                for c in self.columns
+            ],
+            "keys": self.keys,
+            "mechanisms": [events.dump(event) for event in self.release.events],
+            "clamped": clamped(self.release),
+        }
+
+    def __str__(self) -> str:
+        level = f"{float(self.release.level):.0%}"
+        width = max([len(c.name) for c in self.columns], default=4)
+        what = max([len(c.what) for c in self.columns], default=4)
+        lines = [f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in self.columns]
+        protects = f"one {self.release.unit.column or 'row'} ({self.release.neighbours})"
+        fits = "" if self.fits else "  (more than is left)"
+        return "\n".join(
+            [
+                f"{'column':<{width}}  {'measured by':<{what}}  error at {level}",
+                f"{'─' * width}  {'─' * what}  {'─' * 14}",
+                *lines,
+                f"groups    {self.keys}",
+                *(f"clamped   {line}" for line in clamped(self.release)),
+                f"protects  {protects}",
+                f"cost      {self.cost}{fits}",
+                f"left      {self.remaining}",
+                "nothing was charged, no data was read",
+            ]
+        )
+
+    __repr__ = __str__
+
+
+def _columns(release: Release) -> list[ColumnPreview]:
+    question = release.bounded.question
+    found = []
+    for output in question.outputs:
+        expression = output.expression
+        if isinstance(expression, Released) and expression.index < len(question.keys):
+            continue
+        if not isinstance(expression, Released):
+            found.append(ColumnPreview(output.name, "arithmetic on released numbers", None))
+            continue
+        estimate = release.bounded.estimates[expression.index - len(question.keys)]
+        found.append(
+            ColumnPreview(output.name, _what(release, estimate), release.error(estimate), _sizes(release, estimate))
+        )
+    return found
+
+
+def _what(release: Release, estimate: Estimate) -> str:
+    parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
+    noises = [release.noises[p] for p in parts]
+    kind = "Laplace" if isinstance(noises[0], Laplace) else "Gaussian"
+    return f"{estimate.statistic} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+
+
+def _sizes(release: Release, estimate: Estimate) -> tuple[tuple[int, float], ...]:
+    """The error of a mean for some group sizes: |S/N − s/n| ≤ (z_S + |S/N|·z_N)/n, where the sum's share dominates."""
+    if estimate.statistic is not Statistic.MEAN or estimate.steps is None or estimate.count is None:
+        return ()
+    measure = release.bounded.bounded.measures[estimate.steps]
+    largest = max(abs(measure.first), abs(measure.last))
+    sum_error, count_error = release.noise_bound(estimate.steps), release.noise_bound(estimate.count)
+    return tuple(
+        (
+            size,
+            min(1.0, (sum_error + largest * count_error) / (size * 2 * largest))
+            * 2
+            * largest
+            * float(measure.resolution),
+        )
+        for size in SIZES
+    )
+
+
+def clamped(release: Release) -> list[str]:
+    """What is clamped to its declared bounds, in words."""
+    found = {}
+    for measure in release.bounded.bounded.measures:
+        if measure.counts is Counts.STEPS and measure.argument is not None:
+            low, high = (measure.origin + measure.resolution * end for end in (measure.first, measure.last))
+            found[str(measure.argument)] = f"{measure.argument} to [{float(low):g}, {float(high):g}]"
+    return list(found.values())
+
+
+def cost_words(loss: Loss, budget: Budget) -> str:
+    """A loss in the budget's own notion first, its (ε, δ) beside it."""
+    if budget.notion == "pure":
+        return f"ε {loss.epsilon():.4g}"
+    rho = loss.notion("zcdp").words()
+    if budget.notion == "zcdp":
+        return rho
+    delta = float(budget.slack())
+    return f"{rho} (alone: ε {loss.epsilon(delta):.4g} at δ {delta:.2g})"
+
+
+def loss_dict(loss: Loss, budget: Budget) -> dict[str, Any]:
+    """A loss as plain values: every notion in words, and the ε at the budget's δ."""
+    delta = float(budget.slack())
+    return {
+        "notions": {notion.kind: notion.words() for notion in loss.notions if notion.kind != "pld"},
+        "epsilon": loss.epsilon(delta),
+        "delta": delta,
+    }
+
+
+def explain(release: Release, budget: Budget) -> str:
+    """The plan, the facts it rests on, its sensitivities, its noise, and why."""
+    bounded = release.bounded.bounded
+    lines = [
+        show_plan(release.bounded.question),
+        "",
+        "bounded",
+        *(f"  {line}" for line in _limits(bounded)),
+        "",
+        "measured",
+    ]
+    for position, measure in enumerate(bounded.measures):
+        moves = sensitivity(bounded, measure, release.neighbours)
+        noise = release.noises.get(position)
+        drawn = "chooses the groups" if noise is None else _noise_words(noise)
+        lines.append(
+            f"  {_measure_words(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
+            f"{moves.linf} in one; {drawn}"
+        )
+    lines += ["", f"cost      {cost_words(release.loss, budget)}", f"protects  {release.unit} ({release.neighbours})"]
+    return "\n".join(lines)
+
+
+def _noise_words(noise: Any) -> str:
+    spread = f"scale {float(noise.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
+    return f"discrete {type(noise).__name__} noise, {spread}"
+
+
+def _measure_words(measure: Measure) -> str:
+    if measure.argument is None:
+        return str(measure.counts)
+    if measure.counts is Counts.VALUES:
+        return f"values of {measure.argument}"
+    return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
+
+
+def _limits(bounded: Bounded) -> Sequence[str]:
+    if bounded.unit is None:
+        return ("each row is its own unit, in one group: no limit is needed",)
+    words = []
+    if bounded.max_rows is not None:
+        words.append(f"at most {bounded.max_rows} rows of a unit")
+    if bounded.max_rows_per_group is not None:
+        words.append(f"at most {bounded.max_rows_per_group} rows of a unit in a group")
+    if bounded.max_groups is not None:
+        words.append(f"at most {bounded.max_groups} groups of a unit, chosen by a secret order")
+    elif bounded.keys and bounded.max_rows is None:
+        words.append("no cap on groups: there are not more groups than a unit may be in")
+    return words

@@ -1,0 +1,107 @@
+"""Exponents factor·(score − origin) of many scores: as floats for speed, and one by one exactly for certainty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import ParameterError
+from discreet.exact import Floats
+from discreet.samplers.reading import rational
+
+# Within these bounds a factor turns into a float without underflow or overflow, so that it is off by 2^-53 of itself.
+_LEAST, _MOST = Fraction(1, 1 << 1000), Fraction(1 << 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponents:
+    """``approximate[i]`` is within a 2^-50 part of ``exact(i)`` (or beyond 10^300 where it is infinite).
+
+    That is all a caller needs who looks at e^(−x): x·e^(−x) < 0.37, so e^(−approximate) is off by less than 2^-50,
+    however large the exponent is.
+    """
+
+    scores: npt.NDArray[Any]  # flat
+    shape: tuple[int, ...]
+    factor: Fraction
+    origin: Fraction
+    approximate: Floats
+
+    @classmethod
+    def read(cls, scores: object, factor: object, *, origin: object = 0) -> Exponents:
+        """Check the arguments and compute the floats."""
+        array = np.asarray(scores)
+        times, zero = rational(factor, "factor"), rational(origin, "origin")
+        flat = check_scores(array).reshape(-1)
+        return cls(flat, array.shape, times, zero, _approximate(flat, times, zero))
+
+    @classmethod
+    def below_best(cls, scores: object, factor: object) -> Exponents:
+        """The exponents factor·(best − score) ≥ 0, where best is the score for which factor·score is largest."""
+        flat = check_scores(np.asarray(scores)).reshape(-1)
+        times = rational(factor, "factor")
+        best = flat.argmax() if times > 0 else flat.argmin()
+        return cls.read(flat, -times, origin=rational(flat[best], "scores"))
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.scores.size
+
+    def exact(self, lane: int) -> Fraction:
+        """The exponent itself."""
+        return self.factor * (rational(self.scores[lane], "scores") - self.origin)
+
+    def any_negative(self) -> bool:
+        """Whether one is below zero, exactly: exponents are monotone in the score, so two of them tell."""
+        return self.size > 0 and min(self.exact(int(self.scores.argmin())), self.exact(int(self.scores.argmax()))) < 0
+
+
+def check_scores(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Finite whole numbers, floats of at most 64 bits, or an array of exact Python numbers."""
+    fix = "Give finite ints or floats."
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind == "O":
+        exact = np.empty(array.shape, dtype=object)
+        exact.reshape(-1)[:] = [rational(score, "scores") for score in array.reshape(-1)]
+        return exact
+    if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
+        raise ParameterError("scores", f"must be numbers; got an array of {array.dtype}", fix)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ParameterError("scores", "must be finite; got NaN or an infinity", fix)
+    return array
+
+
+def _approximate(scores: npt.NDArray[Any], factor: Fraction, origin: Fraction) -> Floats:
+    distances = _distances(scores, origin)
+    if distances is None or not (_LEAST < abs(factor) < _MOST or factor == 0):
+        return np.array([_nearest(factor * (rational(score, "scores") - origin)) for score in scores])
+    with np.errstate(over="ignore"):
+        return distances * float(factor)
+
+
+def _distances(scores: npt.NDArray[Any], origin: Fraction) -> Floats | None:
+    """The distances score − origin rounded once, or None where that takes more than numpy's 64 bits."""
+    if scores.size == 0:
+        return np.zeros(0)
+    if scores.dtype.kind == "f" and abs(origin) < _MOST and Fraction(float(origin)) == origin:
+        with np.errstate(over="ignore"):
+            rounded: Floats = scores.astype(np.float64) - float(origin)
+        return rounded if np.isfinite(rounded).all() else None
+    if scores.dtype.kind in "iu" and origin.denominator == 1:
+        low, high, zero = int(scores.min()), int(scores.max()), int(origin)
+        if max(abs(end) for end in (low, high, low - zero, high - zero, zero)) < 1 << 63:
+            return (scores.astype(np.int64) - np.int64(zero)).astype(np.float64)
+    return None
+
+
+def _nearest(x: Fraction) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        return float("inf") if x > 0 else float("-inf")

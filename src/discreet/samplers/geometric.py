@@ -1,0 +1,40 @@
+"""Geometric noise: how often a coin with P(heads) = exp(−1/scale) shows heads in a row."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import overload
+
+from discreet.entropy import SYSTEM, Source
+from discreet.exact import Integers
+from discreet.parameters import Number
+from discreet.samplers.blocks import BlockTable, block_table, sample
+from discreet.samplers.law import Law
+from discreet.samplers.reading import PLAIN, Size, positive, rational
+
+
+@overload
+def geometric(scale: Number, size: None = None, *, source: Source = SYSTEM) -> int: ...
+
+
+@overload
+def geometric(scale: Number, size: Size, *, source: Source = SYSTEM) -> Integers: ...
+
+
+def geometric(scale: Number, size: Size | None = None, *, source: Source = SYSTEM) -> int | Integers:
+    """Whole numbers from 0 with P(k) = (1 − q)·q^k, q = exp(−1/scale), exactly, for any rational scale above zero.
+
+    ``size=None`` gives one int; a size gives an int64 array of that shape (of Python integers where scale ≥ 2^56). The
+    construction and the reason why it is exact are told in ``blocks``.
+
+    >>> geometric(10) >= 0
+    True
+    >>> geometric(0.25, size=(2, 3)).shape
+    (2, 3)
+    """
+    return sample(_table(scale if type(scale) in PLAIN else rational(scale, "scale")), size, source)
+
+
+@lru_cache(maxsize=64, typed=True)  # typed: True is not the number 1 here, and is refused
+def _table(scale: Number) -> BlockTable:
+    return block_table(Law(linear=1 / positive(scale, "scale"), signed=False))

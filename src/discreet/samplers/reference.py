@@ -1,0 +1,73 @@
+"""The slow samplers that are easy to believe: Canonne, Kamath and Steinke 2020, in whole numbers alone.
+
+They use no table, no float and no logarithm, only fair bits and comparisons of integers, and share no code with the
+fast samplers. Tests hold the fast ones against them. Nothing else should use them: their running time tells
+something about the value drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from discreet.entropy import Source
+
+
+def uniform_below(n: int, source: Source) -> int:
+    """0, ..., n − 1 with equal probability: bits until they are below n."""
+    while True:
+        value = source.bits(n.bit_length())
+        if value < n:
+            return value
+
+
+def bernoulli(p: Fraction, source: Source) -> bool:
+    """True with probability p."""
+    return uniform_below(p.denominator, source) < p.numerator
+
+
+def bernoulli_exp(x: Fraction, source: Source) -> bool:
+    """True with probability e^(−x), x ≥ 0: one flip of e^(−1) for each whole unit, then one for what is left."""
+    while x > 1:
+        if not _bernoulli_exp_unit(Fraction(1), source):
+            return False
+        x -= 1
+    return _bernoulli_exp_unit(x, source)
+
+
+def _bernoulli_exp_unit(x: Fraction, source: Source) -> bool:
+    """For x ≤ 1: count how long flips of x/1, x/2, x/3, ... succeed; the count is even with probability e^(−x)."""
+    k = 1
+    while bernoulli(x / k, source):
+        k += 1
+    return k % 2 == 1
+
+
+def geometric(scale: Fraction, source: Source) -> int:
+    """Whole k ≥ 0 with P(k) ∝ e^(−k/scale): for scale n/d it is ⌊(U + n·V)/d⌋ of two geometric pieces."""
+    n, d = scale.numerator, scale.denominator
+    while True:
+        u = uniform_below(n, source)
+        if bernoulli_exp(Fraction(u, n), source):
+            break
+    v = 0
+    while bernoulli_exp(Fraction(1), source):
+        v += 1
+    return (u + n * v) // d
+
+
+def discrete_laplace(scale: Fraction, source: Source) -> int:
+    """P(x) ∝ e^(−|x|/scale): a geometric magnitude with a sign; minus zero is drawn again."""
+    while True:
+        magnitude, negative = geometric(scale, source), source.bits(1)
+        if magnitude or not negative:
+            return -magnitude if negative else magnitude
+
+
+def discrete_gaussian(variance: Fraction, source: Source) -> int:
+    """P(x) ∝ e^(−x²/(2·variance)): discrete Laplace of a whole scale near σ, kept with the right probability."""
+    t = math.isqrt(math.floor(variance)) + 1
+    while True:
+        x = discrete_laplace(Fraction(t), source)
+        if bernoulli_exp((abs(x) - variance / t) ** 2 / (2 * variance), source):
+            return x

@@ -1,0 +1,174 @@
+"""Facts: for every function, what is claimed of its values holds for every row that keeps the declarations."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.bounding.facts import NOTHING, RULES, facts_of
+from discreet.errors import UsageError
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Column, Expression, Released, columns
+from discreet.plan.functions import DIFFERENCES, FUNCTIONS, PARTS, TRUNCATIONS, call, literal
+from discreet.plan.types import Type, Value
+from discreet.privacy import Neighbours, Unit
+
+DECLARED: dict[str, tuple[Type, ColumnFacts]] = {
+    "age": (Type.INTEGER, ColumnFacts(low=Fraction(0), high=Fraction(110), resolution=Fraction(1))),
+    "score": (Type.INTEGER, ColumnFacts(nullable=False, low=Fraction(-7), high=Fraction(5), resolution=Fraction(1))),
+    "cost": (Type.REAL, ColumnFacts(low=Fraction(-5, 2), high=Fraction(1000), resolution=Fraction(1, 4))),
+    "rate": (Type.REAL, ColumnFacts(nullable=False, low=Fraction(1, 2), high=Fraction(3))),
+    "free": (Type.REAL, ColumnFacts()),
+    "ward": (Type.TEXT, ColumnFacts(keys=("A", "B", None))),
+    "sex": (Type.TEXT, ColumnFacts(nullable=False, keys=("f", "m"), constant=True)),
+    "well": (Type.BOOLEAN, ColumnFacts(keys=(False, True, None))),
+    "day": (Type.DATE, ColumnFacts()),
+    "seen": (Type.TIMESTAMP, ColumnFacts(nullable=False)),
+}
+TABLE = TableFacts(name="visits", columns=DECLARED, unit=Unit("id"), limits=Limits(max_rows=3))
+CATALOG = Catalog(tables={"visits": TABLE}, neighbours=Neighbours.ADD_REMOVE)
+COLUMNS = {name: TABLE.column(name) for name in DECLARED}
+
+
+def values(name: str) -> st.SearchStrategy[Value]:
+    """Values that keep a column's declaration."""
+    kind, facts = DECLARED[name]
+    plain: st.SearchStrategy[Value]
+    if facts.keys is not None:
+        return st.sampled_from(facts.keys)
+    if kind is Type.INTEGER:
+        plain = st.integers(int(facts.low or 0), int(facts.high or 0))
+    elif kind is Type.REAL:
+        low, high = (None if end is None else float(end) for end in (facts.low, facts.high))
+        plain = st.floats(low, high, allow_nan=False, allow_infinity=False)
+    elif kind is Type.DATE:
+        plain = st.dates()
+    else:
+        plain = st.datetimes()
+    return plain | st.none() if facts.nullable else plain
+
+
+constants_drawn: st.SearchStrategy[Expression] = st.sampled_from(
+    [literal(value) for value in (1, 2, 5, 15, 0.5, 10.0, "A%", "_")]
+)
+literals: st.SearchStrategy[Expression] = st.sampled_from(
+    [literal(value) for value in (0, 1, -3, 20, 0.5, -2.25, "A", "f", True, dt.date(2024, 2, 29), None)]
+)
+leaves: st.SearchStrategy[Expression] = st.sampled_from(list(COLUMNS.values())) | literals
+
+
+@st.composite
+def calls(draw: st.DrawFn, inner: st.SearchStrategy[Expression]) -> Expression:
+    """A call that type-checks, of any function, on expressions made before."""
+    name = draw(st.sampled_from(sorted(FUNCTIONS)))
+    arguments = draw(st.lists(inner, min_size=1, max_size=3))
+    words = {"part": PARTS, "date_trunc": TRUNCATIONS, "date_diff": DIFFERENCES}.get(name)
+    if words:
+        arguments = [literal(draw(st.sampled_from(words))), *arguments]
+    constants = FUNCTIONS[name].constants - ({0} if words else set())
+    for position in constants & set(range(len(arguments))):
+        arguments[position] = draw(constants_drawn)
+    try:
+        return call(name, *arguments)
+    except UsageError:
+        return draw(inner)
+
+
+expressions = st.recursive(leaves, calls, max_leaves=6)
+
+
+def respects(value: Value, facts: ColumnFacts) -> bool:
+    """Whether a value is what the facts say; reals may be off by what doubles round."""
+    if value is None:
+        return facts.nullable
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        slack = Fraction(1, 10**9) * (1 + abs(Fraction(value)))
+        if facts.low is not None and Fraction(value) < facts.low - slack:
+            return False
+        if facts.high is not None and Fraction(value) > facts.high + slack:
+            return False
+    return True
+
+
+@settings(deadline=None, max_examples=1500)
+@given(st.data())
+def test_what_is_claimed_holds_for_every_row(data: st.DataObject) -> None:
+    """Bounds, nullability and keys derived for a random expression hold for random rows that keep the declarations."""
+    expression = data.draw(expressions)
+    facts = facts_of(expression, CATALOG)
+    row: dict[Column | Released, Value] = {column: data.draw(values(column.name)) for column in columns(expression)}
+    value = evaluate(expression, row)
+    assert respects(value, facts), (str(expression), facts)
+    # Keys list the groups; a function of keyed columns stays within them.
+    keyed = all(DECLARED[c.name][1].keys is not None for c in columns(expression))
+    if facts.keys is not None and keyed and not isinstance(value, float):
+        assert value in facts.keys, (str(expression), facts.keys)
+
+
+def test_the_check_can_fail() -> None:
+    """Negative control: a value outside bounds, or a NULL where none was claimed, is seen."""
+    claim = ColumnFacts(nullable=False, low=Fraction(0), high=Fraction(1))
+    assert not respects(2, claim)
+    assert not respects(-0.5, claim)
+    assert not respects(None, claim)
+    assert respects(1, claim)
+
+
+def test_every_rule_is_of_a_function_and_the_default_is_nothing() -> None:
+    """No rule for a function that does not exist, and none known for one without a rule."""
+    assert set(RULES) <= set(FUNCTIONS)
+    assert facts_of(call("length", COLUMNS["ward"]), CATALOG).low is None
+    assert facts_of(call("sqrt", COLUMNS["age"]), CATALOG) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("expression", "low", "high"),
+    [
+        (call("add", COLUMNS["age"], COLUMNS["score"]), -7, 115),
+        (call("multiply", COLUMNS["score"], COLUMNS["score"]), -35, 49),
+        (call("subtract", COLUMNS["age"], literal(1)), -1, 109),
+        (call("divide", COLUMNS["age"], COLUMNS["rate"]), 0, 220),
+        (call("abs", COLUMNS["score"]), 0, 7),
+        (call("clamp", COLUMNS["free"], literal(2), literal(9)), 2, 9),
+        (call("case", call("is_null", COLUMNS["ward"]), literal(3), COLUMNS["score"]), -7, 5),
+        (call("coalesce", COLUMNS["age"], literal(-1)), -1, 110),
+    ],
+)
+def test_bounds_follow_interval_arithmetic(expression: Expression, low: int, high: int) -> None:
+    """Known intervals come out as a person would work them out."""
+    facts = facts_of(expression, CATALOG)
+    assert facts.low == low and facts.high == high
+
+
+def test_facts_die_when_a_column_is_redefined() -> None:
+    """A name is nothing: the same name computed anew has the facts of what it is now."""
+    redefined = call("multiply", COLUMNS["age"], COLUMNS["free"])  # "SELECT age * free AS age"
+    assert facts_of(COLUMNS["age"], CATALOG).bounded
+    assert not facts_of(redefined, CATALOG).bounded
+
+
+def test_division_by_what_may_be_zero_has_no_bounds() -> None:
+    """1/x is unbounded where x may be zero."""
+    assert not facts_of(call("divide", literal(1), COLUMNS["score"]), CATALOG).bounded
+
+
+def test_public_keys_follow_through_functions() -> None:
+    """Functions of keyed columns, conditions, bins and parts of dates have public keys; free text has not."""
+    assert facts_of(call("lower", COLUMNS["ward"]), CATALOG).keys == ("a", "b", None)
+    assert facts_of(call("equal", COLUMNS["age"], literal(3)), CATALOG).keys == (False, True, None)
+    assert facts_of(call("bin", COLUMNS["score"], literal(5)), CATALOG).keys == (-10.0, -5.0, 0.0, 5.0)
+    assert facts_of(call("part", literal("month"), COLUMNS["seen"]), CATALOG).keys == tuple(range(1, 13))
+    assert facts_of(call("part", literal("year"), COLUMNS["seen"]), CATALOG).keys is None
+    assert facts_of(call("to_text", COLUMNS["day"]), CATALOG).keys is None
+
+
+def test_constancy_needs_every_column() -> None:
+    """A key is constant for a unit only if all it is made of is."""
+    assert facts_of(call("upper", COLUMNS["sex"]), CATALOG).constant
+    assert not facts_of(call("concat", COLUMNS["sex"], COLUMNS["ward"]), CATALOG).constant
+    assert isinstance(COLUMNS["sex"], Column)
