@@ -20,8 +20,10 @@ from discreet.errors import DiscreetError, ParameterError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from discreet.codebook import Codebook
     from discreet.codebook.checklist import Line
     from discreet.curator import Curator
+    from discreet.plan.types import Type
 
 app = typer.Typer(
     name="discreet",
@@ -49,7 +51,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 def main() -> None:
     """Run the command line and leave with the right exit code."""
     try:
-        app()
+        app(prog_name="discreet")
     except DiscreetError as error:
         _fail(error)
         sys.exit(error.exit_code)
@@ -113,7 +115,10 @@ def init(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; leave blanks for what is not said.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a first codebook from the data's schema alone; no value is read."""
+    """Write a first codebook from the schema alone.
+
+    Of the data only names and types are read, no value. What they cannot tell is asked, or left blank with --yes.
+    """
     from discreet.codebook.draft import Choices, draft, inspect
 
     found = inspect(data)
@@ -188,7 +193,10 @@ def _blanks(choices: Any) -> list[str]:
 
 @app.command()
 def check(codebook: CodebookPath, *, as_json: Json = False) -> None:
-    """Is the codebook right, and are its choices wise? Looks at the data's schema, at no value."""
+    """Is the codebook right, and are its choices wise?
+
+    It is compared with the schema of the data; no value is read. Exit code 2 if something is wrong.
+    """
     from discreet.codebook import Codebook
     from discreet.codebook.checklist import Mark, checklist
 
@@ -232,7 +240,10 @@ def preview(
     analyst: Analyst = None,
     as_json: Json = False,
 ) -> None:
-    """What would it cost and how wrong would it be? Free: nothing is read or charged."""
+    """Show what an answer would cost and how wrong it would be.
+
+    Free: computed from public facts, no data is read, nothing is charged.
+    """
     offer = _offer(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level, analyst=analyst)
     with _open(codebook) as curator:
         shown = curator.preview(_question(sql, file), **offer)
@@ -258,10 +269,14 @@ def ask(
     analyst: Analyst = None,
     as_json: Json = False,
 ) -> None:
-    """Answer a question and charge the budget for it."""
+    """Answer a question, and charge the budget for it.
+
+    Say what it may cost (--epsilon, --rho) or how exact it must be (--error). Asking the same again is free.
+    """
     offer = _offer(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level, analyst=analyst)
     with _open(codebook) as curator:
         given = _with_progress(curator, _question(sql, file), offer)
+        _note_forgetful(curator)
         if as_json:
             _print_json(
                 {
@@ -291,7 +306,7 @@ def _with_progress(curator: Curator, question: str, offer: Mapping[str, Any]) ->
 
 @app.command()
 def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_json: Json = False) -> None:
-    """The plan of a question, its limits, sensitivities and noise, and why. Free."""
+    """Show the plan of a question, its limits and its noise."""
     with _open(codebook) as curator:
         text = curator.explain(_question(sql, file))
     if as_json:
@@ -302,7 +317,7 @@ def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_j
 
 @app.command()
 def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
-    """What is left, what the whole means for one person, and every charge so far."""
+    """Show what is left, and every charge so far."""
     from discreet.codebook import Codebook
     from discreet.codebook.checklist import worst_case
     from discreet.exact import float_down, float_up
@@ -312,6 +327,7 @@ def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
     with _open(codebook) as curator:
         left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
         entries = curator.history()
+        _note_forgetful(curator)
         if as_json:
             charges = [
                 {
@@ -327,9 +343,7 @@ def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
             return
         from discreet import terminal
 
-        terminal.budget(
-            _console(), left=left, whole=whole, words=curator.remaining, odds=odds, entries=entries, of=curator.budget
-        )
+        terminal.budget(_console(), curator, odds)
 
 
 @app.command()
@@ -338,16 +352,51 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the fictional data.")] = Path("demo"),
     as_json: Json = False,
 ) -> None:
-    """Make fictional hospital data and show a preview, an answer, a refusal and the budget."""
+    """Make fictional data and show how it all works.
+
+    A preview, an answer, a refusal and the budget of a hospital that does not exist.
+    """
+    from discreet import demo as hospital
     from discreet import tour
 
-    tour.run(_console(), folder, as_json=as_json)
+    path = hospital.write(folder)
+    with _open(str(path)) as curator:
+        if as_json:
+            _print_json(tour.record(path, curator))
+        else:
+            tour.run(_console(), path, curator)
+
+
+def _schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
+    """What each table's source really has, or why it cannot be opened."""
+    from discreet.engines.duckdb import DuckDBEngine
+    from discreet.plan.catalog import Catalog
+
+    # An engine that declares nothing, because what is declared is what is being checked.
+    nothing = Catalog(tables={}, neighbours=book.neighbours)
+    found: dict[str, Mapping[str, Type | None] | str] = {}
+    for table, source in book.sources.items():
+        try:
+            engine = DuckDBEngine({table: source}, nothing)
+            found[table] = engine.schema(table)
+            engine.close()
+        except DiscreetError as error:
+            found[table] = str(error).removesuffix(" Nothing was charged.")
+    return found
 
 
 def _open(codebook: str) -> Curator:
     import discreet
 
     return discreet.open(codebook)
+
+
+def _note_forgetful(curator: Curator) -> None:
+    """Say so where the ledger ends with this command: a budget that is forgotten protects nobody."""
+    from discreet.ledger.memory import MemoryLedger
+
+    if isinstance(curator.ledger, MemoryLedger):
+        typer.echo("Note: this ledger is in memory and forgets its charges when the command ends.", err=True)
 
 
 def _question(sql: str, file: Path | None) -> str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,12 +24,12 @@ from discreet.answer import Answer, rows_from
 from discreet.bounding.bound import bound
 from discreet.engines.engine import Engine, Watch
 from discreet.entropy import SYSTEM, Source
-from discreet.errors import EngineFailure
+from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.exact import float_down, float_up
 from discreet.finish import finish
 from discreet.frontends import sql
 from discreet.frontends.builder import TableBuilder
-from discreet.ledger.ledger import Charge, Entry, Ledger, Record
+from discreet.ledger.ledger import Charge, Entry, Held, Ledger, Record
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
@@ -61,11 +63,22 @@ class Curator:
     of priced releases (see ``release``), each of which the ledger has charged before any data was read.
     """
 
-    def __init__(self, *, name: str, catalog: Catalog, engine: Engine, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        catalog: Catalog,
+        engine: Engine,
+        ledger: Ledger,
+        per_query: Fraction | None = None,
+        analysts: Sequence[str] | None = None,
+    ) -> None:
         self.name = name
         self.catalog = catalog
         self._engine = engine
         self._ledger = ledger
+        self._per_query = per_query
+        self._analysts = None if analysts is None else frozenset(analysts)
 
     def ask(
         self,
@@ -84,25 +97,30 @@ class Curator:
 
         The same question on the same data is answered from the ledger, for free.
         """
+        self._check_analyst(analyst)
         offer = Request(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level)
         priced = self._price(question, offer)
         stored = self._ledger.replay(priced.identity)
         if stored is not None:
             return self._replayed(stored)
         charge = self._charge(priced, analyst, request)
-        self._ledger.reserve(charge)
-        with _constant_failure():
+        held = self._ledger.reserve(charge)
+        if held.record is not None:
+            return self._replayed(held.record)
+        with _constant_failure(self._ledger, held):
             groups = self._engine.run(priced.release.bounded.bounded, salt=_salt(SYSTEM), watch=watch)
             rows = finish(priced.release, draw(priced.release, groups))
             answer = Answer(
                 rows=rows,
                 spent=priced.release.loss,
                 remaining=self.remaining,
-                receipt=self._receipt(priced, charge),
+                receipt=self._receipt(priced, charge, held),
                 explanation=explain(priced.release, self.budget),
             )
-            self._ledger.commit(charge, answer.record())
-        return answer
+            record = answer.record()
+            kept = self._ledger.commit(held, record)
+        # Only what is on record is handed out: another run of the same request may have been quicker.
+        return answer if kept is record else self._replayed(kept)
 
     def preview(
         self,
@@ -124,9 +142,9 @@ class Curator:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
         return explain(self._price(question, Request(**(offer or self._default_offer()))).release, self.budget)
 
-    def table(self, name: str) -> TableBuilder:
+    def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
-        return TableBuilder(self.catalog, self.catalog.table(name).name, ask=self.ask, preview=self.preview)
+        return Table(self.catalog, self.catalog.table(name).name, curator=self)
 
     @property
     def budget(self) -> Budget:
@@ -151,8 +169,9 @@ class Curator:
         return self._ledger.history()
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Let go of the data and the ledger."""
         self._engine.close()
+        self._ledger.close()
 
     def __enter__(self) -> Self:
         return self
@@ -171,7 +190,12 @@ class Curator:
         question = self._read(asked)
         table = self.catalog.table(question.table)
         release = price(
-            bound(question, self.catalog), offer, self.budget, unit=table.unit, neighbours=self.catalog.neighbours
+            bound(question, self.catalog),
+            offer,
+            self.budget,
+            unit=table.unit,
+            neighbours=self.catalog.neighbours,
+            most=self._per_query,
         )
         text = show(question)
         facts = [
@@ -182,6 +206,11 @@ class Curator:
         ]
         identity = hashlib.sha256("\n".join(facts).encode()).hexdigest()
         return _Priced(text, release, identity)
+
+    def _check_analyst(self, analyst: str) -> None:
+        """Refuse who is not on the codebook's list, where it has one."""
+        if self._analysts is not None and analyst not in self._analysts:
+            raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
 
     def _read(self, asked: Asked) -> Question:
         match asked:
@@ -208,7 +237,7 @@ class Curator:
             loss=priced.release.loss,
         )
 
-    def _receipt(self, priced: _Priced, charge: Charge) -> dict[str, Any]:
+    def _receipt(self, priced: _Priced, charge: Charge, held: Held) -> dict[str, Any]:
         release = priced.release
         return {
             "request": charge.request,
@@ -222,6 +251,7 @@ class Curator:
             "level": f"{float(release.level):.0%}",
             "mechanisms": [events.dump(event) for event in release.events],
             "identity": priced.identity,
+            "ledger": {"ledger": held.ledger, "number": held.number, "hash": held.hash},
         }
 
     def _replayed(self, record: Record) -> Answer:
@@ -237,17 +267,38 @@ class Curator:
         )
 
 
-class _constant_failure:  # noqa: N801  # reads as a statement: with _constant_failure(): ...
-    """Whatever goes wrong inside is told to the caller in one constant sentence, and to the log in full."""
+@dataclass(frozen=True, kw_only=True)
+class Table(TableBuilder):
+    """A declared table of a curator: chain ``where``, ``group_by``, ``agg``, then ``preview`` or ``ask``."""
 
-    def __enter__(self) -> None:
-        return None
+    curator: Curator = field(repr=False)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if error is None or not isinstance(error, Exception):
-            return False  # an interrupt stays an interrupt; the charge stands all the same
+    def ask(self, **offer: Any) -> Answer:
+        """Answer the question that the chain has become; takes what ``Curator.ask`` takes."""
+        return self.curator.ask(self.question, **offer)
+
+    def preview(self, **offer: Any) -> Preview:
+        """What the answer would cost and how far off it would be; takes what ``Curator.preview`` takes."""
+        return self.curator.preview(self.question, **offer)
+
+    def explain(self, **offer: Any) -> str:
+        """The plan, its facts, its sensitivities and its noise, and why."""
+        return self.curator.explain(self.question, **offer)
+
+
+@contextmanager
+def _constant_failure(ledger: Ledger, held: Held) -> Iterator[None]:
+    """Whatever goes wrong inside is told to the caller in one constant sentence, and to the log in full.
+
+    An interrupt stays an interrupt; the charge stands all the same, and the request may be run again under it.
+    """
+    try:
+        yield
+    except BaseException as error:
+        with suppress(DiscreetError):  # a ledger that has halted is told about by the next question
+            ledger.abandon(held)
+        if not isinstance(error, Exception):
+            raise
         LOG.error("A question failed after it was charged.", exc_info=error)
         raise EngineFailure from None
 

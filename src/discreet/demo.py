@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from discreet.exact import Floats, Integers
+from discreet.exact import Integers
 
 PATIENTS, VISITS = 12_000, 60_000
 FIRST_DAY, DAYS = dt.date(2024, 1, 1), 366
@@ -66,7 +67,7 @@ units = 12_000
 patient_id = "integer"
 birth_year = { type = "integer", bounds = [1910, 2024], constant_per_unit = true }
 sex = { type = "text", keys = ["female", "male"], null_key = true, constant_per_unit = true }
-district = { type = "text", constant_per_unit = true, keys = [
+district = { type = "text", constant_per_unit = true, nullable = false, keys = [
     "Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside",
 ] }
 smoker = { type = "boolean", constant_per_unit = true }
@@ -97,30 +98,41 @@ def tables() -> tuple[Any, Any]:
     return pa.table(_arrays(patients)), pa.table(_arrays(visits))
 
 
-def _uniform(word: str, count: int) -> Floats:
-    """Numbers in [0, 1) from a hash of a word."""
-    raw = hashlib.shake_256(f"fictional hospital: {word}".encode()).digest(8 * count)
-    whole: Floats = (np.frombuffer(raw, dtype="<u8") >> 11).astype(np.float64)
-    return whole * 2.0**-53
+def _whole(word: str, count: int) -> Integers:
+    """Whole numbers below 2^30 from a hash of a word."""
+    raw = hashlib.shake_256(f"fictional hospital: {word}".encode()).digest(4 * count)
+    return (np.frombuffer(raw, dtype="<u4") >> 2).astype(np.int64)
 
 
-def _shaped(word: str, count: int, shares: list[float], values: list[float]) -> Floats:
-    """Numbers with given quantiles: ``values`` at the ``shares``, straight lines between."""
-    return np.interp(_uniform(word, count), shares, values)
+def _luck(word: str, count: int, share: float) -> npt.NDArray[np.bool_]:
+    """True for about this share of places."""
+    return _whole(word, count) < int(share * 2**30)
 
 
-def _chosen(word: str, count: int, weights: list[float]) -> Integers:
+def _shaped(word: str, count: int, shares: list[int], values: list[int]) -> Integers:
+    """Whole numbers with given quantiles: ``values`` at the ``shares`` (of 1000), straight lines between.
+
+    All in integers, so that every machine gets the same.
+    """
+    place = 1000 * _whole(word, count)
+    edges, levels = np.array(shares, dtype=np.int64) << 30, np.array(values, dtype=np.int64)
+    at = np.searchsorted(edges[1:-1], place, side="right")
+    drawn: Integers = levels[at] + (place - edges[at]) * np.diff(levels)[at] // np.diff(edges)[at]
+    return drawn
+
+
+def _chosen(word: str, count: int, weights: list[int]) -> Integers:
     """Places in a list, chosen with these weights."""
-    edges = np.cumsum(weights) / sum(weights)
-    return np.searchsorted(edges[:-1], _uniform(word, count), side="right").astype(np.int64)
+    edges = np.cumsum(np.array(weights, dtype=np.int64))
+    places: Integers = np.searchsorted(edges, _whole(word, count) * edges[-1] >> 30, side="right").astype(np.int64)
+    return places
 
 
 def _patients() -> dict[str, Any]:
     count = PATIENTS
     return {
         "patient_id": 100_000 + 7 * np.arange(count),
-        "birth_year": 2024
-        - _shaped("birth", count, [0, 0.15, 0.4, 0.75, 0.97, 1], [0, 12, 38, 67, 88, 104]).astype(int),
+        "birth_year": 2024 - _shaped("birth", count, [0, 150, 400, 750, 970, 1000], [0, 12, 38, 67, 88, 104]),
         "sex": _words(["female", "male", None], _chosen("sex", count, [51, 47, 2])),
         "district": _words([*DISTRICTS], _chosen("district", count, [5, 9, 14, 7, 21, 16, 18, 10])),
         "smoker": _words([True, False, None], _chosen("smoker", count, [17, 71, 12])),
@@ -131,15 +143,15 @@ def _visits(patients: dict[str, Any]) -> dict[str, Any]:
     owner = _owners()
     age = 2024 - patients["birth_year"][owner]
     ward = _wards(owner, age, patients["sex"][owner])
-    stay = _shaped("stay", VISITS, [0, 0.35, 0.7, 0.93, 0.995, 1], [0, 1, 4, 14, 45, 320]).astype(np.int64)
+    stay = _shaped("stay", VISITS, [0, 350, 700, 930, 995, 1000], [0, 1, 4, 14, 45, 320])
     return {
         "patient_id": patients["patient_id"][owner],
-        "arrival": np.datetime64(FIRST_DAY) + (_uniform("arrival", VISITS) * DAYS).astype("timedelta64[D]"),
-        "ward": _words([*WARDS, None], np.where(_uniform("lost ward", VISITS) < 0.004, len(WARDS), ward)),
-        "emergency": (ward == WARDS.index("Emergency")) | (_uniform("urgent", VISITS) < 0.18),
+        "arrival": np.datetime64(FIRST_DAY) + (_whole("arrival", VISITS) * DAYS >> 30).astype("timedelta64[D]"),
+        "ward": _words([*WARDS, None], np.where(_luck("lost ward", VISITS, 0.004), len(WARDS), ward)),
+        "emergency": (ward == WARDS.index("Emergency")) | (_luck("urgent", VISITS, 0.18)),
         "age": _mistyped(age),
         "sex": patients["sex"][owner],
-        "length_of_stay": _words([None, *range(400)], np.where(_uniform("lost stay", VISITS) < 0.02, 0, stay + 1)),
+        "length_of_stay": _words([None, *range(400)], np.where(_luck("lost stay", VISITS, 0.02), 0, stay + 1)),
         "cost": _costs(stay),
         "diagnosis": _diagnoses(ward),
     }
@@ -147,17 +159,16 @@ def _visits(patients: dict[str, Any]) -> dict[str, Any]:
 
 def _owners() -> Integers:
     """Whose visit each one is: everyone comes once, and a few come very often."""
-    often = _shaped("often", PATIENTS, [0, 0.5, 0.9, 0.99, 1], [0.2, 1, 3, 12, 40])
-    again = np.searchsorted(np.cumsum(often) / often.sum(), _uniform("again", VISITS - PATIENTS), side="right")
-    owner = np.concatenate([np.arange(PATIENTS), np.minimum(again, PATIENTS - 1)])
-    shuffled: Integers = owner[np.argsort(_uniform("order", VISITS), kind="stable")]
+    often = _shaped("often", PATIENTS, [0, 500, 900, 990, 1000], [2, 10, 30, 120, 400])
+    owner = np.concatenate([np.arange(PATIENTS), _chosen("again", VISITS - PATIENTS, often.tolist())])
+    shuffled: Integers = owner[np.argsort(_whole("order", VISITS), kind="stable")]
     return shuffled
 
 
 def _wards(owner: Integers, age: Integers, sex: Any) -> Integers:
     """Most come back to the ward they know; children, the old and mothers have their own."""
     usual = _chosen("usual ward", PATIENTS, [17, 24, 9, 6, 10, 9, 7, 18])[owner]
-    ward = np.where(_uniform("other ward", VISITS) < 0.3, _chosen("ward", VISITS, [12, 30, 5, 5, 6, 8, 6, 20]), usual)
+    ward = np.where(_luck("other ward", VISITS, 0.3), _chosen("ward", VISITS, [12, 30, 5, 5, 6, 8, 6, 20]), usual)
     index = WARDS.index
     surgery = index("Surgery")
     ward = np.where((ward == index("Geriatrics")) & (age < 60), surgery, ward)
@@ -168,25 +179,24 @@ def _wards(owner: Integers, age: Integers, sex: Any) -> Integers:
 
 def _mistyped(age: Integers) -> Any:
     """Ages as people type them: some missing, some impossible."""
-    luck = _uniform("typing", VISITS)
-    typed = np.where(luck < 0.001, 999, np.where(luck < 0.0015, -1, age))
-    return _words([None, *range(-1, 1000)], np.where(luck > 0.985, 0, typed + 2))
+    typed = np.where(_luck("unknown age", VISITS, 0.001), 999, np.where(_luck("slip", VISITS, 0.0005), -1, age))
+    return _words([None, *range(-1, 1000)], np.where(_luck("lost age", VISITS, 0.015), 0, typed + 2))
 
 
 def _costs(stay: Integers) -> Any:
     """Euros: more for longer stays, missing for some, a few bills with slipped decimals."""
-    base = _shaped("cost", VISITS, [0, 0.5, 0.9, 0.99, 1], [40, 310, 900, 4_000, 15_000])
-    cents = np.floor(100 * (base + stay * _shaped("daily", VISITS, [0, 0.5, 1], [120, 260, 700])))
-    cents = np.where(_uniform("slipped", VISITS) < 0.0004, 1000 * cents, cents)
+    cents = _shaped("cost", VISITS, [0, 500, 900, 990, 1000], [40_00, 310_00, 900_00, 4_000_00, 15_000_00])
+    cents += stay * _shaped("daily", VISITS, [0, 500, 1000], [120_00, 260_00, 700_00])
+    cents = np.where(_luck("slipped", VISITS, 0.0004), 1000 * cents, cents)
     costs = (cents / 100).astype(object)
-    costs[_uniform("lost cost", VISITS) < 0.03] = None
+    costs[_luck("lost cost", VISITS, 0.03)] = None
     return costs
 
 
 def _diagnoses(ward: Integers) -> Any:
     """Codes such as I-12 with a long tail, so that many are rare."""
-    rank = (_shaped("diagnosis", VISITS, [0, 0.4, 0.7, 0.9, 0.99, 1], [0, 4, 12, 40, 150, 400])).astype(int)
-    letter = np.where(_uniform("letter", VISITS) < 0.8, ward, _chosen("any letter", VISITS, [1.0] * len(LETTERS)))
+    rank = _shaped("diagnosis", VISITS, [0, 300, 500, 700, 900, 990, 1000], [0, 1, 3, 12, 40, 150, 400])
+    letter = np.where(_luck("letter", VISITS, 0.8), ward, _chosen("any letter", VISITS, [1] * len(LETTERS)))
     codes = [f"{LETTERS[first]}-{number:02d}" for first, number in zip(letter.tolist(), rank.tolist())]
     return np.array(codes, dtype=object)
 

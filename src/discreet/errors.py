@@ -3,15 +3,20 @@
     DiscreetError
     ├── UsageError              you asked wrongly: change the call       (exit code 2)
     │   ├── CodebookError       the file about a dataset is wrong; lists every problem with its fix
+    │   ├── LedgerError         this is not the ledger that was meant, or it does not allow this
+    │   │   ├── RequestConflict the request id was used for another question
+    │   │   └── RequestInFlight the same request is being answered right now, or the ledger is busy
     │   ├── ParameterError      a parameter of the wrong kind or range; also a ValueError
     │   └── QuestionError       the words of a question cannot be accepted; shows the place and the fix
     ├── PrivacyError            privacy forbids it: ask for less         (exit code 3)
     │   ├── BudgetExceeded      the charge does not fit what is left
+    │   ├── LedgerDamaged       the record of charges is not whole, so nothing more is released
     │   ├── MixedGuarantees     losses about different units or neighbours cannot be added
     │   ├── Unbounded           one unit could move the answer without limit
     │   └── UnknownLoss         nobody can say what this costs, so it is refused
     └── InternalError           our bug: please report it                (exit code 4)
-        └── EngineFailure       the data could not be read to the end; one constant message, the charge stands
+        ├── EngineFailure       the data could not be read to the end; one constant message, the charge stands
+        └── LedgerFailure       a charge or an answer could not be recorded durably, so nothing was released
 
 Messages name the place, the rule and the fix. They never contain private values: a parameter is described by its
 kind ("a negative int"), data never at all. Every class has a ``code``, and every code has a section in docs/errors.md.
@@ -78,6 +83,24 @@ class CodebookError(UsageError):
         return type(self), (self.file, self.problems)
 
 
+class LedgerError(UsageError):
+    """A ledger of something else, of another version, or one that does not allow this; nothing was charged."""
+
+    code = "ledger"
+
+
+class RequestConflict(LedgerError):
+    """This request id belongs to another question; nothing was charged."""
+
+    code = "request-conflict"
+
+
+class RequestInFlight(LedgerError):
+    """The same request is being answered right now, or the ledger is busy. Ask again with the same id."""
+
+    code = "request-in-flight"
+
+
 class QuestionError(UsageError):
     """A question cannot be accepted as it is written. Carries the rule, the fix and, for SQL, the place.
 
@@ -109,6 +132,12 @@ class BudgetExceeded(PrivacyError):
     """The charge does not fit what is left of the budget; nothing was charged."""
 
     code = "budget-exceeded"
+
+
+class LedgerDamaged(PrivacyError):
+    """The record of charges is not whole, or older than it was; nothing is released until a person has looked."""
+
+    code = "ledger-damaged"
 
 
 class MixedGuarantees(PrivacyError):
@@ -143,3 +172,9 @@ class EngineFailure(InternalError):
 
     def __init__(self) -> None:
         super().__init__("The question could not be completed. The charge stands; the curator's log has details.")
+
+
+class LedgerFailure(InternalError):
+    """The disk or the database would not take a charge or an answer; the ledger halts until it is opened again."""
+
+    code = "ledger-failure"

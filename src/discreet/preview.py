@@ -216,7 +216,7 @@ def explain(release: Release, budget: Budget) -> str:
 
 
 def _noise_words(noise: Any) -> str:
-    spread = f"scale {float(noise.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
+    spread = f"scale {float(noise.event.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
     return f"discrete {type(noise).__name__} noise, {spread}"
 
 

@@ -25,7 +25,7 @@ from discreet.bounding.contributions import Measure, Sensitivity, group_cap, sen
 from discreet.engines.engine import Groups
 from discreet.entropy import SYSTEM, Source
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, UnknownLoss
-from discreet.exact import Integers, float_down, sqrt_lower
+from discreet.exact import Exact, Integers, float_down, sqrt_lower
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.threshold import KeySelection
@@ -117,14 +117,24 @@ class Release:
         return None
 
 
-def price(bounded: BoundedQuestion, request: Request, budget: Budget, *, unit: Unit, neighbours: Neighbours) -> Release:
-    """The release that costs what was offered, or the least that has the errors wanted."""
+def price(
+    bounded: BoundedQuestion,
+    request: Request,
+    budget: Budget,
+    *,
+    unit: Unit,
+    neighbours: Neighbours,
+    most: Fraction | None = None,
+) -> Release:
+    """The release that costs what was offered, or the least that has the errors wanted.
+
+    ``most`` is what one question may cost, in the budget's own terms: ε, or ρ.
+    """
     if budget.notion == "gdp":
         raise UnknownLoss("A budget in μ cannot pay for discrete noise. Declare ρ, or ε and δ. Nothing was charged.")
-    pricing = _Pricing(bounded, request, budget, unit, neighbours)
-    if request.error is not None:
-        return pricing.for_errors(request.error)
-    return pricing.of(pricing.offered())
+    pricing = _Pricing(bounded, request, budget, unit, neighbours, most)
+    amount = pricing.offered() if request.error is None else pricing.for_errors(request.error)
+    return pricing.checked(amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,7 @@ class _Pricing:
     budget: Budget
     unit: Unit
     neighbours: Neighbours
+    most: Fraction | None
 
     @property
     def pure(self) -> bool:
@@ -155,13 +166,27 @@ class _Pricing:
         if self.budget.notion == "zcdp":
             fix = "This budget is counted in ρ: say rho=0.01. Nothing was charged."
             raise ParameterError("epsilon", "has no meaning without a δ", fix)
-        # The ε of one question means: alone, at the part of δ that conversions may use, it would be (ε, δ)-private.
-        conversion = float_down(self.budget.slack() * (1 - KEY_SHARE))
-        found = rho_for(float_down(parameters.epsilon(epsilon)), conversion)
+        found = self._rho(parameters.epsilon(epsilon))
         if found <= 0:
             fix = "Offer a larger ε, or say rho=. Nothing was charged."
             raise ParameterError("epsilon", "is too small to turn into ρ at the budget's δ", fix)
         return found
+
+    def _rho(self, epsilon: Exact) -> Fraction:
+        """What the ε of one question means: alone, at the part of δ for conversions, it would be (ε, δ)-private."""
+        return rho_for(float_down(epsilon), float_down(self.budget.slack() * (1 - KEY_SHARE)))
+
+    def _check_most(self, amount: Fraction) -> None:
+        """Refuse what is more than one question may cost."""
+        if self.most is None:
+            return
+        limit = self._rho(self.most) if self.budget.notion == "approx" else self.most
+        if amount > limit:
+            symbol = "ρ" if self.budget.notion == "zcdp" else "ε"
+            raise BudgetExceeded(
+                f"One question may cost at most {symbol} {float_down(self.most):g}, says the codebook (per_query). "
+                "Offer less, or accept a larger error. Nothing was charged."
+            )
 
     def of(self, amount: Fraction) -> Release:
         """The release that costs this amount."""
@@ -177,6 +202,11 @@ class _Pricing:
             unit=self.unit,
             neighbours=self.neighbours,
         )
+
+    def checked(self, amount: Fraction) -> Release:
+        """The release that costs this amount, if one question may cost as much."""
+        self._check_most(amount)
+        return self.of(amount)
 
     def _noise(self, position: int, share: Fraction) -> Noise:
         moves = measure_sensitivity(self.bounded, self.bounded.bounded.measures[position], self.neighbours)
@@ -210,8 +240,8 @@ class _Pricing:
             return parameters.open_probability(self.request.delta, "delta")
         return self.budget.slack() * KEY_SHARE / KEY_QUESTIONS
 
-    def for_errors(self, wanted: Mapping[str, Number]) -> Release:
-        """The cheapest release, to a thousandth, whose errors are at most those wanted."""
+    def for_errors(self, wanted: Mapping[str, Number]) -> Fraction:
+        """The least amount, to a thousandth, that has errors of at most those wanted."""
         targets = [(self._estimate(name), parameters.positive(size, name)) for name, size in wanted.items()]
 
         def good(amount: Fraction) -> bool:
@@ -227,7 +257,7 @@ class _Pricing:
         while high > low * Fraction(1001, 1000):
             middle = Fraction(math.sqrt(float(low * high))).limit_denominator(1 << 50)
             low, high = (low, middle) if good(middle) else (middle, high)
-        return self.of(high)
+        return high
 
     def _estimate(self, name: str) -> Estimate:
         question = self.bounded.question

@@ -13,15 +13,16 @@ from rich.text import Text
 
 from discreet.answer import Answer
 from discreet.codebook.checklist import Line, Mark
+from discreet.curator import Curator
+from discreet.exact import float_down, float_up
 from discreet.finish import Cell
-from discreet.ledger.ledger import Entry
 from discreet.picture import show
 from discreet.plan.types import Value
-from discreet.preview import Preview, clamped, cost_words
-from discreet.privacy import Budget
+from discreet.preview import ColumnPreview, Preview, clamped, cost_words
 
 _BAR = 20
 _SHOWN = 50
+_QUESTION = 100
 _STYLES = {Mark.GOOD: "green", Mark.WEAK: "yellow", Mark.WRONG: "bold red"}
 
 
@@ -41,6 +42,15 @@ def facts(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(name, Text(value))
+    console.print(table)
+
+
+def done(console: Console, name: str, value: str) -> None:
+    """A step that is behind us."""
+    table = _table(header=False)
+    for style in ("green", "cyan", ""):
+        table.add_column(style=style, overflow="fold", min_width=10 if style == "cyan" else None)
+    table.add_row("✓", name, Text(value))
     console.print(table)
 
 
@@ -66,7 +76,8 @@ def preview(console: Console, shown: Preview) -> None:
     table.add_column("measured by")
     table.add_column(f"error ({float(shown.release.level):.0%})")
     for column in shown.columns:
-        table.add_row(Text(column.name), column.what, column.words())
+        words = column.words() if column.error is not None or not column.by_size else _by_size(column)
+        table.add_row(Text(column.name), column.what, words)
     if table.row_count:
         console.print(table)
     cost = shown.cost + ("" if shown.fits else "  (more than is left)")
@@ -76,48 +87,69 @@ def preview(console: Console, shown: Preview) -> None:
     facts(console, pairs)
 
 
+def _by_size(column: ColumnPreview) -> str:
+    """An error that depends on how many values a group has, one size a line."""
+    return "\n".join(f"± {error:.3g} in a group of {size:,}" for size, error in column.by_size)
+
+
 def answer(console: Console, given: Answer) -> None:
     """The values with their intervals, bars for the first of them, and what it cost."""
     rows = given.rows
-    drawn = _bars(given)
-    first = next((i for i, measured in enumerate(rows.measured) if measured), None)
+    body = [[_texts(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in rows.rows[:_SHOWN]]
+    drawn = _bars(given, console.width - _width(given, body))
     table = _table()
-    for i, (name, kind, measured) in enumerate(zip(rows.names, rows.types, rows.measured)):
-        table.add_column(Text(name), justify="right" if kind.is_number else "left", overflow="fold")
+    for name, kind, measured in zip(rows.names, rows.types, rows.measured):
+        table.add_column(Text(name), justify="right" if kind.is_number else "left", overflow="ellipsis", no_wrap=True)
         if measured:
             table.add_column(str(given.receipt["level"]), style="dim", no_wrap=True)
-        if drawn and i == first:
-            table.add_column("", no_wrap=True)
-    for number, row in enumerate(rows.rows[:_SHOWN]):
-        cells: list[Text | str] = []
-        for i, (cell, measured) in enumerate(zip(row, rows.measured)):
-            digits = _digits(cell)
-            cells.append(Text(_shown(cell.value, digits)))
-            if measured:
-                cells.append(f"{_shown(cell.low, digits)} … {_shown(cell.high, digits)}")
-            if drawn and i == first:
-                cells.append(drawn[number])
-        table.add_row(*cells)
+    if drawn:
+        table.add_column("", no_wrap=True)
+    for number, row in enumerate(body):
+        texts = [Text(text) for cell in row for text in cell]
+        table.add_row(*texts, *drawn[number : number + 1])
     console.print(table)
     if len(rows.rows) > _SHOWN:
         console.print(f"... {len(rows.rows) - _SHOWN:,} more rows; --json shows all")
+    if not rows.rows:
+        console.print("No group was named: all were too small to be shown safely.")
     cost = "nothing: given before" if given.replayed else str(given.receipt["cost"])
     facts(console, [("protects", str(given.receipt["protects"])), ("cost", cost), ("left", given.remaining)])
 
 
-def _bars(given: Answer) -> list[Text]:
+def _texts(cell: Cell, *, measured: bool) -> list[str]:
+    """A value, and its interval where it has one."""
+    if not measured:
+        return [show(cell.value)]
+    if cell.low is None or cell.high is None:
+        return [show(cell.value), "not known"]
+    digits = _digits(cell)
+    return [_shown(cell.value, digits), f"{_shown(cell.low, digits)} … {_shown(cell.high, digits)}"]
+
+
+def _width(given: Answer, body: Sequence[Sequence[Sequence[str]]]) -> int:
+    """How wide the table is without bars: three spaces between columns, one at each end."""
+    columns = [[text for cell in row for text in cell] for row in body]
+    heads = [
+        text for name, m in zip(given.rows.names, given.rows.measured) for text in ([name, "95%"] if m else [name])
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *columns)]
+    return sum(widths) + 3 * len(widths) + 2
+
+
+def _bars(given: Answer, room: int) -> list[Text]:
     """A bar for the first measured number of each row: sure up to the low end, shaded up to the high end."""
     first = next((i for i, measured in enumerate(given.rows.measured) if measured), None)
-    if first is None or len(given.rows.rows) < 2:
+    size = min(_BAR, room)
+    if first is None or len(given.rows.rows) < 2 or size < _BAR // 2:
         return []
     cells = [row[first] for row in given.rows.rows[:_SHOWN]]
-    top = max((_number(cell.high) for cell in cells), default=0.0)
+    top = max(_number(cell.high) for cell in cells)
     if top <= 0:
         return []
     drawn = []
     for cell in cells:
-        sure = round(_BAR * max(0.0, _number(cell.low)) / top)
-        maybe = round(_BAR * max(0.0, _number(cell.high)) / top)
+        sure = round(size * max(0.0, _number(cell.low)) / top)
+        maybe = round(size * max(0.0, _number(cell.high)) / top)
         drawn.append(Text("█" * sure, style="blue").append("▒" * (maybe - sure), style="blue"))
     return drawn
 
@@ -140,10 +172,10 @@ def _shown(value: Value, digits: int | None) -> str:
     return show(value)
 
 
-def budget(
-    console: Console, *, left: float, whole: float, words: str, odds: str, entries: Sequence[Entry], of: Budget
-) -> None:
+def budget(console: Console, curator: Curator, odds: str) -> None:
     """A bar of what is left, what the whole means, and every charge."""
+    left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
+    words, entries, of = curator.remaining, curator.history(), curator.budget
     share = 0.0 if whole <= 0 else max(0.0, min(1.0, left / whole))
     full = math.floor(share * 2 * _BAR)
     bar = Text("█" * full, style="green").append("░" * (2 * _BAR - full), style="dim")
@@ -157,6 +189,7 @@ def budget(
         table.add_column(name, overflow="fold")
     for entry in entries:
         question = "; ".join(entry.charge.question.splitlines())
+        question = question if len(question) <= _QUESTION else question[: _QUESTION - 1] + "…"
         mark = "answered" if entry.answered else "failed"
         table.add_row(
             str(entry.number), Text(entry.charge.analyst), Text(question), cost_words(entry.charge.loss, of), mark

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import mpmath
 
-mpmath.mp.dps = 60
+mpmath.mp.dps = 45
 
 Table: TypeAlias = Mapping[Any, Any]
 # A pair as {outcome: (P's mass, Q's mass)}.
@@ -63,7 +63,7 @@ def randomized_response(epsilon: Fraction, categories: int) -> Pair:
     keep, lie = exp(epsilon), mpmath.mpf(1)
     total = keep + categories - 1
     pair = {0: (keep / total, lie / total), 1: (lie / total, keep / total)}
-    return pair | {k: (lie / total, lie / total) for k in range(2, categories)}
+    return pair | dict.fromkeys(range(2, categories), (lie / total, lie / total))
 
 
 def approximate(epsilon: Fraction, delta: Fraction) -> Pair:
@@ -79,8 +79,8 @@ def noise(weight: Any, shift: int, reach: int) -> Pair:
 
 
 def discrete_laplace(shift: int, scale: Fraction) -> Pair:
-    return noise(lambda x: exp(Fraction(-abs(x)) / scale), shift, math.ceil(140 * scale))
+    return noise(lambda x: exp(Fraction(-abs(x)) / scale), shift, math.ceil(70 * scale))
 
 
 def discrete_gaussian(shift: int, variance: Fraction) -> Pair:
-    return noise(lambda x: exp(Fraction(-x * x) / (2 * variance)), shift, math.isqrt(math.ceil(280 * variance)) + 1)
+    return noise(lambda x: exp(Fraction(-x * x) / (2 * variance)), shift, math.isqrt(math.ceil(160 * variance)) + 1)

@@ -243,6 +243,8 @@ def test_parallel_parts_cost_the_largest() -> None:
     assert both.epsilon() == two.epsilon() == 1.5
     assert both.epsilon(1e-6) >= two.epsilon(1e-6)
     assert {notion.kind for notion in both.notions} == {"pure", "approx", "zcdp", "rdp"}
+    assert both.notion("zcdp") == two.loss.notion("zcdp")
+    assert both.epsilon(1e-6, notion="rdp") >= two.epsilon(1e-6, "rdp") > one.epsilon(1e-6, "rdp")
     same = parallel([one, one, one], disjoint=True)
     assert same == one.loss
     noise = parallel([compose([events.Gaussian(sensitivity=1, sigma=s)]) for s in (3, 2, 5)], disjoint=True)

@@ -8,20 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from discreet.accounting import events as ev
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import ln
 from discreet.privacy import Neighbours, Unit
-from tests.accounting import plans
-
-
-@given(plans.events())
-@settings(deadline=None, max_examples=200)
-def test_json_round_trip(event: ev.Event) -> None:
-    """Through text and back, nested samples and logarithms included."""
-    assert ev.load(json.loads(json.dumps(ev.dump(event)))) == event
 
 
 def test_nested_samples_and_logarithms_survive() -> None:
@@ -29,7 +20,7 @@ def test_nested_samples_and_logarithms_survive() -> None:
     outer = ev.PoissonSampled(event=inner, rate=Fraction(1, 3), count=4, unit="p")
     record = ev.dump(outer)
     assert record["event"]["event"]["epsilon"] == "ln(3)"
-    assert ev.load(record) == outer
+    assert ev.load(json.loads(json.dumps(record))) == outer
 
 
 def test_floats_are_the_decimals_they_print_as() -> None:

@@ -19,7 +19,8 @@ from discreet.accounting.rdp import Renyi
 from discreet.errors import BudgetExceeded, UnknownLoss
 from discreet.exact import upper
 from discreet.privacy import Budget, Loss, Notion
-from tests.accounting import plans
+
+from . import plans
 
 DELTA = 1e-6
 # The distribution has its own, slower laws; here it takes part where few examples suffice.
@@ -38,7 +39,7 @@ def same(one: Notion, other: Notion) -> bool:
 
 
 @given(plans.events(), st.integers(1, 7))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_many_at_once_equals_one_by_one(event: ev.Event, count: int) -> None:
     """An event counted n times, a loss repeated n times, and n losses added one by one are the same loss."""
     counted, single = loss_of(event.times(count)), loss_of(event)
@@ -54,7 +55,7 @@ def test_many_at_once_equals_one_by_one(event: ev.Event, count: int) -> None:
 
 
 @given(st.lists(plans.events(), min_size=2, max_size=5), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_order_does_not_matter(events: list[ev.Event], random: object) -> None:
     shuffled = list(events)
     random.shuffle(shuffled)  # type: ignore[attr-defined]  # a random.Random, typed loosely by hypothesis
@@ -74,7 +75,7 @@ def test_order_does_not_matter(events: list[ev.Event], random: object) -> None:
 
 
 @given(st.lists(plans.events(), min_size=1, max_size=4), plans.events())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_adding_an_event_never_lowers_the_loss(events: list[ev.Event], more: ev.Event) -> None:
     before, after = compose(events), compose([*events, more])
     try:
@@ -89,7 +90,7 @@ def test_adding_an_event_never_lowers_the_loss(events: list[ev.Event], more: ev.
 
 
 @given(plans.events())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 def test_each_notion_is_monotone_and_self_consistent(event: ev.Event) -> None:
     """More δ never needs more ε, and δ(ε(δ)) never exceeds δ."""
     for notion in quick(loss_of(event)):
@@ -102,7 +103,7 @@ def test_each_notion_is_monotone_and_self_consistent(event: ev.Event) -> None:
 
 
 @given(plans.events())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_group_of_one_is_the_identity(event: ev.Event) -> None:
     loss = loss_of(event)
     assert quick(loss.for_group(1)) == quick(loss)
@@ -111,7 +112,7 @@ def test_group_of_one_is_the_identity(event: ev.Event) -> None:
 
 
 @given(plans.events(), st.integers(2, 5))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_larger_groups_never_lose_less(event: ev.Event, size: int) -> None:
     loss = loss_of(event)
     try:
@@ -123,15 +124,22 @@ def test_larger_groups_never_lose_less(event: ev.Event, size: int) -> None:
 
 
 @given(plans.pure_events(), st.integers(1, 5))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_pure_groups_lose_exactly_as_often(event: ev.Event, size: int) -> None:
     one, group = compose([event]), compose([event]).for_group(size)
     assert group.epsilon() == pytest.approx(size * one.epsilon(), rel=1e-12)
     assert upper(group.loss.notion("pure").amount) >= 0  # type: ignore[attr-defined]  # it is a Pure
 
 
+@given(plans.events())
+@settings(deadline=None, max_examples=200)
+def test_events_survive_json(event: ev.Event) -> None:
+    """Through text and back, nested samples and logarithms included."""
+    assert ev.load(json.loads(json.dumps(ev.dump(event)))) == event
+
+
 @given(st.lists(plans.events(), min_size=1, max_size=4), st.integers(1, 3))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_accounts_survive_json(events: list[ev.Event], group: int) -> None:
     account = compose(events).for_group(group)
     back = Account.from_json(json.dumps(json.loads(account.to_json())))
@@ -235,7 +243,7 @@ def test_discrete_gaussian_bounds_are_never_below_exact_sums(root: int, variance
 
 
 @given(st.lists(plans.pure_events(), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 def test_distribution_is_never_above_basic_and_never_below_its_own_lower_bound(events: list[ev.Event]) -> None:
     account = compose(events)
     lower, upper_bound = account.bounds(DELTA)

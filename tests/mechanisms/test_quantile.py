@@ -47,7 +47,10 @@ def replace(data: Data) -> Iterator[Data]:
         yield (*data[:i], new, *data[i + 1 :])
 
 
-@given(data=st.lists(st.integers(-3, 9), max_size=8), q=st.fractions(Fraction(1, 20), Fraction(19, 20)))
+@given(
+    data=st.lists(st.integers(-3, 9), max_size=8),
+    q=st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=1 << 30),
+)
 @settings(deadline=None, max_examples=80)
 def test_runs_cover_the_grid_with_the_right_rank_errors(data: list[int], q: Fraction) -> None:
     """Runs are disjoint, cover all grid values in order, and have the rank error of the definition."""
@@ -166,10 +169,10 @@ def test_draws_follow_the_exact_probabilities(low: int, high: int) -> None:
 
 
 def test_rejection_is_exact_when_floats_are_far_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The floats decide only how often a proposal is refused: with weights raised threefold the law is the same."""
+    """The floats decide only how often a proposal is refused: with weights raised unevenly the law is the same."""
     from scipy.stats import chisquare
 
-    monkeypatch.setattr("discreet.mechanisms.ranks._RAISE", 3.0)
+    monkeypatch.setattr("discreet.mechanisms.ranks._RAISE", np.array([2.0, 3.0, 4.0, 5.0, 6.0]))  # one for each run
     runs = runs_of(np.array([2, 7]), Fraction(1, 2), 0, 9)
     factor, source = Fraction(2), SeededForTestsOnly(12)
     counts = np.bincount([draw(runs, factor, source) for _ in range(8_000)], minlength=10)
@@ -240,6 +243,27 @@ def test_a_row_takes_part_once_in_each_level(monkeypatch: pytest.MonkeyPatch) ->
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(level))
 
 
+@given(
+    parts=st.integers(10, 1 << 30),
+    picks=st.sets(st.floats(0.001, 0.999), min_size=1, max_size=12),
+)
+@settings(deadline=None, max_examples=30)
+def test_ranks_never_leave_64_bits(parts: int, picks: set[float]) -> None:
+    """The quantiles of sides have denominators of at most the common one of all, so ranks times them fit int64."""
+    seen: list[Fraction] = []
+
+    def spy(steps: Any, q: Fraction, low: int, high: int) -> Any:
+        seen.append(q)
+        return runs_of(steps, q, low, high)
+
+    qs = sorted({Fraction(max(1, int(pick * parts)), parts) for pick in picks})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.mechanisms.quantile.runs_of", spy)
+        Quantiles(qs=qs, bounds=(0, 99), epsilon=1).release([1, 2, 50], source=SeededForTestsOnly(1))
+    assert len(seen) == len(qs)
+    assert all(0 < q < 1 and q.denominator <= parts for q in seen)
+
+
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_loss_of_two_levels_by_brute_force(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole recursion on a tiny grid, without random parts: exact max-divergence at most ε over all neighbours."""
@@ -288,6 +312,31 @@ def test_many_quantiles_are_good_ordered_and_fair_to_ties() -> None:
             below, above = (data < value).sum(), (data > value).sum()
             assert max(below - q * 10_000, above - (1 - q) * 10_000) <= rule.error(1e-6)
     assert rule.error(0.05) < 400
+
+
+def test_deciles_are_the_true_ones_when_noise_is_negligible() -> None:
+    """With an enormous ε the recursion gives the true quantiles: sides and their shares are right."""
+    qs = [Fraction(i, 10) for i in range(1, 10)]
+    rule = Quantiles(qs=qs, bounds=(0, 1000), epsilon=9000)
+    assert rule.release(range(1, 1000)) == tuple(range(100, 1000, 100))
+
+
+@pytest.mark.parametrize("make", [Quantile, Quantiles])
+def test_replace_is_tight_at_the_worst_pair(make: type) -> None:
+    """One value gets a rank worse while nearly all others get one better: the loss comes close to ε, and stays below.
+
+    Data 0, 0, 2, 61: the value 1 is a median, those from 3 to 60 are one row off. With a 0 replaced by 61 it is the
+    other way round. Half the factor's denominator (the add-remove one) would lose 2ε.
+    """
+    which: dict[str, Any] = {"q": Fraction(1, 2)} if make is Quantile else {"qs": [Fraction(1, 2)]}
+    rule = make(bounds=(0, 61), epsilon=1, neighbours="replace", **which)
+    factor = float(rule.factor if make is Quantile else rule._factor(Fraction(1, 2)))
+
+    def chance(data: Data) -> float:
+        weights = [math.exp(-factor * float(rank_error(data, Fraction(1, 2), v))) for v in range(62)]
+        return weights[1] / math.fsum(weights)
+
+    assert 0.9 < math.log(chance((0, 0, 2, 61)) / chance((0, 2, 61, 61))) <= 1
 
 
 def test_all_rows_equal() -> None:

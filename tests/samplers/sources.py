@@ -31,6 +31,22 @@ class SmallWords:
         return self._source.bits(count)
 
 
+class Fixed:
+    """A source whose words are all the same, and so are its bits: the way to stand on a border."""
+
+    def __init__(self, word: int, bits: int = 0) -> None:
+        self._word, self._bits = word, bits
+
+    def words(self, count: int) -> Words:
+        return np.full(count, self._word, dtype=np.uint64)
+
+    def word(self) -> int:
+        return self._word
+
+    def bits(self, count: int) -> int:
+        return self._bits & ((1 << count) - 1)
+
+
 class Fork(Exception):
     """The written choices are used up, and the next one has these chances."""
 
@@ -81,5 +97,7 @@ def outcomes(
             yield run(Written(choices, word_bits)), chance
         except Fork as fork:
             open_branches += [
-                ((*choices, option), (chance * part).trim()) for option, part in enumerate(fork.chances) if part.high > 0
+                ((*choices, option), (chance * part).trim())
+                for option, part in enumerate(fork.chances)
+                if part.high > 0
             ]

@@ -49,4 +49,5 @@ def counts(values: npt.ArrayLike, low: int, high: int) -> list[int]:
 
 def block_counts(values: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]) -> list[int]:
     """How many values fall below the first edge, between neighbouring ones, and from the last one on."""
-    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1).tolist()
+    found = np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1)
+    return [int(count) for count in found]

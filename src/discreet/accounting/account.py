@@ -21,9 +21,9 @@ from discreet import parameters
 from discreet.accounting import events as ev
 from discreet.accounting.approximate import Approximate
 from discreet.accounting.gdp import Gaussian
-from discreet.accounting.notions import KINDS, loss_of
+from discreet.accounting.notions import KINDS, has_distribution, loss_of
 from discreet.accounting.pld import LossDistribution
-from discreet.accounting.profiles import group_event, has_profile
+from discreet.accounting.profiles import group_event
 from discreet.accounting.pure import Pure
 from discreet.accounting.rdp import Renyi
 from discreet.accounting.zcdp import ZeroConcentrated
@@ -85,7 +85,7 @@ class Account:
     @cached_property
     def _distribution(self) -> LossDistribution | None:
         """The privacy-loss distribution, where every event has one and so does the group."""
-        if not all(map(has_profile, self.events)):
+        if not all(map(has_distribution, self.events)):
             return None
         return LossDistribution(self.events).for_group(self.group)
 

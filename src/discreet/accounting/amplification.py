@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet import parameters
 from discreet.accounting.rdp import ORDERS, Renyi
 from discreet.accounting.rounding import UNIT, real
 from discreet.exact import Exact, Floats, Interval, Ln, ceil_div
@@ -36,8 +37,8 @@ def amplified(epsilon: Exact, rate: Fraction) -> Exact:
         return epsilon
     if isinstance(epsilon, Ln):
         return Ln(1 + rate * (epsilon.of - 1))
-    if not epsilon:
-        return epsilon
+    if not epsilon or epsilon > parameters.MAX_EPSILON:
+        return epsilon  # nothing to amplify, or nothing left to protect: e^ε would fill the memory
     power = 1 / Interval.exp_minus(epsilon).low
     # e^ε to 160 significant bits; its rounding upwards only raises the result.
     bound = Ln(1 + rate * (power - 1)).upper
@@ -53,9 +54,10 @@ def sampled_gaussian(mu_squared: Fraction, rate: Fraction) -> Renyi:
     axis, so the sum is off by at most 2·e^(d²/2)/(e^(2πd/h) − 1), relative (Trefethen & Weideman 2014, Thm. 5.1), and
     what lies beyond the grid is bounded by (1 − q + qw)^α ≤ 1 − q + q·w^α.
     """
-    mu, q = math.sqrt(real(mu_squared)), real(rate)
+    # Amplification grows weaker with q, so a smallest q costs nothing; for huge μ there is none to speak of.
+    mu, q = math.sqrt(real(mu_squared)), max(real(rate), 1e-250)
     plain = Renyi.linear(mu_squared / 2)
-    if rate == 1:
+    if q == 1 or mu > 1e3:
         return plain
     values = [_log_moment(order, mu, q) / (order - 1) for order in ORDERS]
     # A failed quadrature is infinite, and there the unamplified curve stands in.
@@ -85,13 +87,16 @@ def _log_moment(order: float, mu: float, q: float) -> float:
 def _excess(z: Floats, order: float, mu: float, q: float) -> tuple[float, float]:
     """The sum of e^(−z²/2)·((1+x)^α − 1 − αx) for x = q(e^(μz − μ²/2) − 1), and a bound on its rounding error."""
     u = mu * z - mu * mu / 2
-    x = q * np.expm1(u)
+    # Beyond this u the ratio is taken in logarithms, where nothing overflows.
+    most = 30 - math.log(q)
+    big = u > most
+    x = q * np.expm1(np.minimum(u, most))
     weight = np.exp(-z * z / 2)
-    body = order * np.log1p(x)
+    body = order * np.where(big, np.logaddexp(math.log1p(-q), math.log(q) + u), np.log1p(x))
+    plain = order * np.where(big, q * (np.exp(-((z - mu) ** 2) / 2) - weight), weight * x)
     small = np.abs(body) < 0.5
     growth = np.expm1(np.where(small, body, 0.0))
     power = np.where(small, 0.0, np.exp(body - z * z / 2))
-    plain = weight * order * x
     terms = np.where(small, weight * growth - plain, power - weight - plain)
     # Each factor is off by a few units in the last place, times the size of the exponents that entered it.
     errors = (weight * np.abs(growth) + np.abs(plain)) * (4 + np.abs(u) + z * z)

@@ -16,10 +16,10 @@ from discreet.accounting.rounding import UNIT, probability_up, real, short, smal
 from discreet.accounting.zcdp import epsilon_of
 from discreet.exact import Exact, Floats, Ln, decimal, float_up, upper
 
-# Up to this many equal parts the optimal theorem is summed term by term, up to this many unequal ones on a grid.
-_MOST_EQUAL = 1 << 17
-_MOST_UNEQUAL = 512
-_CELLS = 1 << 14
+# Up to this many different total losses the optimal theorem is summed term by term.
+_MOST_LOSSES = 1 << 16
+# Losses beyond this one are not worth a sum: the plain bounds stand.
+_VAST = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Approximate:
     Privacy: for all neighbours x, x' and every set S of outputs, Pr[M(x) ∈ S] ≤ e^ε·Pr[M(x') ∈ S] + δ. The total at a
     target δ is the least of: basic composition (Dwork & Roth 2014, Thm. 3.16: both sum); advanced composition for
     unequal parts (Dwork, Rothblum & Vadhan 2010; Kairouz, Oh & Viswanath 2015, Thm. 3.5) or through ε²/2-zCDP; and the
-    optimal one (Kairouz, Oh & Viswanath 2015, Thm. 3.3), exact for equal parts. Unequal parts are first rounded up to
-    multiples of a common step, which only weakens each statement, and then composed exactly. Valid when the queries
-    are adaptive and the parameters are fixed in advance. A group of k: (kε, δ(e^(kε) − 1)/(e^ε − 1)).
+    optimal one (Kairouz, Oh & Viswanath 2015, Thm. 3.3), where the sum over all total losses is short enough: each
+    part is post-processing of randomized response that fails with probability δ, and those are composed exactly. Valid
+    when the queries are adaptive and the parameters are fixed in advance. A group of k: (kε, δ(e^(kε) − 1)/(e^ε − 1)).
 
     >>> Approximate.of(Fraction(1), Fraction(1, 1000)).repeat(30).delta(22) <= 0.06
     True
@@ -73,6 +73,8 @@ class Approximate:
 
     def basic(self) -> tuple[Exact, Fraction]:
         """The single (ε, δ) that basic composition gives: both sums."""
+        if len(self.parts) == 1 and self.parts[0].count == 1:
+            return self.parts[0].epsilon, self.parts[0].delta
         return self._epsilon_sum(), self._delta_sum()
 
     def _epsilon_sum(self) -> Exact:
@@ -118,7 +120,7 @@ class Approximate:
         table = self._table()
         if table is None:
             return math.inf
-        return smallest(lambda epsilon: self._delta_from(table, epsilon), delta, min(most, float(table[0][-1]) + 1e-9))
+        return smallest(lambda epsilon: self._delta_from(table, epsilon), delta, min(most, float(table[0].max())))
 
     def _delta_from(self, table: tuple[Floats, Floats], epsilon: float) -> float:
         """δ at ε of composed losses with these probabilities, plus the parts' own failures; rounded up."""
@@ -130,14 +132,20 @@ class Approximate:
         return probability_up(failure + (1 - failure) * inner)
 
     def _table(self) -> tuple[Floats, Floats] | None:
-        """The losses of the dominating randomized responses together, with their probabilities; None if too many."""
-        live = [part for part in self.parts if part.epsilon > 0]
-        total = sum(part.count for part in live)
-        if not live:
-            return np.zeros(1), np.ones(1)
-        if len({part.epsilon for part in live}) == 1:
-            return _equal(real(live[0].epsilon), total) if total <= _MOST_EQUAL else None
-        return _unequal(live) if total <= _MOST_UNEQUAL else None
+        """The total losses of the dominating randomized responses, with their probabilities; None if too many."""
+        counts: Counter[Exact] = Counter()
+        for part in self.parts:
+            if part.epsilon > 0:
+                counts[part.epsilon] += part.count
+        if math.prod(count + 1 for count in counts.values()) > _MOST_LOSSES or any(size > _VAST for size in counts):
+            return None
+        losses, chances, reach = np.zeros(1), np.ones(1), 0.0
+        for epsilon, count in counts.items():
+            more, shares = _binomial(real(epsilon), count)
+            losses, chances = np.add.outer(losses, more).ravel(), np.multiply.outer(chances, shares).ravel()
+            reach += count * real(epsilon)
+        # Sums of losses are off by a few units in the last place of the largest: one margin upwards covers them.
+        return losses + UNIT * reach, chances
 
     def compose(self, other: Approximate) -> Approximate:
         return Approximate(_merged((*self.parts, *other.parts)))
@@ -175,16 +183,15 @@ def _grouped(part: Part, size: int) -> Part:
     return Part(epsilon, min(Fraction(1), short(part.delta * factor)), part.count)
 
 
-def _equal(step: float, count: int) -> tuple[Floats, Floats]:
-    """Losses (count − 2i)·ε with binomial probabilities, as floats good to 10^-12 and rounded up."""
+def _binomial(step: float, count: int) -> tuple[Floats, Floats]:
+    """Losses (count − 2i)·ε with binomial probabilities, rounded up: by less than 10^-11 up to 65,536 of them."""
     i = np.arange(count + 1, dtype=np.float64)
-    losses = (count - 2 * i) * step
     factorials = _log_factorials(count)
     logs = factorials[-1] - factorials - factorials[::-1]
-    logs += -(count - i) * math.log1p(math.exp(-step)) - i * (step + math.log1p(math.exp(-step)))
+    logs -= count * math.log1p(math.exp(-step)) + i * step
     # Each logarithm is off by at most a few units in the last place of the largest term.
     margin = UNIT * (4 + 2 * count * (math.log(count + 1) + 1) + count * step)
-    return losses[::-1], np.exp(logs + margin)[::-1]
+    return (count - 2 * i) * step, np.exp(logs + margin)
 
 
 def _log_factorials(most: int) -> Floats:
@@ -195,21 +202,3 @@ def _log_factorials(most: int) -> Floats:
     head = min(most + 1, 16)
     logs[:head] = [math.lgamma(k + 1) for k in range(head)]
     return logs
-
-
-def _unequal(parts: list[Part]) -> tuple[Floats, Floats]:
-    """Losses on a grid: each ε is rounded up to a multiple of the step, then composed one by one, exactly."""
-    step = sum(real(part.epsilon) * part.count for part in parts) / _CELLS
-    cells = [max(1, math.ceil(real(part.epsilon) / step * (1 + 1e-12))) for part in parts]
-    reach = sum(cell * part.count for cell, part in zip(cells, parts))
-    chances = np.zeros(2 * reach + 1)
-    chances[reach] = 1.0
-    for cell, part in zip(cells, parts):
-        keep = 1 / (1 + math.exp(-cell * step))
-        flip = math.exp(-cell * step) * keep
-        for _ in range(part.count):
-            moved = np.zeros_like(chances)
-            moved[cell:] = keep * chances[: len(chances) - cell]
-            moved[: len(chances) - cell] += flip * chances[cell:]
-            chances = moved
-    return np.arange(-reach, reach + 1, dtype=np.float64) * step, up(1.0, 1e-12) * chances

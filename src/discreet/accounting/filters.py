@@ -34,7 +34,7 @@ from discreet.exact import Exact, float_up, lower, upper
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss, Neighbours, Notion, Unit
 
-# The prices of this many different events are remembered.
+# The prices of this many different charges are remembered.
 _MEMORY = 4096
 
 
@@ -99,7 +99,7 @@ class Filter(_Meter):
         self.budget = budget
         self._currency: Currency = currencies.of(budget, notion, order, share)
         self._total: Price = self._currency.nothing
-        self._prices: dict[Event | int, tuple[object, Price]] = {}
+        self._prices: dict[int, tuple[object, Price]] = {}
 
     def charge(self, charge: Event | Loss) -> None:
         """Record a charge before its release, or raise BudgetExceeded and record nothing."""
@@ -116,14 +116,15 @@ class Filter(_Meter):
         return self._currency.fits(self._currency.add(self._total, self._price(charge)))
 
     def _price(self, charge: Event | Loss) -> Price:
-        # Events are remembered by value, losses (which are long) by identity; the object is kept, so the id stays its.
-        key = charge if isinstance(charge, Event) else id(charge)
-        found = self._prices.get(key)
-        if found is None:
-            if len(self._prices) >= _MEMORY:
-                self._prices.clear()
-            found = self._prices[key] = (charge, self._currency.price(self._loss(charge)))
-        return found[1]
+        # By identity first, because values are slow to hash; the object is kept, so its id stays its own.
+        found = self._prices.get(id(charge))
+        if found is not None:
+            return found[1]
+        price = self._currency.price(self._loss(charge))
+        if len(self._prices) >= _MEMORY:
+            self._prices.clear()
+        self._prices[id(charge)] = (charge, price)
+        return price
 
     @property
     def spent(self) -> Exact:

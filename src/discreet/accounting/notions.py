@@ -7,6 +7,7 @@ loss is not zero. Privacy-loss distributions are made for every event whose prof
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -30,6 +31,9 @@ Notions: TypeAlias = tuple[Notion, ...]
 # The order in which notions are shown.
 KINDS = ("pure", "approx", "zcdp", "rdp", "gdp", "pld")
 
+# Parameters between these have ratios and squares that floats can hold.
+_LEAST, _MOST = Fraction(1, 10**75), Fraction(10**75)
+
 
 @lru_cache(maxsize=1024)
 def loss_of(event: Event) -> Loss:
@@ -43,9 +47,22 @@ def loss_of(event: Event) -> Loss:
     if price is None:
         raise UnknownLoss(f"{type(event).__name__} is no known event, so what it costs is unknown and it is refused.")
     notions = tuple(notion.repeat(event.count) for notion in price(event))
-    if has_profile(event):
+    if has_distribution(event):
         notions = (*notions, LossDistribution((event,)))
     return Loss(notions, Unit.read(event.unit), Neighbours.read(event.neighbours))
+
+
+def has_distribution(event: Event) -> bool:
+    """Whether the privacy-loss distribution of an event is known, and its parameters are within reach of floats."""
+    return has_profile(event) and _within_reach(event)
+
+
+def _within_reach(event: Event) -> bool:
+    values = [getattr(event, field.name) for field in fields(event)]
+    numbers = [value for value in values if isinstance(value, Fraction) and value]
+    return all(_LEAST < value < _MOST for value in numbers) and all(
+        _within_reach(value) for value in values if isinstance(value, Event)
+    )
 
 
 def _pure(epsilon: Exact, curve: Renyi | None = None, rho: Fraction | None = None) -> Notions:

@@ -109,12 +109,16 @@ def _excess(law: Atoms, epsilon: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Curve:
-    """A pair of laws told by its two profiles for ε ≥ 0; ``tops`` bound all losses (removal, addition)."""
+    """A pair of laws told by its two profiles for ε ≥ 0; ``tops`` bound all losses (removal, addition).
+
+    ``lattice`` is a step that puts whatever separate losses there are on a grid.
+    """
 
     remove: Function
     add: Function
     tops: tuple[float, float]
     symmetric: bool = True
+    lattice: Fraction | None = None
 
     def half(self, direction: Direction) -> Function:
         """δ(ε) in one direction, for ε ≥ 0."""

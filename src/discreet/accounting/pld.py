@@ -35,6 +35,7 @@ _ADDED = 2e-6
 _ADDED_MANY = 1e-4  # with more than this many different parts, each transform counts
 _MANY = 64
 _ADDED_FINE = 1e-7  # lower bounds pay the root of it
+_POINTS = 8192  # grid points to a standard deviation: few separate losses are not smoothed by their number
 # Shares of δ that the answer may lose to ignored tails, and to doubt in lower bounds.
 _IGNORED = 1e-9
 _DOUBTED = 1e-4
@@ -204,24 +205,27 @@ def _step(terms: Terms, deviation: float, widest: float, *, fine: bool) -> float
     size = sum(count for _, count in terms)
     added = _ADDED_FINE if fine else _ADDED_MANY if len(terms) > _MANY else _ADDED
     step = deviation * math.sqrt(6 * added / size)
+    if len(terms) <= _MANY:
+        step = min(step, deviation / _POINTS)
     room = MAX_LENGTH // 4
     coarsest = max(4 * widest / room, 32 * deviation / room)
     step = max(step, coarsest)
-    common = _common([law.lattice for law, _ in terms if isinstance(law, Atoms)])
-    if common * MAX_LENGTH > 24 * max(deviation, widest / 6) and all(isinstance(law, Atoms) for law, _ in terms):
+    common = _common([law.lattice for law, _ in terms if law.lattice is not None])
+    exact = all(isinstance(law, Atoms) and law.lattice is not None for law, _ in terms)
+    if exact and common * MAX_LENGTH > 24 * max(deviation, widest / 6):
         return common  # every loss is a multiple of it: nothing is split, and the answer is exact
-    if common and common >= step:
+    if common >= step:
         return common / math.ceil(common / step)
     fraction, exponent = math.frexp(step)
     return math.ldexp(math.ceil(fraction * (1 << 20)) / (1 << 20), exponent)  # so that its multiples are exact
 
 
-def _common(lattices: list[Fraction | None]) -> float:
-    """The largest step that all these lattices are multiples of; zero where there is none."""
+def _common(lattices: list[Fraction]) -> float:
+    """The largest step that all these lattices are multiples of; zero where there are none."""
     common = Fraction(0)
+    if len(lattices) > _MANY:
+        return 0.0
     for lattice in lattices:
-        if lattice is None:
-            return 0.0
         scaled = math.gcd(common.numerator * lattice.denominator, lattice.numerator * common.denominator)
         common = Fraction(scaled, common.denominator * lattice.denominator)
     return float(common)

@@ -126,7 +126,8 @@ def laplace(epsilon: Fraction) -> Curve:
         value = np.maximum(-np.expm1((at - top) / 2), 0.0)
         return value, 8 * ROUNDING * value
 
-    return _symmetric(curve, top)
+    # Half of the mass lies on the largest loss: it is worth a grid point.
+    return Curve(remove=curve, add=curve, tops=(top, top), lattice=epsilon)
 
 
 def gaussian(squared_mu: Fraction) -> Curve:

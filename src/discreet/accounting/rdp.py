@@ -22,6 +22,8 @@ ORDERS: tuple[float, ...] = (
 )
 # Values are whole multiples of 2^-96, rounded up, so that sums are exact and in no order.
 SCALE = 1 << 96
+# Losses beyond this one are not worth a formula: the plain bounds stand.
+_VAST = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Renyi:
 
     def at(self, order: float) -> float:
         """τ at one of the orders, rounded up."""
-        return up(self.values[self.orders.index(order)] / SCALE)
+        return up(_real(self.values[self.orders.index(order)]))
 
     def epsilon(self, delta: float) -> float:
         if delta <= 0:
@@ -75,7 +77,7 @@ class Renyi:
         log = -math.log(delta)
         best = math.inf
         for order, value in zip(self.orders, self.values):
-            terms = (value / SCALE, math.log1p(-1 / order), log / (order - 1), -math.log(order) / (order - 1))
+            terms = (_real(value), math.log1p(-1 / order), log / (order - 1), -math.log(order) / (order - 1))
             best = min(best, sum_up(*terms))
         return max(0.0, up(best))
 
@@ -85,7 +87,7 @@ class Renyi:
         best = 1.0
         for order, value in zip(self.orders, self.values):
             a = order - 1
-            best = min(best, exp_up(a * (value / SCALE), -a * epsilon, a * math.log1p(-1 / order), -math.log(order)))
+            best = min(best, exp_up(a * _real(value), -a * epsilon, a * math.log1p(-1 / order), -math.log(order)))
         return best
 
     def compose(self, other: Renyi) -> Renyi:
@@ -126,6 +128,13 @@ _WHOLE = tuple(int(order * 2**52) for order in ORDERS)
 
 def _ceil(x: Fraction) -> int:
     return ceil_div(x.numerator * SCALE, x.denominator)
+
+
+def _real(value: int) -> float:
+    try:
+        return value / SCALE
+    except OverflowError:
+        return math.inf
 
 
 def _fixed(x: float) -> int:
@@ -208,4 +217,4 @@ def _capped(epsilon: Exact, log_moment: Callable[[Floats], Floats]) -> Renyi:
     most = _ceil(bound)
     zcdp = Renyi.linear(bound * bound / 2)
     caps = Renyi(ORDERS, tuple(min(most, value) for value in zcdp.values))
-    return Renyi.of(curve).least(caps)
+    return Renyi.of(curve).least(caps) if size < _VAST else caps

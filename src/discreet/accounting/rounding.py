@@ -60,9 +60,10 @@ def short(x: Fraction) -> Fraction:
 
 
 def real(x: Exact) -> float:
-    """The float nearest to x; infinite when x is beyond all floats."""
+    """The float nearest to x ≥ 0; infinite beyond all floats, and never zero unless x is."""
+    exact = upper(x)
     try:
-        return float(upper(x))
+        return max(float(exact), 5e-324) if exact else 0.0
     except OverflowError:
         return math.inf
 

@@ -28,6 +28,7 @@ Schemas = Mapping[str, Mapping[str, Type | None] | str]
 WEAK_EPSILON = 5
 # Types that a source may have where the codebook declares another one, because nothing is lost in between.
 _FITS = {(Type.INTEGER, Type.REAL), (Type.DATE, Type.TIMESTAMP), (Type.TIMESTAMP, Type.DATE)}
+_FITS |= {(kind, Type.TEXT) for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)}
 # Names that people give to the columns that say whose row it is.
 _OWNERS = ("user", "patient", "person", "customer", "client", "member", "subject", "student", "employee", "household")
 
@@ -163,7 +164,7 @@ def _untyped(codebook: Codebook) -> set[str]:
 def _schema(name: str, table: Table, schema: Mapping[str, Type | None] | str, *, untyped: bool) -> Iterator[Line]:
     """What is declared must be there, in a type that fits."""
     if isinstance(schema, str):
-        yield Line(Mark.WRONG, f"{name}", f"the data cannot be opened: {schema}", "Check the source.")
+        yield Line(Mark.WRONG, f"{name}", f"the data cannot be opened: {schema}", "Paths are relative to the codebook.")
         return
     names = {column.lower(): column for column in schema}
     wrong = False

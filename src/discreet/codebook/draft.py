@@ -23,18 +23,6 @@ from discreet.codebook.rules import ROW
 from discreet.errors import UsageError
 from discreet.plan.types import Type
 
-# DuckDB's names of types, without their parameters. What is not here (lists, blobs, intervals) no question can use.
-_DUCKDB = {
-    "BOOLEAN": Type.BOOLEAN,
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Type.INTEGER),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), Type.INTEGER),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Type.REAL),
-    **dict.fromkeys(("VARCHAR", "ENUM", "UUID"), Type.TEXT),
-    "DATE": Type.DATE,
-    **dict.fromkeys(
-        ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Type.TIMESTAMP
-    ),
-}
 _HEADER_LIMIT = 1 << 20
 
 Schema = Mapping[str, Type | None]
@@ -81,9 +69,9 @@ def inspect(file: str) -> Found:
                 return Found(Source(kind="csv", path=file), {_name(paths[0]): _header(paths[0])}, typed=False)
             case _:
                 return Found(Source(kind="duckdb", path=file), _duckdb(paths[0]))
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError):
         # The reader's own words may quote the file, so they are not passed on.
-        raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from error
+        raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None
 
 
 def _name(path: str) -> str:
@@ -100,8 +88,9 @@ def _parquet(path: str) -> Schema:
 
 def _header(path: str) -> Schema:
     """The names in the first line; a CSV file has no types, so all are text until somebody says more."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as lines:
-        return dict.fromkeys(next(csv.reader([lines.readline(_HEADER_LIMIT)]), []), Type.TEXT)
+    with Path(path).open("rb") as lines:  # bytes, because a text reader would look at the rows that follow
+        header = lines.readline(_HEADER_LIMIT).decode("utf-8-sig")
+    return dict.fromkeys(next(csv.reader([header]), []), Type.TEXT)
 
 
 def _duckdb(path: str) -> dict[str, Schema]:
@@ -109,18 +98,19 @@ def _duckdb(path: str) -> dict[str, Schema]:
 
     try:
         with duckdb.connect(path, read_only=True, config={"enable_external_access": False}) as connection:
-            rows = connection.execute(
-                "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' "
-                "AND NOT internal ORDER BY table_name, column_index"
-            ).fetchall()
+            names = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY 1")
+            tables = [name for (name,) in names.fetchall()]
+            # No row is asked for, so none is read: the empty answer has the schema.
+            empty = {name: connection.table(_quoted(name)).limit(0).to_arrow_table() for name in tables}
     except duckdb.Error as error:
         raise ValueError("not a DuckDB file") from error
-    found: dict[str, dict[str, Type | None]] = {}
-    for table, column, kind in rows:
-        found.setdefault(table, {})[column] = _DUCKDB.get(kind.partition("(")[0])
-    if not found:
+    if not empty:
         raise ValueError("no tables")
-    return dict(found)
+    return {name: {field.name: arrow_type(field.type) for field in table.schema} for name, table in empty.items()}
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def draft(found: Found, choices: Choices, folder: Path) -> str:
@@ -137,8 +127,8 @@ def draft(found: Found, choices: Choices, folder: Path) -> str:
         f"unit = {_text(choices.unit or BLANK)}",
         "",
         *([] if named else [f"source = {{ duckdb = {_text(place)} }}", ""]),
-        "# What may be spent by all questions together, for ever. A 50:50 guess about one unit becomes at most 73:27 with",
-        "# epsilon = 1, and 95:5 with epsilon = 3.",
+        "# What may be spent by all questions together, for ever. A 50:50 guess about one unit becomes at most",
+        "# 74:26 with epsilon = 1, and 96:4 with epsilon = 3.",
         "[budget]",
         *_spending(choices),
     ]

@@ -161,7 +161,9 @@ def arrow_table(frame: Any) -> Any:
             return pa.Table.from_pylist(frame)
     except (pa.ArrowException, TypeError, ValueError):
         # Arrow's own words would quote the value that does not fit.
-        raise UsageError("A frame has columns of mixed kinds. Give each column one type. Nothing was charged.") from None
+        raise UsageError(
+            "A frame has columns of mixed kinds. Give each column one type. Nothing was charged."
+        ) from None
     raise UsageError(
         f"A source cannot be a {type(frame).__name__}. Give a path, or a pandas, polars or Arrow table. "
         "Nothing was charged."

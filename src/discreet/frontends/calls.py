@@ -19,12 +19,12 @@ from discreet.plan.functions import FUNCTIONS, call, literal
 from discreet.plan.types import Type
 
 Arguments: TypeAlias = tuple[Expression, ...]
+Places: TypeAlias = tuple[Place | None, ...]
 
 FLIPPED = {"equal": "equal", "unequal": "unequal", "less": "greater", "at_most": "at_least", "greater": "less",
            "at_least": "at_most"}  # fmt: skip  # one table
 NEGATED = {"equal": "unequal", "unequal": "equal", "less": "at_least", "at_most": "greater", "greater": "at_most",
            "at_least": "less"}  # fmt: skip  # one table
-FOLDED = frozenset({"add", "subtract", "multiply", "divide", "negate"})
 # Functions whose arguments may be texts that mean dates, if another argument is a date.
 DATED = frozenset({*FLIPPED, "in", "null_if", "coalesce", "case"})
 # Functions whose named arguments are dates anyway.
@@ -32,12 +32,25 @@ DATES_AT = {"part": (1,), "date_trunc": (1,), "date_diff": (1, 2)}
 # Casts that change nothing.
 IDENTITY = {"to_boolean": Type.BOOLEAN, "to_integer": Type.INTEGER, "to_real": Type.REAL, "to_text": Type.TEXT,
             "to_date": Type.DATE, "to_timestamp": Type.TIMESTAMP}  # fmt: skip  # one table
-OPERATORS = frozenset({*FLIPPED, "add", "subtract", "multiply", "divide", "negate"})
+ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negate"})
+# How refusals call functions that SQL writes as signs or words.
+SHOWN: Mapping[str, str] = {
+    "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "modulo": "a % b", "negate": "-a",
+    "equal": "a = b", "unequal": "a <> b", "less": "a < b", "at_most": "a <= b", "greater": "a > b",
+    "at_least": "a >= b", "and": "AND", "or": "OR", "not": "NOT", "in": "IN", "case": "CASE", "concat": "a || b",
+    "is_null": "IS NULL", "null_if": "NULLIF()", "like": "LIKE", "ilike": "ILIKE", "part": "EXTRACT()",
+    "to_boolean": "CAST AS BOOLEAN", "to_integer": "CAST AS BIGINT", "to_real": "CAST AS DOUBLE",
+    "to_text": "CAST AS VARCHAR", "to_date": "CAST AS DATE", "to_timestamp": "CAST AS TIMESTAMP",
+}  # fmt: skip  # one table
 
 
-def make(function: str, arguments: Arguments, place: Place | None) -> Expression:
-    """The expression for a function of arguments, or a refusal that points at the place."""
-    arguments = _dated(function, arguments, place)
+def make(function: str, arguments: Arguments, place: Place | None, places: Places = ()) -> Expression:
+    """The expression for a function of arguments, or a refusal that points at the place.
+
+    ``places`` are those of the arguments, for refusals of one of them.
+    """
+    places = places or (place,) * len(arguments)
+    arguments = _dated(function, arguments, places)
     check = CHECKS.get(function)
     if check is not None:
         check(arguments, place)
@@ -47,7 +60,7 @@ def make(function: str, arguments: Arguments, place: Place | None) -> Expression
     try:
         made = call(function, *arguments)
     except UsageError:
-        raise _explain(function, arguments, place) from None
+        raise _explain(function, arguments, place, places) from None
     return _folded(made, place)
 
 
@@ -67,7 +80,7 @@ def conditions(expression: Expression) -> tuple[Expression, ...]:
     return expression.arguments if both else (expression,)  # type: ignore[union-attr]  # a Call, as tested
 
 
-def _dated(function: str, arguments: Arguments, place: Place | None) -> Arguments:
+def _dated(function: str, arguments: Arguments, places: Places) -> Arguments:
     """Texts that stand for dates, read as dates."""
     positions: tuple[int, ...] = DATES_AT.get(function, ())
     if function in DATED:
@@ -77,7 +90,7 @@ def _dated(function: str, arguments: Arguments, place: Place | None) -> Argument
         if not any(arguments[i].type.is_time for i in positions):
             return arguments
     return tuple(
-        literal(day_or_moment(argument.value, place))
+        literal(day_or_moment(argument.value, places[i]))
         if i in positions and isinstance(argument, Literal) and isinstance(argument.value, str)
         else argument
         for i, argument in enumerate(arguments)
@@ -87,9 +100,9 @@ def _dated(function: str, arguments: Arguments, place: Place | None) -> Argument
 def _simpler(function: str, arguments: Arguments) -> Expression | None:
     """An equal expression in the canonical form, if this is not it."""
     first = arguments[0] if arguments else None
-    if function in FLIPPED and len(arguments) == 2 and isinstance(first, Literal):
-        if not isinstance(arguments[1], Literal):
-            return make(FLIPPED[function], (arguments[1], first), None) if _fits(function, arguments) else None
+    if function in FLIPPED and [isinstance(a, Literal) for a in arguments] == [True, False]:
+        flipped = (arguments[1], arguments[0])
+        return make(FLIPPED[function], flipped, None) if _fits(function, arguments) else None
     if function == "not" and isinstance(first, Call) and len(arguments) == 1:
         if first.function == "not":
             return first.arguments[0]
@@ -116,7 +129,7 @@ def _fits(function: str, arguments: Arguments) -> bool:
 
 def _folded(made: Call, place: Place | None) -> Expression:
     """Arithmetic on constants, done at once; a constant without a value is a mistake."""
-    if made.function not in FOLDED or not all(isinstance(a, Literal) for a in made.arguments):
+    if made.function not in ARITHMETIC or not all(isinstance(a, Literal) for a in made.arguments):
         return made
     value = evaluate(made, {})
     missing = any(isinstance(a, Literal) and a.value is None for a in made.arguments)
@@ -170,22 +183,28 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-def _explain(function: str, arguments: Arguments, place: Place | None) -> UsageError:
+def _explain(function: str, arguments: Arguments, place: Place | None, places: Places) -> UsageError:
     """Why a call is not possible, and what would be."""
     known = FUNCTIONS.get(function)
     if known is None:
         return refusal(place, f"There is no function {function!r}.", "docs/sql.md lists the functions.")
+    shown = SHOWN.get(function, f"{function}()")
     for position in sorted(known.constants):
         if position < len(arguments) and not isinstance(arguments[position], Literal):
             if function == "in":
-                return refusal(place, "The list of IN must be constants.", "Write a = b OR a = c for other values.")
-            rule = f"Argument {position + 1} of {function} must be a constant."
-            return refusal(place, rule, "Write a number, a text or a date there.")
+                fix = "Write a = b OR a = c for other values."
+                return refusal(places[position], "The list of IN must be constants.", fix)
+            rule = f"Argument {position + 1} of {shown} must be a constant."
+            return refusal(places[position], rule, "Write a number, a text or a date there.")
     first = arguments[0] if arguments else None
     if known.words and isinstance(first, Literal) and first.value not in known.words:
-        return refusal(place, f"{function} does not know this part of a date.", f"Known: {', '.join(known.words)}.")
-    shown = f"({known.help})" if function in OPERATORS else f"{function}()"
-    kinds = " and ".join(_kind(a) for a in arguments) if arguments else "nothing"
+        rule = f"{shown} does not know this part of a date."
+        return refusal(places[0] or place, rule, f"Known: {', '.join(known.words)}.")
+    if function == "case":
+        arguments = (
+            (*arguments[1::2], arguments[-1]) if all(a.type is Type.BOOLEAN for a in arguments[:-1:2]) else arguments
+        )
+    kinds = " and ".join(dict.fromkeys(_kind(a) for a in arguments)) if arguments else "nothing"
     return refusal(place, f"{shown} does not take {kinds}.", _fix(function, arguments))
 
 
@@ -195,7 +214,7 @@ def _kind(argument: Expression) -> str:
 
 def _fix(function: str, arguments: Arguments) -> str:
     kinds = {argument.type for argument in arguments}
-    if function in OPERATORS and function not in FLIPPED:
+    if function in ARITHMETIC:
         if any(kind.is_time for kind in kinds):
             return "date_diff('day', a, b) counts the days between two dates."
         if Type.TEXT in kinds:

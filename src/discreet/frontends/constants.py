@@ -25,7 +25,7 @@ def number(text: str, place: Place | None, *, negative: bool = False) -> int | f
     """
     if _INTEGER.fullmatch(text):
         digits = text.lstrip("0") or "0"
-        value = int(digits) if len(digits) <= 19 else INTEGER_MAX + 2
+        value = int(digits) if len(digits) <= 18 else INTEGER_MAX + 2
         return _within(-value if negative else value, place)
     if not _REAL.fullmatch(text) or len(text) > 400:
         raise refusal(place, "This is not a number that can be read here.", "Write it like 12, -3.5 or 1e6.")
@@ -75,7 +75,7 @@ def day_or_moment(text: str, place: Place | None) -> dt.date:
 
 def text(value: str, place: Place | None) -> str:
     """A text that every engine and every encoding can carry."""
-    if "\x00" in value or not value.isascii() and not _encodable(value):
+    if "\x00" in value or not _encodable(value):
         raise refusal(place, "This text has characters that cannot be stored.", "Remove them.")
     if len(value) > MAX_TEXT:
         raise refusal(place, f"This text is longer than {MAX_TEXT:,} characters.", "Shorten it.")

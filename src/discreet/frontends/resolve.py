@@ -43,6 +43,7 @@ class _Resolver:
         self.table = table
         self.keys: list[Expression] = []
         self.aggregates: list[Aggregate] = []
+        self.positions: dict[Aggregate, int] = {}  # of each aggregate in the list
         self.named: dict[str, Expression] = {}  # outputs by name in small letters
         self.samples: dict[Expression, str] = {}  # the names of sample variances and deviations
         self.titles = names.Titles(self.keys, self.aggregates, self.samples)
@@ -86,9 +87,9 @@ class _Resolver:
             case Constant():
                 return literal(term.value)
             case Apply():
-                return make(term.function, tuple(self._row(a, clause) for a in term.arguments), term.place)
+                return _call(term, tuple(self._row(a, clause) for a in term.arguments))
             case Measure():
-                raise _misplaced(term, clause)
+                raise _misplaced(term.place, clause)
             case Ordinal():
                 raise refusal(
                     term.place, f"A number in {clause} stands for an output only by itself.", "Name a column."
@@ -148,6 +149,8 @@ class _Resolver:
         if isinstance(term, Name) and term.qualifier is None and term.name.lower() not in known:
             for item in self.draft.select:
                 if item.alias is not None and item.alias.lower() == term.name.lower():
+                    if measures_in(item.term):
+                        raise _misplaced(term.place, "GROUP BY")
                     return item.term
         return term
 
@@ -155,7 +158,7 @@ class _Resolver:
         count = len(self.draft.select)
         if not 1 <= ordinal.position <= count:
             rule = f"{clause} {ordinal.position}: there {_are(count)}."
-            raise refusal(ordinal.place, rule, f"Use a number from 1 to {count}, or a name.")
+            raise refusal(ordinal.place, rule, "Use 1, or a name." if count == 1 else f"Use 1 to {count}, or a name.")
         return self.draft.select[ordinal.position - 1]
 
     # Released numbers
@@ -203,7 +206,7 @@ class _Resolver:
             case Measure():
                 return self._measured(term)
             case Apply():
-                return make(term.function, tuple(self._mixed(a, clause) for a in term.arguments), term.place)
+                return _call(term, tuple(self._mixed(a, clause) for a in term.arguments))
             case Name():
                 return self._name(term, clause)
             case Constant():
@@ -259,9 +262,10 @@ class _Resolver:
 
     def _aggregate(self, statistic: Statistic, argument: Expression | None) -> Released:
         wanted = Aggregate(statistic, argument)
-        if wanted not in self.aggregates:
+        position = self.positions.setdefault(wanted, len(self.aggregates))
+        if position == len(self.aggregates):
             self.aggregates.append(wanted)
-        return Released(len(self.keys) + self.aggregates.index(wanted), str(wanted), wanted.type)
+        return Released(len(self.keys) + position, str(wanted), wanted.type)
 
     def _sample(self, released: Released, measure: Measure, argument: Expression) -> Expression:
         """The sample form from the population form and the released count n: times n/(n − 1), its root for stddev."""
@@ -285,6 +289,10 @@ class _Resolver:
             rule = f"COUNT(DISTINCT ...) is available for {unit} only, which says whose row it is."
             raise refusal(measure.place, rule, f"Write COUNT(DISTINCT {unit}), or COUNT(*) with GROUP BY.")
         return self._aggregate(Statistic.COUNT_UNITS, None)
+
+
+def _call(term: Apply, arguments: tuple[Expression, ...]) -> Expression:
+    return make(term.function, arguments, term.place, tuple(argument.place for argument in term.arguments))
 
 
 def columns_of_answer(expression: Expression, keys: int) -> list[bool]:
@@ -311,14 +319,14 @@ def _summable(argument: Expression | None, measure: Measure) -> Expression:
     return argument
 
 
-def _misplaced(measure: Measure, clause: str) -> UsageError:
+def _misplaced(place: Place | None, clause: str) -> UsageError:
     if clause == "WHERE":
         fix = "WHERE chooses rows before anything is measured; put the condition into HAVING."
-        return refusal(measure.place, "WHERE cannot contain an aggregate.", fix)
+        return refusal(place, "WHERE cannot contain an aggregate.", fix)
     if clause == "GROUP BY":
-        return refusal(measure.place, "A key cannot contain an aggregate.", "Group by columns or expressions of them.")
+        return refusal(place, "A key cannot contain an aggregate.", "Group by columns or expressions of them.")
     rule = "An aggregate cannot stand inside an aggregate."
-    return refusal(measure.place, rule, "Measure each on its own, and combine them outside: SUM(x) / COUNT(*).")
+    return refusal(place, rule, "Measure each on its own, and combine them outside: SUM(x) / COUNT(*).")
 
 
 def _are(count: int) -> str:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NoReturn
 from discreet.frontends import constants, sql_refusals
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.resolve import resolve
-from discreet.frontends.sql_expressions import Reader, chain
+from discreet.frontends.sql_expressions import FORMS, chain
 from discreet.frontends.sql_places import Places
+from discreet.frontends.sql_reader import Reader
 from discreet.frontends.sql_refusals import ONE_SELECT, Reason
 from discreet.frontends.terms import MAX_DEPTH, Draft, Item, Name, Ordinal, Sort, Term
 from discreet.plan.catalog import Catalog
@@ -24,7 +25,7 @@ from discreet.plan.nodes import Question
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 MAX_CHARACTERS = 10_000
 MAX_NESTING = 30
@@ -150,11 +151,12 @@ def _not_read(error: Exception, text: str, tokens: list[Token], places: Places) 
     problem = str(details.get("description") or "")
     if problem.startswith("Expecting ") and len(problem) < 20:
         return refusal(place, f"Here {problem.removeprefix('Expecting ')} was expected.", "Check the parentheses.")
-    if problem.startswith("Required keyword") or problem.startswith("Expected"):
-        return refusal(place, "Something is missing here.", "Complete the expression or leave it out.")
+    if problem.startswith(("Required keyword", "Expected")):
+        side = "before" if token is not None and token.text == ")" else "after"
+        return refusal(place, f"Something is missing {side} this.", "Complete the expression or leave it out.")
     if problem.startswith("The number of provided arguments"):
         return refusal(place, "This function has too many arguments.", "docs/sql.md lists the functions.")
-    return refusal(place, "This word was not expected here.", "Check for a missing comma, operator or quote before it.")
+    return refusal(place, "This was not expected here.", "Check for a missing comma, operator or quote before it.")
 
 
 def _check_depth(tree: Expr, places: Places) -> None:
@@ -174,7 +176,7 @@ class _Statement:
 
     def __init__(self, places: Places) -> None:
         self.places = places
-        self.reader = Reader(places)
+        self.reader = Reader(places, FORMS)
 
     def read(self, tree: Expr) -> Draft:
         if type(tree).__name__ != "Select":
@@ -204,8 +206,11 @@ class _Statement:
                 self._refuse(node, part, value, reasons.get(part))
 
     def _refuse(self, node: Expr, part: str, value: object, reason: Reason | None) -> NoReturn:
+        from sqlglot.expressions import Expr
+
         inner = value[0] if isinstance(value, list) else value
-        place = self.places.of(inner if hasattr(inner, "walk") else node, reason.word if reason else "")
+        shown = inner if isinstance(inner, Expr) else node  # a flag, such as WITH TOTALS, has no place of its own
+        place = self.places.of(shown, reason.word if reason else "")
         if reason is None:
             word = part.strip("_").replace("_", " ").upper()
             raise refusal(place, f"{word} is not available in a question.", ONE_SELECT)
@@ -256,7 +261,7 @@ class _Statement:
             self.reader.refuse(node)
         if node.args.get("nulls_first"):
             rule = "NULLS FIRST is not available: NULLs come last."
-            raise refusal(self.places.of(node, "NULLS FIRST"), rule, "Leave it out.")
+            raise refusal(self.places.of(node, "NULLS"), rule, "Leave it out.")
         self.reader.only(node, "this", "desc")
         return Sort(self._numbered(node.this), bool(node.args.get("desc")))
 

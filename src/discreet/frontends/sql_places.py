@@ -6,6 +6,7 @@ inside, or the nearest keyword that brought it about.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from discreet.frontends.positions import Place
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 # Nodes that begin with a word or sign that is no part of what is inside.
 LEADING = {
@@ -36,6 +37,11 @@ LEADING = {
     "Placeholder": ("?", "$", ":"),
 }
 
+# Words that stand before a parenthesis and are no functions.
+KEYWORDS = frozenset(
+    {"SELECT", "FROM", "WHERE", "HAVING", "AND", "OR", "NOT", "IN", "WHEN", "THEN", "ELSE", "AS", "BY"}
+)
+
 
 class Places:
     """The places of nodes in one text."""
@@ -43,6 +49,7 @@ class Places:
     def __init__(self, text: str, tokens: Iterable[Token]) -> None:
         self.text = text
         self.tokens = list(tokens)
+        self.starts = [token.start for token in self.tokens]
 
     def of(self, node: Expr, word: str = "") -> Place:
         """The place of a node, or of the word near it that brought it about."""
@@ -54,13 +61,14 @@ class Places:
         own = self._own(node)
         if own is not None:
             return own
-        leads = LEADING.get(type(node).__name__) or getattr(type(node), "_sql_names", None) or ()
-        for lead in leads:
+        for lead in LEADING.get(type(node).__name__, ()):
             found = self._before(lead, start) if end else self._nearest(lead, start)
             if found is not None:
                 return Place(self.text, found.start, max(end, found.end + 1))
         if end:
-            return Place(self.text, start, end)
+            ancestors = {kind.__name__ for kind in type(node).__mro__}
+            name = self._call(start) if "Func" in ancestors and "Binary" not in ancestors else None
+            return name or Place(self.text, start, end)
         return self.of(node.parent) if node.parent is not None else self.whole()
 
     def whole(self) -> Place:
@@ -90,11 +98,23 @@ class Places:
         parent = node.parent
         return (self._span(parent)[0], 0) if parent is not None else (0, 0)
 
+    def _call(self, start: int) -> Place | None:
+        """The name in front of the parenthesis right before a place, as in ``name(place``."""
+        before = self._preceding(start, 2)
+        if len(before) < 2 or before[1].text != "(" or not before[0].text.isidentifier():
+            return None
+        return self.token(before[0]) if before[0].token_type.name not in KEYWORDS else None
+
+    def _preceding(self, start: int, count: int) -> list[Token]:
+        """The last few tokens before a place."""
+        end = bisect_left(self.starts, start)
+        return self.tokens[max(0, end - count) : end]
+
     def _nearest(self, word: str, start: int) -> Token | None:
         same = [token for token in self.tokens if token.text.upper() == word]
         return min(same, key=lambda token: abs(token.start - start), default=None)
 
     def _before(self, word: str, start: int) -> Token | None:
         """The last such word that stands at most three tokens before a place."""
-        before = [token for token in self.tokens if token.start < start][-3:]
-        return next((token for token in reversed(before) if token.text.upper() == word), None)
+        before = reversed(self._preceding(start, 3))
+        return next((token for token in before if token.text.upper() == word), None)

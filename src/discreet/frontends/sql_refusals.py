@@ -151,3 +151,16 @@ FUNCTIONS: Mapping[str, Reason] = {
     "approx_quantile": NODES["PercentileCont"],
     "approx_count_distinct": NODES["Distinct"],
 }
+
+# Parts of nodes that make them something else, by the class and the name of the part.
+PARTS: Mapping[tuple[str, str], Reason] = {
+    ("In", "query"): _NO_SUBQUERY,
+    ("In", "field"): Reason("IN needs a list of constants in parentheses.", "Write for example ward IN ('A', 'B')."),
+    ("Trim", "position"): Reason("Only TRIM of both ends is available.", "Write TRIM(x)."),
+    ("Trim", "expression"): Reason("TRIM takes spaces away and nothing else.", "Write TRIM(x)."),
+    ("Between", "symmetric"): Reason(
+        "BETWEEN SYMMETRIC is not available.", "Write x BETWEEN low AND high.", "SYMMETRIC"
+    ),
+    ("Count", "expressions"): Reason("COUNT takes one column.", "Count each column on its own."),
+    ("Column", "db"): Reason("A column has no schema here.", "Write table.column, or the column alone."),
+}

@@ -1,8 +1,13 @@
 """The protocol of spending: reserve durably, run, commit durably, deliver.
 
 A reservation is a charge. It is made before any data is read and it is never taken back: a question that fails half-way
-has still been paid for, because the failure itself may tell something. The same question on the same data is answered
-from the record, for free: repeating what was already said reveals nothing.
+has still been paid for, because the failure itself may tell something. Three things cost nothing, because they reveal
+nothing new:
+
+- the same question on the same data again: the recorded answer is given out;
+- the same request again, after its answer got lost on the way: the recorded answer is given out;
+- the same request again, after it failed: it is run again under the charge that stands. The first run released
+  nothing, so there is still one release for one charge.
 """
 
 from __future__ import annotations
@@ -21,7 +26,11 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a question costs and what it is: ``identity`` is the same for the same question on the same data."""
+    """What a question costs and what it is.
+
+    ``request`` is the caller's own name for it, unique for the analyst: a retry has the same. ``identity`` is the same
+    for the same question on the same data. ``project`` and ``version`` (of the data) are recorded where they are told.
+    """
 
     request: str
     analyst: str
@@ -30,21 +39,46 @@ class Charge:
     question: str
     events: tuple[Event, ...]
     loss: Loss
+    project: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A charge that is on record, at line ``number`` of the log, whose hash is ``hash``.
+
+    ``record`` is the answer, where the request was answered before; then nothing new was charged.
+    """
+
+    ledger: str
+    number: int
+    hash: str
+    record: Record | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of the history: who asked what, what it cost, and whether it was answered. Never a true value."""
+    """One charge of the history: who asked what, what it cost, and whether it was answered. Never a true value."""
 
     number: int
     charge: Charge
     answered: bool
+    time: str = ""
 
 
 class Ledger(Protocol):
-    """Where charges and answers are kept. Members: ``memory.MemoryLedger``."""
+    """Where charges and answers are kept. Members: ``MemoryLedger``, ``SQLiteLedger``, ``PostgresLedger``.
 
-    budget: Budget
+    Privacy: everything released against accepted charges is together within the budget, for the unit and neighbours
+    that the ledger names, also when questions are chosen after seeing answers and analysts talk to each other. Why:
+    the charges pass one by one through a filter (see ``accounting.filters``), and only answers that ``commit``
+    returned are handed out.
+    """
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+        ...
 
     def replay(self, identity: str) -> Record | None:
         """The answer already given to the same question on the same data."""
@@ -54,12 +88,22 @@ class Ledger(Protocol):
         """Whether a charge would be accepted now."""
         ...
 
-    def reserve(self, charge: Charge) -> None:
-        """Record a charge before any data is read, or refuse it (BudgetExceeded, nothing recorded)."""
+    def reserve(self, charge: Charge) -> Held:
+        """Record a charge before any data is read, or refuse it (nothing recorded).
+
+        A request that was made before is not charged again: its answer comes back, or it may be run again.
+        """
         ...
 
-    def commit(self, charge: Charge, record: Record) -> None:
-        """Record the answer to a reserved charge; only then may it be handed out."""
+    def commit(self, held: Held, record: Record) -> Record:
+        """Record the answer to a reserved charge. What comes back, and only that, may be handed out.
+
+        It is the same object, or, where another run of the same request was quicker, that run's answer.
+        """
+        ...
+
+    def abandon(self, held: Held) -> None:
+        """Say that the run failed, so that a retry need not wait. The charge stands."""
         ...
 
     @property
@@ -74,4 +118,8 @@ class Ledger(Protocol):
 
     def history(self) -> Sequence[Entry]:
         """Every charge, oldest first."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
         ...

@@ -2,59 +2,111 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 
-from discreet.accounting.filters import Filter
-from discreet.errors import InternalError, UsageError
-from discreet.exact import Exact
-from discreet.ledger.ledger import Charge, Entry, Record
+from discreet.ledger.book import LEASE, Book
+from discreet.ledger.chain import START, Head
+from discreet.ledger.policy import Policy
+from discreet.ledger.store import Lease, Row
+from discreet.ledger.terms import Terms
 from discreet.privacy import Budget, Neighbours, Unit
 
 
-class MemoryLedger:
+class MemoryStore:
+    """Lines in a list. Nothing can fail, so there is nothing to roll back."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._head = (-1, START)
+        self._rows: dict[int, Row] = {}
+        self._requests: dict[tuple[str, str], int] = {}
+        self._identities: dict[str, list[int]] = {}
+        self._leases: dict[int, Lease] = {}
+
+    def begin(self, *, write: bool) -> None:
+        """Nothing to do: a memory has one process, and its book one leader."""
+
+    def commit(self) -> None:
+        """Nothing to do: changes are made at once."""
+
+    def rollback(self) -> None:
+        """Nothing to do: a refusal has changed nothing."""
+
+    def head(self) -> tuple[int, str]:
+        return self._head
+
+    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+        return iter(list(enumerate(self._lines[first:], first)))
+
+    def rows(self) -> Iterator[tuple[int, str, Row | None]]:
+        return iter([(number, line, self._rows.get(number)) for number, line in enumerate(self._lines)])
+
+    def append(self, number: int, line: str, digest: str) -> None:
+        self._lines.append(line)
+        self._head = (number, digest)
+
+    def add_reservation(self, row: Row) -> None:
+        self._rows[row.number] = row
+        self._requests[row.analyst, row.request] = row.number
+        self._identities.setdefault(row.identity, []).append(row.number)
+
+    def by_request(self, analyst: str, request: str) -> Row | None:
+        number = self._requests.get((analyst, request))
+        return None if number is None else self._rows[number]
+
+    def by_identity(self, identity: str) -> list[Row]:
+        return [self._rows[number] for number in self._identities.get(identity, [])]
+
+    def by_number(self, number: int) -> Row | None:
+        return self._rows.get(number)
+
+    def add_answer(self, number: int, answered: int, answer: str) -> None:
+        self._rows[number] = replace(self._rows[number], answered=answered, answer=answer)
+
+    def lease(self, number: int) -> Lease | None:
+        return self._leases.get(number)
+
+    def set_lease(self, number: int, lease: Lease | None) -> None:
+        if lease is None:
+            self._leases.pop(number, None)
+        else:
+            self._leases[number] = lease
+
+    def settled(self, head: Head) -> None:
+        """Nothing to do."""
+
+    def check(self) -> None:
+        """Nothing to do: there is no file."""
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class MemoryLedger(Book):
     """Charges against one budget over all analysts, who are assumed to talk to each other.
 
-    Privacy: everything released against accepted charges is together within the budget, also when questions are
-    chosen after seeing answers. Why: the charges pass through a filter (see ``accounting.filters``).
+    Privacy: as stated in ``ledger.Ledger``, while the process lives. Why: the charges pass through a filter, and what
+    is forgotten at the end was released within the budget.
     """
 
-    def __init__(self, budget: Budget, *, unit: Unit, neighbours: Neighbours) -> None:
-        self.budget = budget
-        self._filter = Filter(budget, unit=unit, neighbours=neighbours)
-        self._lock = threading.Lock()
-        self._entries: dict[str, Entry] = {}
-        self._answers: dict[str, Record] = {}
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        unit: Unit | str | None,
+        neighbours: Neighbours | str,
+        dataset: str = "",
+        policy: Policy | None = None,
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+    ) -> None:
+        super().__init__(MemoryStore(), clock=clock, lease=lease)
+        terms = Terms(
+            dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
+        )
+        self.found(terms)
 
-    def replay(self, identity: str) -> Record | None:
-        return self._answers.get(identity)
-
-    def fits(self, charge: Charge) -> bool:
-        return self._filter.can(charge.loss)
-
-    def reserve(self, charge: Charge) -> None:
-        with self._lock:
-            if charge.request in self._entries:
-                raise UsageError("This request was made before. Use a new request id. Nothing was charged.")
-            self._filter.charge(charge.loss)
-            self._entries[charge.request] = Entry(number=len(self._entries) + 1, charge=charge, answered=False)
-
-    def commit(self, charge: Charge, record: Record) -> None:
-        with self._lock:
-            entry = self._entries.get(charge.request)
-            if entry is None:
-                raise InternalError("An answer without a reservation is never recorded.")
-            self._entries[charge.request] = replace(entry, answered=True)
-            self._answers[charge.identity] = record
-
-    @property
-    def spent(self) -> Exact:
-        return self._filter.spent
-
-    @property
-    def remaining(self) -> Exact:
-        return self._filter.remaining
-
-    def history(self) -> Sequence[Entry]:
-        return tuple(self._entries.values())
+    def close(self) -> None:
+        """Nothing to let go of: the history can still be read."""

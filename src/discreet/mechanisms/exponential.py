@@ -98,7 +98,7 @@ class Exponential(Selection):
     most e^(ε/2), so log-ratios stay within ±ε and within a range of ε of each other. For ``monotone`` scores
     (add-remove only) exponent and normaliser move the same way and partly cancel, so exp(ε·u/Δ) has the same loss;
     without monotonicity that form would lose up to 2ε.
-    Reference: McSherry and Talwar 2007, Theorem 6; Durfee and Rogers 2019, Lemma 3.2; Dong, Durfee and Rogers 2020.
+    Reference: McSherry and Talwar 2007, Theorem 6; Durfee and Rogers 2019; Dong, Durfee and Rogers 2020.
 
     >>> choice = Exponential(sensitivity=1, epsilon=2)
     >>> choice.event

@@ -157,7 +157,7 @@ class TopK(Selection):
     Privacy: k rounds of the exponential mechanism with loss ε₀ each: kε₀-private and kε₀²/8-zCDP between neighbours of
     the stated relation whose scores differ by at most ``sensitivity``. Why: each round sees the outcomes before it, as
     adaptive composition allows, and leaving out candidates changes no sensitivity (nor monotonicity, add-remove only).
-    Reference: Durfee and Rogers 2019, Lemma 4.2; Dong, Durfee and Rogers 2020.
+    Reference: Durfee and Rogers 2019 (one draw of Gumbel noise is k rounds); Dong, Durfee and Rogers 2020.
 
     >>> TopK(k=4, sensitivity=1, rho=0.5).event
     Exponential(epsilon=1, count=4, neighbours='add-remove', unit='one row')

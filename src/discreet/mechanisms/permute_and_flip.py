@@ -31,7 +31,7 @@ class PermuteAndFlip(Selection):
     held fixed, a candidate that wins needs at most 2Δ more noise (Δ for monotone scores, add-remove only) to win on a
     neighbour. It is *not* of bounded range, so the ε²/8 of the exponential mechanism does not hold: for many choices
     in a row ``Exponential`` is the better one.
-    Reference: McKenna and Sheldon 2020, Theorems 1 to 3; Ding et al. 2021 for the exponential noise.
+    Reference: McKenna and Sheldon 2020; Ding et al. 2021 for the exponential noise.
 
     >>> flip = PermuteAndFlip(sensitivity=1, epsilon=2)
     >>> round(float(flip.probability(0, given=[1, 0])), 4)  # 1 − e⁻¹/2
@@ -95,7 +95,7 @@ class PermuteAndFlip(Selection):
     def error(self, beta: Number, of: int) -> float:
         """How far below the best of ``of`` candidates the chosen one may be, except with probability beta.
 
-        The bound of the exponential mechanism, which is never better (McKenna and Sheldon 2020, Theorem 2).
+        The bound of the exponential mechanism, which is never better (McKenna and Sheldon 2020).
         """
         return utility_loss(
             self.factor,

@@ -117,7 +117,7 @@ class Quantile(Ranked):
     below − q·n by 1 − q (if it is below v) or by q (if not), and likewise above − (1 − q)·n; a maximum moves no more
     than its parts. A replaced row is one that goes and one that comes, together q + (1 − q) = 1 at most. Tests find
     both values of Δ by going through all small datasets.
-    Reference: McSherry and Talwar 2007; Smith 2011, Algorithm 2, for the runs between data points.
+    Reference: McSherry and Talwar 2007; Smith 2011, for the runs between data points.
 
     >>> Quantile(q=0.5, bounds=(0, 100), epsilon=1000).release([10, 20, 30])
     20
@@ -197,7 +197,7 @@ class Quantiles(Ranked):
     by shares that add up to m rows; each is drawn with exp(−ε₀·error/(2Δ)), Δ = m·max(q, 1 − q) for its own q, so the
     ranges of their log-ratios add up to at most ε₀. A replaced unit is one that goes and one that comes, in the same
     or in different sides, so under replace Δ = 2m·max(q, 1 − q).
-    Reference: Kaplan, Schnapp and Stemmer 2022, Theorem 3.3; bounded range by Durfee and Rogers 2019.
+    Reference: Kaplan, Schnapp and Stemmer 2022; bounded range by Durfee and Rogers 2019.
 
     >>> deciles = Quantiles(qs=[0.25, 0.5, 0.75], bounds=(0, 1000), epsilon=5000)
     >>> deciles.levels, deciles.release(range(1, 1000))

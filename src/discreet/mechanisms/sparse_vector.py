@@ -42,7 +42,7 @@ class SparseVector(Stated):
     price of e^(Δ·ε₁/Δ). Every no stays a no, since the threshold rose by as much as an answer can. A yes needs at
     most 2Δ more noise, each of c yeses at a price of e^(ε₂/c). For monotone answers (a unit raises all or lowers all;
     add-remove only) z + Δ is needed in one direction only, and Δ more noise is enough in both.
-    Reference: Dwork and Roth 2014, Section 3.6; Lyu, Su and Li 2017, Algorithm 7 and Theorems 4 and 5. Their
+    Reference: Dwork and Roth 2014, Section 3.6; Lyu, Su and Li 2017, Algorithm 7. Their
     Algorithms 3 to 6, wrong but published, are negative controls in the tests.
 
     >>> stream = SparseVector(threshold=100, sensitivity=1, epsilon=1000, answers=1).start()
@@ -131,7 +131,7 @@ class SparseVector(Stated):
         bar = self._least + int(discrete_laplace(self.threshold_scale, source=source))
         noise = discrete_laplace(self.answer_scale, len(batch), source=source)
         # Python integers: an answer near the end of int64 plus noise must not wrap.
-        above = np.array([a + z > bar for a, z in zip(batch.tolist(), noise.tolist())], dtype=np.bool_)
+        above = np.array([a + z >= bar for a, z in zip(batch.tolist(), noise.tolist())], dtype=np.bool_)
         last = np.flatnonzero(above)[self.answers - 1 : self.answers]
         return above[: int(last[0]) + 1] if last.size else above
 

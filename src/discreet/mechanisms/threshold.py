@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -71,12 +72,16 @@ class NoisyThreshold(Keyed):
             settle(self, delta=parameters.open_probability(self.delta, "delta"))
 
     @property
+    @abstractmethod
     def law(self) -> Law:
         """The law of the noise."""
-        raise NotImplementedError
 
-    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
-        raise NotImplementedError
+    @abstractmethod
+    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]: ...
+
+    @abstractmethod
+    def _near(self, log: float) -> float:
+        """About where the noise has a tail of e^−log: a good guess to start a search at."""
 
     @cached_property
     def bar(self) -> int:
@@ -84,7 +89,8 @@ class NoisyThreshold(Keyed):
         if self.threshold is not None:
             return self.threshold
         allowed = parameters.open_probability(self.delta, "delta")
-        return self.min_units + smallest(lambda z: self._slip(z).high <= allowed, 1)
+        near = math.floor(self._near(math.log(self.max_groups) - math.log(float(allowed) or 1e-300)))
+        return self.min_units + smallest(lambda z: self._slip(z).high <= allowed, near)
 
     def _slip(self, above: int) -> Interval:
         """The probability that any of ``max_groups`` keys gets noise of ``above`` or more."""
@@ -142,7 +148,8 @@ class NoisyThreshold(Keyed):
         Numbers that were published are known to reach the threshold, so near it they tend to be too large.
         """
         share, keys = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
-        return float_up(Fraction(noise_bound(self.law, share, keys, 0.0)))
+        near = self._near(math.log(keys) - math.log(float(share)))
+        return float_up(Fraction(noise_bound(self.law, share, keys, near)))
 
     def kept_from(self, beta: Number, of: int = 1) -> int:
         """The number of units from which on all of ``of`` keys are published, except with probability beta."""
@@ -208,6 +215,9 @@ class LaplaceThreshold(NoisyThreshold):
     def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
         return discrete_laplace(self.noise_scale, count, source=source)
 
+    def _near(self, log: float) -> float:
+        return float(self.noise_scale) * log
+
     @property
     def event(self) -> Event:
         """What one release amounts to."""
@@ -263,6 +273,9 @@ class GaussianThreshold(NoisyThreshold):
     def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
         return discrete_gaussian(self.noise_variance, count, source=source)
 
+    def _near(self, log: float) -> float:
+        return math.sqrt(2 * float(self.noise_variance) * log)
+
     @property
     def event(self) -> Event:
         """What one release amounts to."""
@@ -287,7 +300,7 @@ class KeySelection(Keyed):
     compose. The numbers π(n) are rationals, rounded down so that the inequalities hold for them exactly, and they are
     the very probabilities that are drawn. ``min_units`` = m replaces n by n − m + 1, which one unit still moves by
     one at most.
-    Reference: Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 1 and Section 3; Kairouz, Oh and Viswanath 2017.
+    Reference: Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 1; Kairouz, Oh and Viswanath 2017.
 
     >>> rule = KeySelection(epsilon=1, delta=1e-5)
     >>> [round(float(rule.probability(True, given=n)), 4) for n in (0, 1, 5, 10, 12, 15, 23)]
@@ -393,6 +406,6 @@ def _power(x: Interval, count: int) -> Interval:
     result = _ONE
     while count:
         if count & 1:
-            result = (result * x).trim(4096)
-        x, count = (x * x).trim(4096), count >> 1
+            result = (result * x).trim(1024)
+        x, count = (x * x).trim(1024), count >> 1
     return result

@@ -40,7 +40,7 @@ def bernoulli(p: Number, size: Size | None = None, *, source: Source = SYSTEM) -
     return _flip(_ratio(p if type(p) in PLAIN else rational(p, "p")), size, source)
 
 
-@lru_cache(maxsize=64, typed=True)  # typed: True is not the number 1 here, and is refused
+@lru_cache(maxsize=64)
 def _ratio(p: Number) -> lazy.Bounds:
     return _first_word_ready(lazy.ratio(probability(p, "p")))
 
@@ -62,7 +62,7 @@ def bernoulli_exp(x: Number | Ln, size: Size | None = None, *, source: Source = 
     return _flip(_exp_minus(x if type(x) in (Ln, *PLAIN) else rational(x, "x")), size, source)
 
 
-@lru_cache(maxsize=64, typed=True)
+@lru_cache(maxsize=64)
 def _exp_minus(x: Number | Ln) -> lazy.Bounds:
     return _first_word_ready(lazy.exp_minus(x if isinstance(x, Ln) else nonnegative(x, "x")))
 

@@ -77,7 +77,11 @@ def categorical_exp(
 
 
 @overload
-def categorical_exp(scores: npt.ArrayLike, factor: Number = 1, *, size: Size, source: Source = SYSTEM) -> Integers: ...
+def categorical_exp(scores: npt.ArrayLike, factor: Number, size: Size, *, source: Source = SYSTEM) -> Integers: ...
+
+
+@overload
+def categorical_exp(scores: npt.ArrayLike, *, factor: Number = 1, size: Size, source: Source = SYSTEM) -> Integers: ...
 
 
 def categorical_exp(

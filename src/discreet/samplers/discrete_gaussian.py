@@ -37,6 +37,6 @@ def discrete_gaussian(variance: Number, size: Size | None = None, *, source: Sou
     return sample(_table(variance if type(variance) in PLAIN else rational(variance, "variance")), size, source)
 
 
-@lru_cache(maxsize=64, typed=True)  # typed: True is not the number 1 here, and is refused
+@lru_cache(maxsize=64)
 def _table(variance: Number) -> BlockTable:
     return block_table(Law(square=1 / (2 * positive(variance, "variance"))))

@@ -36,6 +36,6 @@ def discrete_laplace(scale: Number, size: Size | None = None, *, source: Source 
     return sample(_table(scale if type(scale) in PLAIN else rational(scale, "scale")), size, source)
 
 
-@lru_cache(maxsize=64, typed=True)  # typed: True is not the number 1 here, and is refused
+@lru_cache(maxsize=64)
 def _table(scale: Number) -> BlockTable:
     return block_table(Law(linear=1 / positive(scale, "scale")))

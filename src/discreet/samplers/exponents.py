@@ -19,7 +19,7 @@ _LEAST, _MOST = Fraction(1, 1 << 1000), Fraction(1 << 1000)
 
 @dataclass(frozen=True, slots=True)
 class Exponents:
-    """``approximate[i]`` is within a 2^-50 part of ``exact(i)`` (or beyond 10^300 where it is infinite).
+    """``approximate[i]`` is within a 2^-50 part of ``exact(i)``, or infinite where that is beyond a million.
 
     That is all a caller needs who looks at e^(−x): x·e^(−x) < 0.37, so e^(−approximate) is off by less than 2^-50,
     however large the exponent is.
@@ -78,10 +78,12 @@ def check_scores(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _approximate(scores: npt.NDArray[Any], factor: Fraction, origin: Fraction) -> Floats:
+    if factor == 0:
+        return np.zeros(scores.size)
     distances = _distances(scores, origin)
-    if distances is None or not (_LEAST < abs(factor) < _MOST or factor == 0):
+    if distances is None or not _LEAST < abs(factor) < _MOST:
         return np.array([_nearest(factor * (rational(score, "scores") - origin)) for score in scores])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # a distance beyond all floats, times at least 2^-1000, is beyond a million
         return distances * float(factor)
 
 
@@ -91,8 +93,7 @@ def _distances(scores: npt.NDArray[Any], origin: Fraction) -> Floats | None:
         return np.zeros(0)
     if scores.dtype.kind == "f" and abs(origin) < _MOST and Fraction(float(origin)) == origin:
         with np.errstate(over="ignore"):
-            rounded: Floats = scores.astype(np.float64) - float(origin)
-        return rounded if np.isfinite(rounded).all() else None
+            return scores.astype(np.float64) - float(origin)
     if scores.dtype.kind in "iu" and origin.denominator == 1:
         low, high, zero = int(scores.min()), int(scores.max()), int(origin)
         if max(abs(end) for end in (low, high, low - zero, high - zero, zero)) < 1 << 63:

@@ -15,7 +15,8 @@ from discreet import parameters
 
 Size: TypeAlias = int | tuple[int, ...]
 
-# Kinds that are hashable and stand for one rational, so that a cache can be asked before they are read.
+# Kinds that are hashable and stand for one rational, so that a cache can be asked before they are read. A bool is not
+# among them by ``type(x) in PLAIN``: it equals 0 or 1, and a cache would take it for a number.
 PLAIN = (int, float, Fraction)
 
 

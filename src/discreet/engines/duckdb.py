@@ -1,0 +1,274 @@
+"""The DuckDB engine: bounded questions over files and frames, embedded, out of core, close to the speed of plain SQL.
+
+Every question gets a locked-down connection of its own. Where rows are their own units, sums by group are all there is.
+Where units own many rows, their contribution is bounded either in SQL or, when there are groups to choose among, by
+sorting blocks of whole units in NumPy (``kernel``). Both ways give the same integers: the secret order is one function
+of the salt, the unit and the key, so which way is taken may depend on the data.
+
+An engine's own words quote data. They go to the log ``discreet.curator`` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from discreet.bounding.contributions import Bounded
+from discreet.engines import kernel
+from discreet.engines.engine import Groups, Watch
+from discreet.engines.prepared import Blocks, Prepared, blocks_of, blocks_query, ordinal_of, prepare
+from discreet.engines.scanning import brought, fits, plan_type
+from discreet.engines.session import Session, Settings
+from discreet.engines.sources import Source, open_source
+from discreet.engines.statement import Relation, Statement
+from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.exact import Integers
+from discreet.plan.catalog import Catalog, nearest
+from discreet.plan.evaluate import settle
+from discreet.plan.expressions import Column
+from discreet.plan.types import Type, Value
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+LOG = logging.getLogger("discreet.curator")
+LOG.addHandler(logging.NullHandler())  # without a handler of the curator's, nothing is printed
+
+# Beyond so many groups, or rows in a block, the SQL form takes over from the kernel.
+MOST_GROUPS = 1 << 19
+MOST_BLOCK_ROWS = 1 << 23
+
+Stored: TypeAlias = dict[str, tuple[str, str]]
+"""For each column by its small name: its name and its DuckDB type in the source."""
+
+
+class DuckDBEngine:
+    """Runs bounded questions with DuckDB over Parquet, CSV, DuckDB files and frames.
+
+    ``sources`` gives for each table a path or pattern, a codebook's source, or a frame. ``memory_limit`` bounds what
+    DuckDB holds in memory; larger work goes through ``temp_directory``, by default a private folder that is deleted.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Any],
+        catalog: Catalog,
+        *,
+        memory_limit: str = "2GB",
+        threads: int | None = None,
+        temp_directory: str | Path | None = None,
+    ) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="discreet-", dir=temp_directory))
+        self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._settings = Settings(
+            threads=threads or os.cpu_count() or 1, memory_limit=memory_limit, temp_directory=self._folder / "spill"
+        )
+        self._catalog = catalog
+        self._sources = {name: open_source(value, table=name) for name, value in sources.items()}
+        self._stored: dict[str, tuple[str, Stored]] = {}
+        self._prepared: dict[str, Prepared] = {}
+        for name in catalog.tables:
+            self._check(name)
+
+    def schema(self, table: str) -> Mapping[str, Type | None]:
+        return {name: plan_type(kind) for name, kind in self._columns(table).values()}
+
+    def version(self, table: str) -> str:
+        return self._source(table).version()
+
+    def close(self) -> None:
+        self._prepared.clear()
+        self._finalizer()
+
+    def prepare(self, table: str) -> None:
+        """Make a table ready once, so that later questions about units run several times faster.
+
+        The copy is kept in the private folder until the engine is closed or the data changes.
+        """
+        with _constant_failure():
+            if self._ready(table) is None:
+                facts, stored = self._catalog.table(table), self._columns(table)
+                columns = {name: stored[name.lower()] for name in facts.columns}
+                self._prepared[table] = prepare(self._source(table), facts, columns, self._folder, self._settings)
+
+    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
+        with _constant_failure():
+            return self._run(bounded, salt, watch)
+
+    def _run(self, bounded: Bounded, salt: bytes, watch: Watch | None, *, blocks: bool = True) -> Groups:
+        """``blocks`` False forces the SQL form, for tests."""
+        ready = self._ready(bounded.table)
+        source: Source = ready or self._source(bounded.table)
+        relation = ready.columns() if ready else self._relation(bounded)
+        statement = Statement(bounded, relation, salt)
+        with Session(self._settings, [source]) as session:
+            if bounded.keys and bounded.domain is not None:
+                session.fill("domain", _domain_table(bounded))
+            if bounded.unit is None:
+                found = session.run(statement.by_rows(), statement.parameters, watch)
+            elif bounded.keys and blocks:
+                answer = _in_blocks(session, statement, relation, ready, watch)
+                if answer is not None:
+                    return answer
+                found = session.run(statement.by_units(), statement.parameters, watch)
+            else:
+                found = session.run(statement.by_units(), statement.parameters, watch)
+        return _groups(found, len(bounded.keys), len(bounded.measures))
+
+    def _ready(self, table: str) -> Prepared | None:
+        """The prepared table, if it is of the data's present version."""
+        ready = self._prepared.get(table)
+        if ready is not None and ready.version() != self.version(table):
+            del self._prepared[table]
+            return None
+        return ready
+
+    def _relation(self, bounded: Bounded) -> Relation:
+        facts, stored = self._catalog.tables[bounded.table], self._columns(bounded.table)
+        columns = {
+            Column(facts.name, name, kind): brought(*stored[name.lower()], kind)
+            for name, (kind, _) in facts.columns.items()
+        }
+        ordinal = None if bounded.unit is None else ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
+        return Relation(self._source(bounded.table).relation(), columns, ordinal=ordinal or "")
+
+    def _source(self, table: str) -> Source:
+        if table not in self._sources:
+            raise UsageError(f"The table {table!r} has no source. {nearest(table, self._sources)} Nothing was charged.")
+        return self._sources[table]
+
+    def _columns(self, table: str) -> Stored:
+        """Names and types in the source, read once for each version. Values are not looked at."""
+        import duckdb
+
+        source = self._source(table)
+        version = source.version()
+        if self._stored.get(table, ("",))[0] != version:
+            try:
+                with Session(self._settings, [source]) as session:
+                    described = session.run(f"DESCRIBE SELECT * FROM {source.relation()}")
+            except duckdb.Error as error:
+                LOG.error("The source of %r cannot be read.", table, exc_info=error)
+                message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
+                raise UsageError(f"{message} Nothing was charged.") from None
+            self._stored[table] = (version, {row[0].lower(): (row[0], row[1]) for row in described})
+        return self._stored[table][1]
+
+    def _check(self, table: str) -> None:
+        """Every declared column is there, in a type that can be read as declared; else refused before any question."""
+        stored = self._columns(table)
+        for name, (declared, _) in self._catalog.tables[table].columns.items():
+            if name.lower() not in stored:
+                hint = nearest(name, [real for real, _ in stored.values()])
+                raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
+            kind = plan_type(stored[name.lower()][1])
+            if not fits(kind, declared):
+                there = kind or "of a type that questions cannot use"
+                raise UsageError(
+                    f"The column {name!r} of {table!r} is declared {declared} and is {there} in the data. "
+                    "Nothing was charged."
+                )
+
+
+def _in_blocks(
+    session: Session, statement: Statement, relation: Relation, ready: Prepared | None, watch: Watch | None
+) -> Groups | None:
+    """The answer by the kernel; None where the question does not fit it."""
+    parameters = statement.parameters
+    keyed = statement.bounded.domain is None
+    session.run(f"CREATE TABLE groups AS {statement.distinct_keys()}", parameters if keyed else ())
+    keys = session.run(f"SELECT {', '.join(statement.keys)} FROM groups ORDER BY code")
+    bits = max(1, (len(keys) - 1).bit_length())
+    if not keys:
+        return Groups((), ((),) * len(statement.bounded.measures))
+    if len(keys) > MOST_GROUPS:
+        return None
+    if ready is not None and ready.blocks is not None:
+        blocks = ready.blocks
+        queries = [statement.coded(bits, span) for span in blocks.spans(relation.ordinal)]
+    else:
+        blocks = _coded_table(session, statement, relation, bits, watch)
+        queries, parameters = [f"SELECT * FROM coded WHERE {span}" for span in blocks.spans("u")], []
+    measures = statement.bounded.measures
+    if blocks.largest > MOST_BLOCK_ROWS or not kernel.fits(measures, blocks.rows):
+        return None
+    sources = tuple(statement.source_of(measure) for measure in measures)
+    shape = kernel.Shape(statement.bounded, sources, len(keys), bits)
+    totals = np.zeros((len(measures), len(keys)), dtype=np.int64)
+    done = 0
+
+    def collect(sums: Integers) -> None:
+        nonlocal done
+        np.add(totals, sums, out=totals)
+        done += 1
+        if watch is not None:
+            watch(done / len(queries))
+
+    session.spread([_block_job(query, parameters, shape) for query in queries], collect)
+    values = tuple(tuple(row.tolist()) for row in totals)
+    return Groups(tuple(keys), values)
+
+
+def _coded_table(session: Session, statement: Statement, relation: Relation, bits: int, watch: Watch | None) -> Blocks:
+    """Write the rows for the kernel to a table of the connection, ordered by unit."""
+    if not relation.ordinal:
+        session.run(f"CREATE TABLE units AS {statement.distinct_units()}", statement.parameters)
+    session.run(f"CREATE TABLE coded AS {statement.coded(bits)} ORDER BY u", statement.parameters, watch)
+    return blocks_of(session.run(blocks_query("coded", "u")))
+
+
+def _block_job(query: str, parameters: list[str], shape: kernel.Shape) -> Callable[[DuckDBPyConnection], Integers]:
+    def job(cursor: DuckDBPyConnection) -> Integers:
+        table = cursor.sql(query, params=parameters).to_arrow_table()
+        units, places, *values = (column.to_numpy() for column in table.columns)
+        return kernel.bounded_sums(shape, kernel.Block(units, places, tuple(values)))
+
+    return job
+
+
+def _groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+    return Groups(
+        tuple(row[:keys] for row in found),
+        tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),
+    )
+
+
+def _domain_table(bounded: Bounded) -> Any:
+    """The public groups as an Arrow table, each once."""
+    import pyarrow as pa
+
+    kinds = {
+        Type.BOOLEAN: pa.bool_(),
+        Type.INTEGER: pa.int64(),
+        Type.REAL: pa.float64(),
+        Type.TEXT: pa.string(),
+        Type.DATE: pa.date32(),
+        Type.TIMESTAMP: pa.timestamp("us"),
+    }
+    distinct: dict[tuple[Value, ...], None] = dict.fromkeys(bounded.domain or ())
+    columns = {}
+    for i, key in enumerate(bounded.keys):
+        values = [settle(row[i], key.type) for row in distinct]
+        columns[f"k{i}"] = pa.array(values, kinds[key.type])
+    return pa.table(columns)
+
+
+class _constant_failure:  # noqa: N801  # reads as a statement: with _constant_failure(): ...
+    """Whatever an engine says goes to the curator's log; the caller gets one constant sentence."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, DiscreetError):
+            return False  # our own words, or an interrupt
+        LOG.error("The engine failed.", exc_info=error)
+        raise EngineFailure from None

@@ -1,0 +1,341 @@
+"""The words of a data-frame chain: ``col("age") > 30``, ``mean("age")``, ``when(...).then(...)``.
+
+Operators build expressions instead of computing: ``col("age") > 30`` is a question about every row. So ``==`` does not
+compare two expressions, and an expression is neither true nor false; ``&``, ``|`` and ``~`` stand for AND, OR and NOT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, TypeAlias
+
+from discreet.frontends.constants import python_value
+from discreet.frontends.positions import refusal
+from discreet.frontends.terms import Constant, Measure, Name, Term, apply, measures_in
+from discreet.plan.nodes import Statistic
+
+Operand: TypeAlias = "Expression | object"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """Something to compute for every row, or from released numbers. Made by ``col``, ``lit``, ``count`` and friends."""
+
+    term: Term
+    name: str | None = None
+
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a question, so a set could not find it
+
+    def alias(self, name: str) -> Expression:
+        """The same under a name of its own in the answer."""
+        if not isinstance(name, str):
+            raise refusal(None, "The name of an output must be a text.", "Write .alias('n').")
+        return Expression(self.term, name)
+
+    def __bool__(self) -> NoReturn:
+        rule = "An expression is neither true nor false before it is asked."
+        raise refusal(None, rule, "Use & for and, | for or, ~ for not, with parentheses: (a > 1) & (a < 5).")
+
+    # Arithmetic
+
+    def __add__(self, other: Operand) -> Expression:
+        return _apply("add", self, other)
+
+    def __radd__(self, other: Operand) -> Expression:
+        return _apply("add", other, self)
+
+    def __sub__(self, other: Operand) -> Expression:
+        return _apply("subtract", self, other)
+
+    def __rsub__(self, other: Operand) -> Expression:
+        return _apply("subtract", other, self)
+
+    def __mul__(self, other: Operand) -> Expression:
+        return _apply("multiply", self, other)
+
+    def __rmul__(self, other: Operand) -> Expression:
+        return _apply("multiply", other, self)
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return _apply("divide", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expression:
+        return _apply("divide", other, self)
+
+    def __mod__(self, other: Operand) -> Expression:
+        return _apply("modulo", self, other)
+
+    def __pow__(self, other: Operand) -> Expression:
+        return _apply("power", self, other)
+
+    def __neg__(self) -> Expression:
+        return _apply("negate", self)
+
+    def __abs__(self) -> Expression:
+        return _apply("abs", self)
+
+    def round(self, digits: int = 0) -> Expression:
+        """The nearest decimal."""
+        return _apply("round", self, digits)
+
+    def floor(self) -> Expression:
+        """The largest whole number at or below."""
+        return _apply("floor", self)
+
+    def ceil(self) -> Expression:
+        """The smallest whole number at or above."""
+        return _apply("ceil", self)
+
+    def clamp(self, low: Operand, high: Operand) -> Expression:
+        """Moved into an interval."""
+        return _apply("clamp", self, low, high)
+
+    def bin(self, width: Operand) -> Expression:
+        """The lower edge of the bin of this width."""
+        return _apply("bin", self, width)
+
+    # Comparison and logic
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]  # builds a question, see above
+        return _apply("equal", self, other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]  # builds a question, see above
+        return _apply("unequal", self, other)
+
+    def __lt__(self, other: Operand) -> Expression:
+        return _apply("less", self, other)
+
+    def __le__(self, other: Operand) -> Expression:
+        return _apply("at_most", self, other)
+
+    def __gt__(self, other: Operand) -> Expression:
+        return _apply("greater", self, other)
+
+    def __ge__(self, other: Operand) -> Expression:
+        return _apply("at_least", self, other)
+
+    def __and__(self, other: Operand) -> Expression:
+        return _apply("and", self, other)
+
+    def __rand__(self, other: Operand) -> Expression:
+        return _apply("and", other, self)
+
+    def __or__(self, other: Operand) -> Expression:
+        return _apply("or", self, other)
+
+    def __ror__(self, other: Operand) -> Expression:
+        return _apply("or", other, self)
+
+    def __invert__(self) -> Expression:
+        return _apply("not", self)
+
+    def between(self, low: Operand, high: Operand) -> Expression:
+        """At least ``low`` and at most ``high``."""
+        return (self >= low) & (self <= high)
+
+    def is_in(self, values: Iterable[object]) -> Expression:
+        """One of these constants."""
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise refusal(None, "is_in takes a list of constants.", "Write col('ward').is_in(['A', 'B']).")
+        members = list(values)
+        if not members:
+            raise refusal(None, "is_in needs at least one constant.", "Write col('ward').is_in(['A', 'B']).")
+        return _apply("in", self, *members)
+
+    def is_null(self) -> Expression:
+        """Whether there is no value."""
+        return _apply("is_null", self)
+
+    def coalesce(self, *others: Operand) -> Expression:
+        """The first that is not NULL."""
+        return _apply("coalesce", self, *others)
+
+    def null_if(self, other: Operand) -> Expression:
+        """The value, but NULL when it equals another."""
+        return _apply("null_if", self, other)
+
+    # Texts
+
+    def lower(self) -> Expression:
+        """In small letters."""
+        return _apply("lower", self)
+
+    def upper(self) -> Expression:
+        """In capital letters."""
+        return _apply("upper", self)
+
+    def trim(self) -> Expression:
+        """Without spaces at the ends."""
+        return _apply("trim", self)
+
+    def length(self) -> Expression:
+        """The number of characters."""
+        return _apply("length", self)
+
+    def concat(self, *others: Operand) -> Expression:
+        """Joined with other texts."""
+        return _apply("concat", self, *others)
+
+    def substring(self, start: int, count: int) -> Expression:
+        """So many characters from a position on; the first is 1."""
+        return _apply("substring", self, start, count)
+
+    def starts_with(self, start: Operand) -> Expression:
+        """Whether the text begins so."""
+        return _apply("starts_with", self, start)
+
+    def ends_with(self, end: Operand) -> Expression:
+        """Whether the text ends so."""
+        return _apply("ends_with", self, end)
+
+    def contains(self, part: Operand) -> Expression:
+        """Whether the text has this inside."""
+        return _apply("contains", self, part)
+
+    def like(self, pattern: str) -> Expression:
+        """Whether the text fits an SQL pattern with % and _."""
+        return _apply("like", self, pattern)
+
+    def ilike(self, pattern: str) -> Expression:
+        """The same, ignoring case."""
+        return _apply("ilike", self, pattern)
+
+    # Dates and types
+
+    def part(self, word: str) -> Expression:
+        """A part of a date: year, quarter, month, week, day, dayofweek, hour, minute or second."""
+        return _apply("part", word, self)
+
+    def date_trunc(self, word: str) -> Expression:
+        """The start of the year, quarter, month, week, day, hour, minute or second."""
+        return _apply("date_trunc", word, self)
+
+    def date_diff(self, word: str, end: Operand) -> Expression:
+        """How many years, months, days, hours, minutes or seconds begin from here to ``end``."""
+        return _apply("date_diff", word, self, end)
+
+    def cast(self, kind: str) -> Expression:
+        """As another type: boolean, integer, real, text, date or timestamp; NULL where that is impossible."""
+        if kind not in {"boolean", "integer", "real", "text", "date", "timestamp"}:
+            fix = "Use boolean, integer, real, text, date or timestamp."
+            raise refusal(None, "cast does not know this type.", fix)
+        return _apply(f"to_{kind}", self)
+
+    # Order
+
+    def desc(self) -> Descending:
+        """From the largest down, for ``order_by``."""
+        return Descending(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descending:
+    """An expression to order by, from the largest down."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case(Expression):
+    """The value of the first condition that is true, else NULL; ``otherwise`` says what else."""
+
+    def when(self, condition: Expression) -> Open:
+        """Another condition, looked at if none before was true."""
+        return Open(condition, _branches(self))
+
+    def otherwise(self, value: Operand) -> Expression:
+        """The value where no condition is true."""
+        return Expression(apply("case", *_branches(self), _term(value)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """A condition that waits for its ``then``."""
+
+    condition: Expression
+    before: tuple[Term, ...] = ()
+
+    def then(self, value: Operand) -> Case:
+        """The value where the condition is true."""
+        return Case(apply("case", *self.before, _term(self.condition), _term(value), Constant(None)))
+
+
+def _branches(case: Case) -> tuple[Term, ...]:
+    arguments: Any = case.term
+    return tuple(arguments.arguments[:-1])
+
+
+def _term(value: Operand) -> Term:
+    return value.term if isinstance(value, Expression) else Constant(python_value(value))
+
+
+def _apply(function: str, *operands: Operand) -> Expression:
+    return Expression(apply(function, *(_term(operand) for operand in operands)))
+
+
+def column_or_expression(value: Operand) -> Expression:
+    """Where a column is expected, a text is its name."""
+    if isinstance(value, str):
+        return col(value)
+    if isinstance(value, Expression):
+        return value
+    kind = type(value).__name__
+    raise refusal(
+        None, f"A {kind} is not a column.", "Give the name of a column, or an expression like col('age') / 10."
+    )
+
+
+def col(name: str) -> Expression:
+    """A column of the table, or, where the answer is ordered or filtered, an output by its name."""
+    if not isinstance(name, str):
+        raise refusal(None, "The name of a column must be a text.", "Write col('age').")
+    return Expression(Name(name))
+
+
+def lit(value: object) -> Expression:
+    """A constant."""
+    return Expression(Constant(python_value(value)))
+
+
+def when(condition: Expression) -> Open:
+    """The beginning of a case distinction: ``when(col("age") < 18).then("young").otherwise("grown")``."""
+    return Open(condition)
+
+
+def _measure(statistic: Statistic, argument: Operand | None, *, sample: bool = False) -> Expression:
+    term = None if argument is None else column_or_expression(argument).term
+    if term is not None and measures_in(term):
+        rule = "An aggregate cannot stand inside an aggregate."
+        raise refusal(None, rule, "Measure each on its own, and combine them outside: sum('x') / count().")
+    return Expression(Measure(statistic, term, sample=sample))
+
+
+def count(value: Operand | None = None) -> Expression:
+    """The number of rows, or of rows where a value is there."""
+    return _measure(Statistic.COUNT, value)
+
+
+def count_units() -> Expression:
+    """The number of distinct units, such as patients."""
+    return _measure(Statistic.COUNT_UNITS, None)
+
+
+def sum_(value: Operand) -> Expression:
+    """The total."""
+    return _measure(Statistic.SUM, value)
+
+
+def mean(value: Operand) -> Expression:
+    """The average."""
+    return _measure(Statistic.MEAN, value)
+
+
+def variance(value: Operand, *, sample: bool = False) -> Expression:
+    """The variance of the population; with ``sample`` the estimate from a sample, n/(n − 1) times as large."""
+    return _measure(Statistic.VARIANCE, value, sample=sample)
+
+
+def stddev(value: Operand, *, sample: bool = False) -> Expression:
+    """The standard deviation of the population, or with ``sample`` its estimate from a sample."""
+    return _measure(Statistic.STDDEV, value, sample=sample)

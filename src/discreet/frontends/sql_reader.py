@@ -1,0 +1,106 @@
+"""Walks the parser's tree by a table of forms, and refuses what the table does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from discreet.frontends import sql_refusals
+from discreet.frontends.positions import Place, refusal
+from discreet.frontends.sql_places import Places
+from discreet.frontends.terms import Apply, Term, apply
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as Node
+
+
+class Form(NamedTuple):
+    """How a node is read, and the parts of it that may be there."""
+
+    read: Callable[[Reader, Node], Term]
+    parts: tuple[str, ...]
+
+
+class Reader:
+    """Reads the expressions of one question."""
+
+    def __init__(self, places: Places, forms: Mapping[str, Form]) -> None:
+        self.places = places
+        self.forms = forms
+
+    def read(self, node: Node) -> Term:
+        """The term that a node means."""
+        form = self.forms.get(type(node).__name__)
+        if form is None:
+            self.refuse(node)
+        self.only(node, *form.parts)
+        return form.read(self, node)
+
+    def apply(self, function: str, node: Node, *arguments: Term) -> Apply:
+        """A function of terms that stands where a node stands."""
+        return apply(function, *arguments, place=self.place(node))
+
+    def only(self, node: Node, *parts: str) -> None:
+        """Refuses a node that has more than these parts."""
+        more = [part for part, value in node.args.items() if value and part not in parts]
+        if more:
+            reason = sql_refusals.PARTS.get((type(node).__name__, more[0]))
+            if reason is not None:
+                raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
+            what = more[0].strip("_").replace("_", " ").upper()
+            rule = f"This form of {called(node)} is not available (it has {what})."
+            raise refusal(self.place(node), rule, "Write the plain form.")
+
+    def refuse(self, node: Node) -> NoReturn:
+        """Says why a node is not available."""
+        reason = sql_refusals.NODES.get(type(node).__name__)
+        if type(node).__name__ == "IgnoreNulls":  # the parser wraps ANY_VALUE and its like in it
+            reason = sql_refusals.NODES.get(type(node.this).__name__, reason)
+        if reason is None:
+            rule = f"{called(node)} is not available in a question."
+            raise refusal(self.place(node), rule, "docs/sql.md lists everything that is.")
+        raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
+
+    def place(self, node: Node) -> Place:
+        """Where a node stands."""
+        return self.places.of(node)
+
+
+def called(node: Node) -> str:
+    """What people call a node: the function's name, or the kind of the node."""
+    names = getattr(type(node), "_sql_names", None)
+    return str(names[0]) if names else type(node).__name__.upper()
+
+
+# Shapes that many nodes share
+
+OPERANDS = ("this", "expression")
+
+
+def plain(function: str, *parts: str, beside: tuple[str, ...] = ()) -> Form:
+    """A function of the node's parts in this order. Parts ``beside`` them mean nothing to us."""
+
+    def read(reader: Reader, node: Node) -> Term:
+        arguments: list[Term] = []
+        for part in parts:
+            value = node.args.get(part)
+            nodes = value if isinstance(value, list) else [] if value is None else [value]
+            arguments += [reader.read(inner) for inner in nodes]
+        return reader.apply(function, node, *arguments)
+
+    return Form(read, (*parts, *beside))
+
+
+def two(function: str, *beside: str) -> Form:
+    """A function of two operands."""
+    return plain(function, "this", "expression", beside=beside)
+
+
+def one(function: str) -> Form:
+    """A function of one argument."""
+    return plain(function, "this")
+
+
+def several(function: str, *beside: str) -> Form:
+    """A function of one or more arguments."""
+    return plain(function, "this", "expressions", beside=beside)

@@ -1,0 +1,75 @@
+"""The log's lines: JSON texts, each of which holds the hash of the line before.
+
+A line is written once and kept as the text that it is; its hash is SHA-256 of exactly that text. So a line cannot be
+changed, left out, put in or moved without every later line being wrong, and a log that was exported as text can be
+checked with any tool that knows SHA-256. The hash of the last line, with its number, is the *head*: who keeps a head
+notices later if the log was cut back or forked before it.
+
+Every line starts in the same way, so that a million of them can be checked without reading them as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from discreet.errors import LedgerError
+
+# What the first line holds in place of a hash.
+START = "0" * 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """How far a log was at some time: its name, the number and hash of a line, and the exact sums up to there."""
+
+    ledger: str
+    number: int
+    hash: str
+    spent: str = ""
+
+    def to_json(self) -> str:
+        """The head as one line of JSON, to be kept somewhere else."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Head:
+        """The head that ``to_json`` wrote."""
+        try:
+            record = json.loads(text)
+            number, spent = record["number"], record.get("spent", "")
+            ledger, digest = record["ledger"], record["hash"]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise LedgerError("This is not a head of a ledger. Give what `discreet ledger head` printed.") from None
+        if not isinstance(number, int) or not all(isinstance(text, str) for text in (ledger, digest, spent)):
+            raise LedgerError("This is not a head of a ledger. Give what `discreet ledger head` printed.")
+        return cls(ledger=ledger, number=number, hash=digest, spent=spent)
+
+
+def digest(line: str) -> str:
+    """The hash of a line, as hexadecimal text."""
+    return hashlib.sha256(line.encode()).hexdigest()
+
+
+def opening(number: int, previous: str) -> str:
+    """How a line must begin."""
+    return f'{{"number":{number},"previous":"{previous}",'
+
+
+def line(number: int, previous: str, kind: str, time: str, fields: Mapping[str, Any]) -> str:
+    """A line: pure ASCII, without spaces between values, in the order of the fields.
+
+    >>> print(line(3, "ab", "resumed", "2030-01-01T00:00:00.000000Z", {"of": 1}))
+    {"number":3,"previous":"ab","kind":"resumed","time":"2030-01-01T00:00:00.000000Z","of":1}
+    """
+    rest = json.dumps({"kind": kind, "time": time, **fields}, separators=(",", ":"), allow_nan=False)
+    return opening(number, previous) + rest[1:]
+
+
+def time_text(moment: datetime) -> str:
+    """A moment in UTC with microseconds, so that texts sort like times."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,71 @@
+"""The small file beside a ledger that says how far its log was at least, and files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from discreet.entropy import SYSTEM
+from discreet.errors import LedgerDamaged, LedgerError
+from discreet.ledger.chain import Head
+
+LOG = logging.getLogger("discreet.ledger")
+
+
+def beside(path: Path) -> Path:
+    """Where the head of a ledger is noted."""
+    return path.with_name(f"{path.name}.head")
+
+
+def read(path: Path) -> Head | None:
+    """What the file beside the ledger says, if there is one."""
+    try:
+        text = beside(path).read_text(encoding="ascii")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    try:
+        return Head.from_json(text)
+    except LedgerError:
+        raise LedgerDamaged(
+            f"{beside(path).name} cannot be read. If the ledger itself is whole and as new as you know it to be "
+            "(`discreet ledger verify`), remove that file. Nothing was charged."
+        ) from None
+
+
+def write(path: Path, head: Head) -> None:
+    """Note how far the log is. Without waiting for the disk: an older note is still true."""
+    draft = spare(beside(path))
+    try:
+        draft.write_text(head.to_json(), encoding="ascii")
+        draft.replace(beside(path))
+    except OSError:
+        LOG.warning("The head file beside the ledger could not be written.", exc_info=True)
+        with suppress(OSError):
+            draft.unlink()
+
+
+def spare(path: Path) -> Path:
+    """A name beside a path that nobody else uses."""
+    return path.with_name(f".{path.name}.{SYSTEM.bits(64):016x}")
+
+
+def publish(draft: Path, path: Path) -> None:
+    """Give a finished file its name, durably; FileExistsError where the name is taken."""
+    try:
+        _sync(draft)
+        os.link(draft, path)
+    finally:
+        draft.unlink()
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

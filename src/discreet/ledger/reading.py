@@ -1,0 +1,36 @@
+"""Lines as history: the charge that a line recorded."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from discreet.accounting import events as ev
+from discreet.accounting.account import compose
+from discreet.ledger.ledger import Charge, Entry
+from discreet.ledger.store import Row
+from discreet.privacy import Loss
+
+
+def entry_of(line: str, row: Row, dataset: str) -> Entry:
+    """The entry of a reservation."""
+    record = json.loads(line)
+    events = tuple(ev.load(event) for event in record["events"])
+    charge = Charge(
+        request=record["request"],
+        analyst=record["analyst"],
+        dataset=dataset,
+        identity=record["identity"],
+        question=record["question"],
+        events=events,
+        loss=loss_of(events),
+        project=record["project"],
+        version=record["version"],
+    )
+    return Entry(number=row.number, charge=charge, answered=row.answered is not None, time=record["time"])
+
+
+@lru_cache(maxsize=4096)
+def loss_of(events: tuple[ev.Event, ...]) -> Loss:
+    """What these events cost together."""
+    return compose(events).loss

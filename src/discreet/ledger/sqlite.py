@@ -1,0 +1,182 @@
+"""The ledger in one SQLite file beside the codebook, for any number of processes on one machine.
+
+The file is in WAL mode with ``synchronous=FULL``: a commit returns when the disk has it. Writers take turns by
+``BEGIN IMMEDIATE``. Beside the file lies a small one that ends in ``.head`` and says how far the log was at least; a
+ledger that is missing, or older than it says, is refused instead of starting with a full budget.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
+from discreet.ledger import headfile
+from discreet.ledger.book import LEASE, Book
+from discreet.ledger.chain import Head
+from discreet.ledger.policy import Policy
+from discreet.ledger.scan import scan
+from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate
+from discreet.ledger.terms import Terms
+from discreet.privacy import Budget, Neighbours, Unit
+
+LOG = logging.getLogger("discreet.ledger")
+
+# Files below this size are checked down to their indexes whenever they are opened, larger ones by verify alone.
+_SMALL = 1 << 24
+_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+
+
+class SQLiteLedger(Book):
+    """The ledger of one dataset in a SQLite file.
+
+    Privacy: as stated in ``ledger.Ledger``, over crashes, retries and any number of processes. Why: every charge is
+    decided and made durable in one transaction, before the data is read, and every answer before it is handed out.
+    """
+
+    _store: SQLiteStore
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        dataset: str,
+        budget: Budget,
+        unit: Unit | str | None,
+        neighbours: Neighbours | str,
+        policy: Policy | None = None,
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+    ) -> Self:
+        """The ledger at a path, which is made where there is none; checked from its first line to its last.
+
+        It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
+        """
+        file = Path(path)
+        terms = Terms(
+            dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
+        )
+        if not file.exists():
+            create(file, terms, clock=clock)
+        book = cls.existing(file, clock=clock, lease=lease, patience=patience)
+        try:
+            terms.check(book.state)
+        except LedgerError:
+            book.close()
+            raise
+        return book
+
+    @classmethod
+    def existing(
+        cls,
+        path: str | Path,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+        trust_head: bool = True,
+    ) -> Self:
+        """The ledger at a path as it is, for administration; checked from its first line to its last."""
+        file = Path(path)
+        head = headfile.read(file) if trust_head else None
+        _check_kind(file)
+        store = None
+        try:
+            store = SQLiteStore(file, patience=patience)
+            migrate(store, file)
+            store.begin(write=False)
+            state = scan(store)
+            if file.stat().st_size < _SMALL:
+                store.check()
+            store.rollback()
+            book = cls(store, state, clock=clock, lease=lease)
+            if head is not None:
+                book.check_head(head)
+        except BaseException as error:
+            if store is not None:
+                store.close()
+            if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
+                raise _unreadable(error) from None
+            raise
+        return book
+
+    def backup(self, path: str | Path) -> Head:
+        """A copy of the whole ledger as of now, while others go on writing; returns its head."""
+        target = Path(path)
+        if target.exists():
+            raise LedgerError("There is a file of this name already. Give the backup a new name.")
+        try:
+            self._turns.alone(lambda: copy_to(self._store, target))
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerFailure("The backup could not be written; the ledger is as it was.") from error
+        with SQLiteLedger.existing(target) as made:
+            return made.head
+
+
+def restore(path: str | Path, *, by: str, reason: str) -> Head:
+    """Go on with a ledger that is older than its head file says, after a backup was put back.
+
+    What the head file knows to be spent stays spent; answers that were lost with the newer file cannot be replayed.
+    """
+    file = Path(path)
+    lost = headfile.read(file)
+    with SQLiteLedger.existing(file, trust_head=False) as book:
+        return book.declare_restored(lost, by=by, reason=reason)
+
+
+def create(path: Path, terms: Terms, *, clock: Callable[[], datetime] | None = None, version: int = VERSION) -> None:
+    """A new ledger: made whole under a spare name, so that no one ever sees half of it."""
+    if headfile.beside(path).exists():
+        raise LedgerDamaged(
+            f"The ledger {path.name} is gone, but {headfile.beside(path).name} says that there was one. Put it back "
+            f"from a backup. {_LOOK}"
+        )
+    if not path.parent.is_dir():
+        raise ParameterError("path", "is in a folder that does not exist", "Make the folder first.")
+    draft = headfile.spare(path)
+    try:
+        with Book(make(draft, steps=version), clock=clock) as book:
+            book.found(terms)
+        with suppress(FileExistsError):  # someone else was quicker: theirs is the ledger
+            headfile.publish(draft, path)
+    except (sqlite3.Error, OSError) as error:
+        raise LedgerFailure("The ledger could not be made: the disk would not take it. Nothing was charged.") from error
+    finally:
+        for end in ("", "-wal", "-shm", "-journal", ".head"):
+            with suppress(OSError):
+                draft.with_name(draft.name + end).unlink()
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse what is not a ledger, before SQLite touches it."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        raise LedgerError("There is no ledger of this name. Check the path.") from None
+    except OSError:
+        raise LedgerError("The ledger cannot be read. Check the path and the permissions.") from None
+    if not start.startswith(b"SQLite format 3\0") or int.from_bytes(start[68:72], "big") != APPLICATION:
+        raise LedgerDamaged(f"{path.name} is not a ledger, or its beginning was damaged. {_LOOK}")
+    pages, page = int.from_bytes(start[28:32], "big"), int.from_bytes(start[16:18], "big")
+    if size < pages * (65_536 if page == 1 else page) and not path.with_name(path.name + "-wal").exists():
+        raise LedgerDamaged(f"{path.name} is shorter than it was. {_LOOK}")
+
+
+def _unreadable(error: Exception) -> Exception:
+    LOG.error("The ledger could not be opened.", exc_info=error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return RequestInFlight("Other processes keep the ledger busy. Try again. Nothing was charged.")
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL):
+        return LedgerError("The ledger cannot be written. Check permissions and room on the disk. Nothing was charged.")
+    return LedgerDamaged(f"The ledger's file is damaged. {_LOOK}")

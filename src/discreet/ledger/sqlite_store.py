@@ -1,0 +1,226 @@
+"""Lines in a SQLite file: the tables, the connection, and how an older file becomes a newer one."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from discreet.errors import LedgerDamaged, LedgerError, RequestInFlight
+from discreet.ledger import headfile
+from discreet.ledger.chain import START, Head
+from discreet.ledger.store import Lease, Row
+
+# "disc": by this number SQLite files of ours are known.
+APPLICATION = 0x64697363
+# Seconds that a writer waits for its turn.
+PATIENCE = 60.0
+# What each version of the file added. A new file takes all steps; an older one those that it lacks.
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE lines (number INTEGER PRIMARY KEY, line TEXT NOT NULL)",
+        "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, hash TEXT NOT NULL)",
+        "CREATE TABLE reservations (number INTEGER PRIMARY KEY REFERENCES lines, analyst TEXT NOT NULL, "
+        "request TEXT NOT NULL, identity TEXT NOT NULL, answered INTEGER REFERENCES lines, answer TEXT, "
+        "UNIQUE (analyst, request))",
+        "CREATE INDEX reservations_by_identity ON reservations (identity)",
+    ),
+    (
+        "CREATE TABLE leases (number INTEGER PRIMARY KEY REFERENCES reservations, owner TEXT NOT NULL, "
+        "until REAL NOT NULL)",
+        *(
+            f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb.upper()} {columns} ON {table} "
+            "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+            for table, verb, columns in (
+                ("lines", "update", ""),
+                ("lines", "delete", ""),
+                ("reservations", "update", "OF number, analyst, request, identity"),
+                ("reservations", "delete", ""),
+            )
+        ),
+    ),
+)
+VERSION = len(STEPS)
+_ROW = "number, analyst, request, identity, answered, answer"
+_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+
+
+class SQLiteStore:
+    """Lines in a SQLite file; one connection for each process, used by one thread at a time."""
+
+    def __init__(self, path: Path, *, patience: float = PATIENCE) -> None:
+        self._path = path
+        self._patience = patience
+        self._left_to_parents: list[sqlite3.Connection] = []
+        self._connect()
+
+    def _connect(self) -> None:
+        self._pid = os.getpid()
+        self._connection = connect(self._path, self._patience)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """This process's own connection: one that was opened before a fork belongs to the parent."""
+        if self._pid != os.getpid():
+            self._left_to_parents.append(self._connection)  # closing it here would drop the parent's locks
+            self._connect()
+        return self._connection
+
+    def begin(self, *, write: bool) -> None:
+        try:
+            self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise RequestInFlight(
+                    "Other processes keep the ledger busy. Ask again with the same request id. Nothing was charged."
+                ) from None
+            raise
+
+    def commit(self) -> None:
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def head(self) -> tuple[int, str]:
+        found = self.connection.execute("SELECT number, hash FROM head").fetchall()
+        if len(found) != 1:
+            raise LedgerDamaged(f"The ledger does not know its own end. {_LOOK}")
+        return found[0][0], found[0][1]
+
+    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+        return self.connection.execute("SELECT number, line FROM lines WHERE number >= ? ORDER BY number", (first,))
+
+    def rows(self) -> Iterator[tuple[int, str, Row | None]]:
+        query = (
+            "SELECT l.number, l.line, r.number, r.analyst, r.request, r.identity, r.answered, r.answer "
+            "FROM lines l LEFT JOIN reservations r ON r.number = l.number ORDER BY l.number"
+        )
+        for number, line, reserved, *rest in self.connection.execute(query):
+            yield number, line, None if reserved is None else Row(reserved, *rest)
+
+    def append(self, number: int, line: str, digest: str) -> None:
+        self.connection.execute("INSERT INTO lines VALUES (?, ?)", (number, line))
+        self.connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, digest))
+
+    def add_reservation(self, row: Row) -> None:
+        self.connection.execute(
+            f"INSERT INTO reservations ({_ROW}) VALUES (?, ?, ?, ?, NULL, NULL)",  # noqa: S608  # a constant
+            (row.number, row.analyst, row.request, row.identity),
+        )
+
+    def by_request(self, analyst: str, request: str) -> Row | None:
+        return self._one("analyst = ? AND request = ?", analyst, request)
+
+    def by_number(self, number: int) -> Row | None:
+        return self._one("number = ?", number)
+
+    def _one(self, where: str, *values: object) -> Row | None:
+        query = f"SELECT {_ROW} FROM reservations WHERE {where}"  # noqa: S608  # constants of the callers above
+        found = self.connection.execute(query, values).fetchone()
+        return None if found is None else Row(*found)
+
+    def by_identity(self, identity: str) -> list[Row]:
+        query = f"SELECT {_ROW} FROM reservations WHERE identity = ? ORDER BY number"  # noqa: S608  # a constant
+        return [Row(*found) for found in self.connection.execute(query, (identity,))]
+
+    def add_answer(self, number: int, answered: int, answer: str) -> None:
+        query = "UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL"
+        self.connection.execute(query, (answered, answer, number))
+
+    def lease(self, number: int) -> Lease | None:
+        found = self.connection.execute("SELECT owner, until FROM leases WHERE number = ?", (number,)).fetchone()
+        return None if found is None else Lease(*found)
+
+    def set_lease(self, number: int, lease: Lease | None) -> None:
+        if lease is None:
+            self.connection.execute("DELETE FROM leases WHERE number = ?", (number,))
+        else:
+            self.connection.execute(
+                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (number, lease.owner, lease.until)
+            )
+
+    def settled(self, head: Head) -> None:
+        headfile.write(self._path, head)
+
+    def check(self) -> None:
+        found = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found is None or found[0] != "ok":
+            raise LedgerDamaged(f"The ledger's file is damaged. {_LOOK}")
+
+    def close(self) -> None:
+        if self._pid == os.getpid():
+            self._connection.close()
+
+
+def connect(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection that waits for the disk at every commit."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+    )
+    try:
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cell_size_check = ON")
+        full = connection.execute("PRAGMA synchronous").fetchone()[0]
+    except BaseException:
+        connection.close()
+        raise
+    if mode != "wal" or full < 2:
+        connection.close()
+        raise LedgerError(
+            "The ledger's place does not allow durable writes (WAL). Use a local disk. Nothing was charged."
+        )
+    return connection
+
+
+def migrate(store: SQLiteStore, path: Path) -> None:
+    """Bring an older file to this version, in one transaction, after a copy of it was kept beside it."""
+    version = store.connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == VERSION:
+        return
+    if version > VERSION or version < 1:
+        raise LedgerError("This ledger was written by a newer version. Upgrade discreet. Nothing was charged.")
+    kept = path.with_name(f"{path.name}.v{version}")
+    if not kept.exists():
+        copy_to(store, kept)
+    store.begin(write=True)
+    found = store.connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
+    for step in STEPS[found:]:
+        for statement in step:
+            store.connection.execute(statement)
+    store.connection.execute(f"PRAGMA user_version = {VERSION}")
+    store.commit()
+
+
+def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
+    """An empty store in a new file; ``steps`` is the version of the file."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {steps}")
+        for step in STEPS[:steps]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"INSERT INTO head VALUES (1, -1, '{START}')")  # noqa: S608  # a constant
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+    return SQLiteStore(path)
+
+
+def copy_to(store: SQLiteStore, target: Path) -> None:
+    """A copy of everything that is committed, on the disk, under a name that is not taken."""
+    spare = headfile.spare(target)
+    copy = sqlite3.connect(spare, isolation_level=None)
+    try:
+        store.connection.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        copy.close()
+    headfile.publish(spare, target)

@@ -1,0 +1,216 @@
+"""What the lines of a log add up to: the sums, the rules in force and the time.
+
+Every process keeps a state of its own and brings it up to date, inside the transaction in which it decides, from the
+lines that others added. The sums follow from the lines and from nothing else, in exact numbers and in one order, so all
+processes agree, and there is no second copy of the truth that could differ from it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from discreet.accounting import currencies
+from discreet.accounting.currencies import Currency, Price
+from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError
+from discreet.exact import Exact, lower, upper
+from discreet.ledger.amounts import budget_load, budget_of, price_text, read_price
+from discreet.ledger.chain import START, Head, digest, opening
+from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, window
+from discreet.privacy import Budget, Neighbours, Unit
+
+VERSION = 1
+KINDS = ("opened", "reserved", "resumed", "answered", "amended", "renewed", "restored")
+
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_START = re.compile(
+    r'"kind":"(?P<kind>[a-z]+)","time":"(?P<time>[0-9T:.-]{26}Z)"'
+    rf'(?:,"price":(?P<price>\[[^\]]*\]),"analyst":(?P<analyst>{_TEXT}),"project":(?P<project>{_TEXT})'
+    r'|,"of":(?P<of>[0-9]+)(?:,"answer":"(?P<answer>[0-9a-f]{64})")?)?[,}]'
+)
+# The share of δ that a ledger keeps for the δ of events; the rest pays for turning ρ into ε (see ``currencies``).
+_SHARE = Fraction(1, 2)
+_HALT = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A budget and a policy, ready to be checked."""
+
+    budget: Budget
+    policy: Policy
+    currency: Currency
+    caps: tuple[tuple[Cap, Currency], ...]
+
+    @classmethod
+    def of(cls, budget: Budget, policy: Policy) -> Rules:
+        """The rules of a budget and a policy; refused where they cannot be counted together."""
+        policy.check(budget)
+        caps = tuple((cap, _currency(budget_of(budget, cap.limit))) for cap in policy.caps)
+        return cls(budget, policy, _currency(budget), caps)
+
+    def over(self, analyst: str, project: str, time: str) -> Iterator[tuple[Bucket, Currency, Cap | None]]:
+        """Every sum that a charge enters, with what limits it."""
+        yield DATASET, self.currency, None
+        whose = {"dataset": "", "analyst": analyst, "project": project}
+        own = {(cap.over, cap.per) for cap, _ in self.caps if cap.name is not None and cap.name == whose[cap.over]}
+        for cap, currency in self.caps:
+            if cap.over == "query" or (cap.name is None and (cap.over, cap.per) in own):
+                continue
+            if cap.name is None or cap.name == whose[cap.over]:
+                yield (cap.over, whose[cap.over], window(cap.per, time)), currency, cap
+
+
+@lru_cache(maxsize=256)
+def _currency(budget: Budget) -> Currency:
+    return currencies.of(budget, None, None, _SHARE)
+
+
+@dataclass
+class State:
+    """The sums and rules after line ``number``."""
+
+    number: int = -1
+    hash: str = START
+    time: str = ""
+    ledger: str = ""
+    dataset: str = ""
+    unit: Unit = field(default_factory=Unit)
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    generation: int = 0
+    charges: int = 0
+    totals: dict[Bucket, Price] = field(default_factory=dict)
+    _rules: Rules | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """The rules in force."""
+        if self._rules is None:
+            raise LedgerDamaged(f"The ledger has no first entry. {_HALT}")
+        return self._rules
+
+    @property
+    def total(self) -> Price:
+        """The sums over the dataset."""
+        return self.totals.get(DATASET, self.rules.currency.nothing)
+
+    @property
+    def spent(self) -> Exact:
+        """What is spent over the dataset, in the budget's own form, rounded up."""
+        return self.rules.currency.shown(self.total)
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left over the dataset, rounded down; nothing where a limit was lowered below what is spent."""
+        spent, amount = self.spent, self.rules.budget.amount()
+        if not spent < amount or not self.rules.currency.fits(self.total):
+            return Fraction(0)
+        return max(Fraction(0), lower(amount) - upper(spent))
+
+    @property
+    def head(self) -> Head:
+        """The head of the log."""
+        return Head(ledger=self.ledger, number=self.number, hash=self.hash, spent=price_text(self.total))
+
+    def admit(self, price: Price, analyst: str, project: str, time: str) -> None:
+        """Refuse a charge that the policy or a limit does not allow."""
+        rules = self.rules
+        rules.policy.admit(analyst, project)
+        for rule, currency in rules.caps:
+            if rule.over == "query" and not currency.fits(currency.add(currency.nothing, price)):
+                raise BudgetExceeded(f"One question may cost at most {rule}; nothing was charged.")
+        for bucket, currency, cap in rules.over(analyst, project, time):
+            if not currency.fits(currency.add(self.totals.get(bucket, currency.nothing), price)):
+                of = repr(rules.budget) if cap is None else f"the cap of {cap}"
+                raise BudgetExceeded(f"The charge does not fit what is left of {of}; nothing was charged.")
+
+    def absorb(self, number: int, line: str) -> re.Match[str]:
+        """Take in the next line; LedgerDamaged where it is not the next line of this log."""
+        try:
+            return self._absorb(number, line)
+        except (ValueError, KeyError, TypeError):
+            raise LedgerDamaged(f"Entry {number} of the ledger cannot be read. {_HALT}") from None
+
+    def _absorb(self, number: int, line: str) -> re.Match[str]:
+        start = opening(self.number + 1, self.hash)
+        match = _START.match(line, len(start)) if number == self.number + 1 and line.startswith(start) else None
+        if match is None:
+            raise LedgerDamaged(f"Entry {self.number + 1} of the ledger was changed, or is missing. {_HALT}")
+        kind, time = match["kind"], match["time"]
+        if time < self.time:
+            raise LedgerDamaged(f"Entry {number} of the ledger is earlier than the one before. {_HALT}")
+        if kind == "reserved" and match["price"]:
+            self.charge(read_price(match["price"]), json.loads(match["analyst"]), json.loads(match["project"]), time)
+        elif kind not in ("answered", "resumed") or not match["of"]:
+            self._declare(kind, line)
+        self.number, self.hash, self.time = number, digest(line), time
+        return match
+
+    def charge(self, price: Price, analyst: str, project: str, time: str) -> None:
+        """Add a price to every sum that it enters."""
+        totals = self.totals
+        for bucket, currency, _ in self.rules.over(analyst, project, time):
+            before = totals.get(bucket)
+            totals[bucket] = currency.add(currency.nothing if before is None else before, price)
+        self.charges += 1
+
+    def _declare(self, kind: str, line: str) -> None:
+        """Take in a line that changes the rules."""
+        record = json.loads(line)
+        if (kind == "opened") != (self.number == -1):
+            raise LedgerDamaged(f"The ledger does not begin with its first entry. {_HALT}")
+        match kind:
+            case "opened":
+                if record["version"] != VERSION:
+                    raise LedgerError("This ledger was written by a newer version. Upgrade discreet.")
+                self.ledger, self.dataset = record["ledger"], record["dataset"]
+                self.unit, self.neighbours = Unit(record["unit"]), Neighbours(record["neighbours"])
+                self._rules = Rules.of(budget_load(record["budget"]), Policy.load(record["policy"]))
+            case "amended":
+                self._rules = Rules.of(budget_load(record["budget"]), Policy.load(record["policy"]))
+                sums = {bucket: read_price(text) for bucket, text in _buckets(record["totals"])}
+                self.totals = sums | {DATASET: self.total}
+            case "renewed":
+                self.generation += 1
+                self.totals.clear()
+            case "restored":
+                lost = read_price(record["lost"]["spent"]) if record["lost"]["spent"] else self.total
+                self.totals[DATASET] = _largest(self.total, lost)
+            case _:
+                raise LedgerError(
+                    "This ledger has entries of a kind that this version does not know. Upgrade discreet."
+                )
+
+
+def _largest(one: Price, other: Price) -> Price:
+    """The larger of each sum; an unknown sum stays unknown."""
+    return tuple(None if a is None or b is None else max(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _buckets(record: Mapping[str, Any]) -> Iterator[tuple[Bucket, str]]:
+    for key, text in record.items():
+        over, whose, period = json.loads(key)
+        yield (over, whose, period), text
+
+
+def sums_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
+    """The sums that an amendment begins with, as plain values: what the caps of ``rules`` would have counted so far.
+
+    The sum over the dataset is not among them: no amendment touches it.
+    """
+    counted = State(_rules=rules)
+    for line in lines:
+        record = json.loads(line)
+        if record["kind"] == "renewed":
+            counted.totals.clear()
+        elif record["kind"] == "reserved":
+            price = read_price(json.dumps(record["price"]))
+            counted.charge(price, record["analyst"], record["project"], record["time"])
+    return {
+        json.dumps(bucket): price_text(price) for bucket, price in sorted(counted.totals.items()) if bucket != DATASET
+    }

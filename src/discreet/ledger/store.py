@@ -1,0 +1,106 @@
+"""What a book needs of the place where its lines are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from discreet.ledger.chain import Head
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A reservation as the store finds it again: the line that made it, and the answer where there is one."""
+
+    number: int
+    analyst: str
+    request: str
+    identity: str
+    answered: int | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who runs a reservation right now, and until when (seconds since 1970) nobody else should."""
+
+    owner: str
+    until: float
+
+
+class Store(Protocol):
+    """Lines, reservations and leases, changed in transactions of one writer at a time.
+
+    Between ``begin`` and ``commit`` nobody else writes, and every read sees all that was committed before. ``commit``
+    returns only when the changes would survive a loss of power. Anything but a ``RequestInFlight`` (someone else holds
+    the lock for too long) that comes out of these methods halts the book.
+    """
+
+    def begin(self, *, write: bool) -> None:
+        """Start a transaction; to write, wait until nobody else does."""
+        ...
+
+    def commit(self) -> None:
+        """Make the changes durable."""
+        ...
+
+    def rollback(self) -> None:
+        """Forget the changes; also after a failure of any kind."""
+        ...
+
+    def head(self) -> tuple[int, str]:
+        """Number and hash of the last line, as they were written down beside it."""
+        ...
+
+    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+        """The lines from a number on, in order."""
+        ...
+
+    def rows(self) -> Iterator[tuple[int, str, Row | None]]:
+        """Every line in order, with the reservation that it made."""
+        ...
+
+    def append(self, number: int, line: str, digest: str) -> None:
+        """Add a line, which becomes the head."""
+        ...
+
+    def add_reservation(self, row: Row) -> None:
+        """Remember a reservation."""
+        ...
+
+    def by_request(self, analyst: str, request: str) -> Row | None:
+        """The reservation with this request id of this analyst."""
+        ...
+
+    def by_identity(self, identity: str) -> list[Row]:
+        """The reservations of the same question on the same data, oldest first."""
+        ...
+
+    def by_number(self, number: int) -> Row | None:
+        """The reservation that a line made."""
+        ...
+
+    def add_answer(self, number: int, answered: int, answer: str) -> None:
+        """Keep the answer to a reservation; line ``answered`` has its hash."""
+        ...
+
+    def lease(self, number: int) -> Lease | None:
+        """Who runs a reservation."""
+        ...
+
+    def set_lease(self, number: int, lease: Lease | None) -> None:
+        """Note who runs a reservation, or that nobody does."""
+        ...
+
+    def settled(self, head: Head) -> None:
+        """Called after lines were committed, outside of the transaction."""
+        ...
+
+    def check(self) -> None:
+        """The store's own check of its file; LedgerDamaged where it finds something."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
+        ...

@@ -1,0 +1,182 @@
+"""Taking turns at a store, with group commit: one wait for the disk serves everyone who came meanwhile.
+
+All threads of a process hand their work to one of them, the leader, which does it in a single transaction. Work is
+decided inside the transaction, on a state that holds every line; a refusal writes nothing. If a write fails, nothing of
+the batch counts as done, nothing is released, and the ledger halts: only opening it again tells what reached the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from discreet.errors import DiscreetError, LedgerDamaged, LedgerFailure, RequestInFlight
+from discreet.ledger.state import State
+from discreet.ledger.store import Store
+
+LOG = logging.getLogger("discreet.ledger")
+T = TypeVar("T")
+
+# The most work that one transaction takes in.
+_BATCH = 256
+_HALTED = "The ledger could not be written and has halted. Open it again to see what was recorded."
+
+
+@dataclass
+class _Job(Generic[T]):
+    """Work that waits for a leader."""
+
+    work: Callable[[], T]
+    value: list[T] = field(default_factory=list)
+    error: Exception | None = None
+    done: bool = False
+
+
+class Turns:
+    """Work on a store by many threads and processes, one transaction after the other."""
+
+    def __init__(self, store: Store, state: State) -> None:
+        self.store = store
+        self.state = state
+        self._halted: str | None = None
+        self._after_fork()
+
+    def write(self, work: Callable[[], T]) -> T:
+        """Do work in a transaction, together with everyone else who waits; durable when this returns."""
+        if self._pid != os.getpid():
+            self._after_fork()
+        job = _Job(work)
+        with self._waiting:
+            self._queue.append(job)
+        with self._leader:
+            if not job.done:
+                with self._waiting:
+                    batch = self._queue[:_BATCH]
+                    del self._queue[:_BATCH]
+                self._lead(batch)
+        if job.error is not None:
+            raise job.error
+        return job.value[0]
+
+    def read(self, work: Callable[[], T]) -> T:
+        """Look at everything that is committed."""
+        if self._pid != os.getpid():
+            self._after_fork()
+        with self._leader:
+            self._check_halted()
+            try:
+                self.store.begin(write=False)
+                try:
+                    self._catch_up()
+                    return work()
+                finally:
+                    self.store.rollback()
+            except LedgerDamaged as error:
+                self._halted = str(error)
+                raise
+            except DiscreetError:
+                raise
+            except Exception as error:
+                raise self._failure(error) from None
+
+    def alone(self, work: Callable[[], T]) -> T:
+        """Do something with the store, outside of transactions, while no other thread does."""
+        with self._leader:
+            self._check_halted()
+            return work()
+
+    def close(self) -> None:
+        """Let go of the store; whoever comes later is told so."""
+        with self._leader:
+            self._halted = self._halted or "The ledger was closed. Open it again."
+            self.store.close()
+
+    def _lead(self, batch: list[_Job[Any]]) -> None:
+        try:
+            self._check_halted()
+            self.store.begin(write=True)
+        except (LedgerFailure, RequestInFlight) as error:
+            _finish(batch, error)
+            return
+        except BaseException as error:
+            _finish(batch, self._failure(error))
+            if not isinstance(error, Exception):
+                raise  # an interrupt stays an interrupt
+            return
+        before = self.state.number
+        try:
+            self._catch_up()
+            for job in batch:
+                self._try(job)
+            self.store.commit()
+        except BaseException as error:  # a write that failed, in any way: nothing of this batch was done
+            self._roll_back()
+            _finish(batch, self._failure(error))
+            if not isinstance(error, Exception):
+                raise
+            return
+        if self.state.number > before:
+            self.store.settled(self.state.head)
+        _finish(batch, None)
+
+    def _try(self, job: _Job[Any]) -> None:
+        try:
+            job.value.append(job.work())
+        except LedgerDamaged:
+            raise
+        except DiscreetError as refusal:
+            job.error = refusal
+
+    def _failure(self, error: BaseException) -> Exception:
+        """Halt, and what callers are told."""
+        if isinstance(error, LedgerDamaged):
+            self._halted = str(error)
+            return error
+        LOG.error("The ledger could not be written.", exc_info=error)
+        self._halted = _HALTED
+        return LedgerFailure(
+            "The ledger could not be written, so nothing was released. Open it again and ask again with the same "
+            "request id; it is charged once."
+        )
+
+    def _roll_back(self) -> None:
+        try:
+            self.store.rollback()
+        except Exception:  # the first error is the one that matters
+            LOG.exception("The ledger could not be rolled back.")
+
+    def _catch_up(self) -> None:
+        """Take in the lines that others added since, and see that those known are still there."""
+        number, digest = self.store.head()
+        state = self.state
+        if (number, digest) == (state.number, state.hash):
+            return
+        if number > state.number:
+            for following, line in self.store.lines(state.number + 1):
+                state.absorb(following, line)
+        if (number, digest) != (state.number, state.hash):
+            raise LedgerDamaged(
+                "The ledger is not the one it was a moment ago: entries were changed or taken away. Nothing is "
+                "released until a person has looked: see docs/ledger.md. Nothing was charged."
+            )
+
+    def _check_halted(self) -> None:
+        if self._halted is not None:
+            raise LedgerFailure(f"{self._halted} Nothing was released.")
+
+    def _after_fork(self) -> None:
+        """Fresh locks; in a forked child the parent's may be held by threads that are not there."""
+        self._pid = os.getpid()
+        self._leader = threading.RLock()
+        self._waiting = threading.Lock()
+        self._queue: list[_Job[Any]] = []
+
+
+def _finish(batch: list[_Job[Any]], error: Exception | None) -> None:
+    for job in batch:
+        job.error = error or job.error
+        job.done = True

@@ -1,0 +1,148 @@
+"""One unit moves the integers by no more than contributions.py claims: every neighbour of random small databases."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.engines.test_agreement import Key, as_dict, engine_for
+from tests.engines.worlds import NAME, SALT, UNIT, Rows, World, a_row, a_world, catalog, frame
+
+from discreet.bounding.contributions import Sensitivity, sensitivity
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.memory import MemoryEngine
+from discreet.plan.expressions import Column
+from discreet.privacy import Neighbours
+
+Answer = dict[Key, tuple[int, ...]]
+
+
+def answer(rows: Rows, world: World, kind: str) -> Answer:
+    unit = world.bounded.unit
+    if kind == "memory":
+        return as_dict(MemoryEngine({"t": rows}, catalog(unit)).run(world.bounded, salt=SALT))
+    engine = engine_for(rows, unit)
+    if kind == "prepared":
+        engine.prepare("t")
+    found = as_dict(engine.run(world.bounded, salt=SALT))
+    engine.close()
+    return found
+
+
+def moved(before: Answer, after: Answer, measure: int) -> Sensitivity:
+    """How far one measure's vector moved, in every norm."""
+    zero = (0,) * (measure + 1)
+    changes = [after.get(k, zero)[measure] - before.get(k, zero)[measure] for k in before.keys() | after.keys()]
+    sizes = [abs(change) for change in changes if change]
+    return Sensitivity(len(sizes), sum(sizes), sum(s * s for s in sizes), max(sizes, default=0))
+
+
+def exceeds(found: Sensitivity, claim: Sensitivity) -> bool:
+    return any(getattr(found, n) > getattr(claim, n) for n in ("l0", "l1", "l2_squared", "linf"))
+
+
+def neighbours(world: World, rng: random.Random) -> list[tuple[Neighbours, Rows, Rows]]:
+    """Pairs of tables that differ in one unit: with and without it, and with one unit's rows replaced by others."""
+    rows, unit = world.rows, world.bounded.unit
+    pairs = []
+    if unit is None:
+        for i in range(0, len(rows), 5):
+            rest = rows[:i] + rows[i + 1 :]
+            pairs.append((Neighbours.ADD_REMOVE, rows, rest))
+            pairs.append((Neighbours.REPLACE, rows, [*rest, a_row(rng, 3)]))
+        return pairs
+    for who in {row["unit"] for row in rows if row["unit"] is not None}:
+        rest = [row for row in rows if row["unit"] != who]
+        pairs.append((Neighbours.ADD_REMOVE, rows, rest))
+        other = rng.choice((who, 12345))
+        assert isinstance(other, int)
+        changed = [*rest, *(a_row(rng, other) for _ in range(rng.randrange(12)))]
+        rng.shuffle(changed)
+        pairs.append((Neighbours.REPLACE, rows, changed))
+    return pairs
+
+
+def check(world: World, kind: str, rng: random.Random, shrink: Any = lambda claim: claim) -> int:
+    """The number of claims that were broken."""
+    broken = 0
+    known: dict[int, Answer] = {}
+    for relation, before, after in neighbours(world, rng):
+        if id(before) not in known:
+            known[id(before)] = answer(before, world, kind)
+        changed = answer(after, world, kind)
+        for i, measure in enumerate(world.bounded.measures):
+            claim = shrink(sensitivity(world.bounded, measure, relation))
+            broken += exceeds(moved(known[id(before)], changed, i), claim)
+    return broken
+
+
+@pytest.mark.parametrize("unit", [None, UNIT, NAME], ids=["row", "integer", "text"])
+def test_memory_keeps_every_claim(unit: Column | None) -> None:
+    """Hundreds of random worlds, every unit of each removed and replaced: no claim is broken."""
+    for seed in range(250):
+        world = a_world(seed, unit=unit)
+        if _claimable(world):
+            assert check(world, "memory", random.Random(seed)) == 0, seed
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "prepared"])
+@pytest.mark.parametrize(("unit", "seeds"), [(None, 1), (UNIT, 4), (NAME, 2)], ids=["row", "integer", "text"])
+def test_duckdb_keeps_every_claim(kind: str, unit: Column | None, seeds: int) -> None:
+    """The same in the engine for real data."""
+    for seed in range(300, 300 + seeds):
+        world = a_world(seed, unit=unit, units=3)
+        if _claimable(world):
+            assert check(world, kind, random.Random(seed)) == 0, seed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["duckdb", "prepared"])
+def test_duckdb_keeps_every_claim_of_many_worlds(kind: str) -> None:
+    for seed in range(400, 480):
+        world = a_world(seed, unit=(UNIT, NAME, None)[seed % 3])
+        if _claimable(world):
+            assert check(world, kind, random.Random(seed)) == 0, seed
+
+
+def _claimable(world: World) -> bool:
+    """Whether the claims are finite: a question without keys, with public keys, or with a cap on groups or rows."""
+    bounded = world.bounded
+    return bounded.unit is None or not bounded.keys or None not in (bounded.max_groups or bounded.max_rows,)
+
+
+def halved(name: str) -> Any:
+    return lambda claim: replace(claim, **{name: getattr(claim, name) // 2})
+
+
+@pytest.mark.parametrize("name", ["l0", "l1", "l2_squared", "linf"])
+def test_a_halved_claim_is_caught(name: str) -> None:
+    """Negative control: the worlds are rich enough to break a claim that is half of what it should be."""
+    worlds = [a_world(seed, unit=UNIT, most=20) for seed in range(60)]
+    broken = sum(check(w, "memory", random.Random(0), halved(name)) for w in worlds if _claimable(w))
+    assert broken > 0
+
+
+def test_a_missing_cap_is_caught() -> None:
+    """Negative control: an engine that forgets the cap on groups breaks the claims."""
+
+    class Forgetful(DuckDBEngine):
+        def run(self, bounded: Any, **more: Any) -> Any:
+            return super().run(replace(bounded, max_groups=10_000), **more)
+
+    world = next(w for s in range(100) if (w := a_world(s, unit=UNIT, most=20)).bounded.max_groups == 1 and len(w.bounded.keys) == 1 and w.bounded.domain is None)  # fmt: skip
+    rows = world.rows
+    engine = Forgetful({"t": frame(rows)}, catalog(UNIT))
+    full = as_dict(engine.run(world.bounded, salt=SALT))
+    broken = 0
+    for who in {row["unit"] for row in rows if row["unit"] is not None}:
+        rest = engine_rest = [row for row in rows if row["unit"] != who]
+        other = Forgetful({"t": frame(engine_rest)}, catalog(UNIT))
+        less = as_dict(other.run(world.bounded, salt=SALT))
+        broken += any(
+            exceeds(moved(full, less, i), sensitivity(world.bounded, m, Neighbours.ADD_REMOVE))
+            for i, m in enumerate(world.bounded.measures)
+        )
+        assert len(rest) < len(rows)
+    assert broken > 0

@@ -1,0 +1,88 @@
+"""docs/sql.md says what is so: its table is generated, and everything it shows is accepted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import QuestionError
+from discreet.frontends import sql, sql_expressions, sql_refusals, sql_words
+from discreet.plan.expressions import Call, walk
+from discreet.plan.functions import FUNCTIONS
+from tests.frontends.tables import CATALOG
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
+
+
+def count_of(expression: str) -> str:
+    return " ".join(("SELECT COUNT(", expression, ") AS n FROM visits"))
+
+
+def test_the_table_of_functions_is_in_step() -> None:
+    """The page holds the table as functions.py makes it; if not, paste what function_table() prints."""
+    assert sql_words.function_table() in PAGE
+
+
+def test_every_function_is_written_somehow() -> None:
+    """No function is left out, and none is made up."""
+    assert list(sql_words.WRITTEN) == list(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_the_table_shows_is_that_function(name: str) -> None:
+    """The way the page writes a function leads to this very function in the plan."""
+    (aggregate,) = sql.read(count_of(sql_words.WRITTEN[name]), CATALOG).aggregates
+    assert aggregate.argument is not None
+    assert name in {part.function for part in walk(aggregate.argument) if isinstance(part, Call)}
+
+
+@pytest.mark.parametrize("name", sql_words.NAMES)
+def test_suggested_names_exist(name: str) -> None:
+    """Whatever "did you mean" suggests is a function that can be called."""
+    tries = [f"{name}({', '.join(arguments)})" for arguments in ARGUMENTS]
+    assert any(accepted(f"SELECT {text} AS x, COUNT(*) AS n FROM visits GROUP BY ALL") for text in tries)  # noqa: S608
+
+
+ARGUMENTS = [
+    ("age",), ("age", "2"), ("age", "0", "9"), ("note",), ("note", "'x'"), ("note", "1", "2"), ("note", "2"), ("day",),
+    ("'day'", "day"), ("'day'", "day", "seen"), ("smoker",), ("smoker", "1", "0"), ("month FROM day",),
+    ("ward", "note"),
+]  # fmt: skip  # arguments of all sorts
+
+
+def accepted(text: str) -> bool:
+    try:
+        sql.read(text, CATALOG)
+    except QuestionError:
+        return False
+    return True
+
+
+def test_the_example_is_accepted() -> None:
+    """The question under Shape is one."""
+    example = re.search(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    assert example is not None and sql.read(example[1], CATALOG).limit == 10
+
+
+def test_limits_on_the_page() -> None:
+    """The page states the limits that hold."""
+    for limit in (
+        f"{sql.MAX_CHARACTERS:,} characters",
+        f"{sql.MAX_NESTING} parentheses",
+        "60 functions",
+        "4,000 members",
+    ):
+        assert limit in PAGE
+
+
+def test_tables_name_real_classes() -> None:
+    """Forms and refusals are keyed by classes that the parser really has, and nothing is both."""
+    from sqlglot import exp
+
+    for name in (*sql_expressions.FORMS, *sql_refusals.NODES):
+        assert isinstance(getattr(exp, name, None), type), name
+    assert not set(sql_expressions.FORMS) & set(sql_refusals.NODES)
+    for name, form in sql_expressions.FORMS.items():
+        assert set(form.parts) <= {*getattr(exp, name).arg_types, "this", "expressions"}, name

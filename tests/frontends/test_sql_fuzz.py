@@ -1,0 +1,144 @@
+"""Mutated statements: whatever the text, the outcome is a sound question or a refusal of ours, never anything else."""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+
+import pytest
+
+from discreet.errors import QuestionError
+from discreet.frontends import sql
+from discreet.plan.expressions import Column, Expression, Released, walk
+from discreet.plan.nodes import Question
+from discreet.plan.show import show
+from tests.frontends.cases import cases
+from tests.frontends.tables import CATALOG, VISITS
+
+TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|\s+|[<>=!|:]+|.", re.DOTALL)
+CASES = cases()
+SEEDS = [case.question for case in CASES]
+ACCEPTED = [case.question for case in CASES if not case.expected.startswith("question")]
+ODD = """
+    NULL TRUE ? $1 :x @ # % ^ ~ ; -- /* */ [ ] { } -> => := :: .. * ( ) , . '' "" '%' 1e400 -1 0 9999999999999999999
+    OVER PARTITION LATERAL UNNEST VALUES CAST TRY_CAST INTERVAL ESCAPE COLLATE EXCLUDE REPLACE RENAME PIVOT ASOF CROSS
+    NATURAL ANY ALL SOME STRUCT MAP ARRAY GLOB AT WITHIN RESPECT NULLS FETCH WINDOW ROWS RANGE SETTINGS FORMAT
+"""
+WORDS = sorted({token for seed in SEEDS for token in TOKEN.findall(seed)}) + ODD.split()
+# Words that often fit where another word of the same kind stood.
+KINDS = [
+    list(VISITS.columns),
+    ["COUNT", "SUM", "AVG", "VARIANCE", "STDDEV", "abs", "floor", "lower", "year", "length", "sqrt", "trim"],
+    ["=", "<>", "<", ">=", "+", "-", "*", "/", "%", "AND", "OR", "||", "IS", "LIKE"],
+    ["1", "2", "10", "2.5", "1e3", "NULL", "TRUE", "'A'", "'2024-01-01'", "'%x'"],
+    ["DESC", "ASC", "", "ALL", "DISTINCT"],
+]
+SIGNS = "abz09_ \t\n'\"`();,.*+-/%<>=!|&^~@#$?:[]{}\\\x00\x1f\x7fé漢🦆\u202e\u2028\ufeff\ud800İß"
+
+
+def mutated(source: random.Random) -> str:
+    """A statement of the fixtures with one to four changes of words or letters."""
+    text = source.choice(ACCEPTED if source.random() < 0.8 else SEEDS)
+    for _ in range(source.choice((1, 1, 1, 2, 3, 4))):
+        change = source.choices((by_kind, by_token, by_letter), (5, 3, 2))[0]
+        text = change(text, source)
+    return text
+
+
+def by_kind(text: str, source: random.Random) -> str:
+    """One word replaced by another of its kind."""
+    tokens = TOKEN.findall(text)
+    places = [(at, kind) for at, token in enumerate(tokens) for kind in KINDS if token in kind]
+    if places:
+        at, kind = source.choice(places)
+        tokens[at] = source.choice(kind)
+    return "".join(tokens)
+
+
+def by_token(text: str, source: random.Random) -> str:
+    tokens = TOKEN.findall(text) or [""]
+    at, other = source.randrange(len(tokens)), source.randrange(len(tokens))
+    match source.randrange(7):
+        case 0:
+            del tokens[at]
+        case 1:
+            tokens.insert(at, f" {source.choice(WORDS)} ")
+        case 2:
+            tokens[at] = source.choice(WORDS)
+        case 3:
+            tokens[at], tokens[other] = tokens[other], tokens[at]
+        case 4:
+            tokens[at:at] = tokens[min(at, other) : max(at, other)]
+        case 5:
+            tokens[at:] = TOKEN.findall(source.choice(SEEDS))[at:]
+        case _:
+            tokens[min(at, other) : max(at, other)] = ["(", *tokens[min(at, other) : max(at, other)], ")"]
+    return "".join(tokens)
+
+
+def by_letter(text: str, source: random.Random) -> str:
+    at = source.randint(0, len(text))
+    match source.randrange(3):
+        case 0:
+            return text[:at] + text[at + 1 :]
+        case 1:
+            return text[:at] + source.choice(SIGNS) + text[at:]
+        case _:
+            return text[:at] + source.choice(SIGNS) + text[at + 1 :]
+
+
+def check(question: Question) -> None:
+    """What every question promises to the steps after it."""
+    below: list[Expression] = [*question.conditions, *question.keys]
+    below += [aggregate.argument for aggregate in question.aggregates if aggregate.argument is not None]
+    above = [output.expression for output in question.outputs] + [order.expression for order in question.order]
+    above += [] if question.having is None else [question.having]
+    assert question.aggregates and len(set(question.aggregates)) == len(question.aggregates)
+    assert len(set(question.keys)) == len(question.keys)
+    for part in (part for expression in below for part in walk(expression)):
+        assert not isinstance(part, Released)
+        assert not isinstance(part, Column) or question.table != "visits" or part == VISITS.column(part.name)
+    promised = [*map(question.key, range(len(question.keys)))]
+    promised += [*map(question.aggregate, range(len(question.aggregates)))]
+    for part in (part for expression in above for part in walk(expression)):
+        assert not isinstance(part, Column)
+        assert not isinstance(part, Released) or part == promised[part.index]
+    titles = [output.name.lower() for output in question.outputs]
+    assert len(set(titles)) == len(titles)
+    assert hash(question) == hash(question) and show(question)
+
+
+def run(seed: int, count: int) -> tuple[int, int]:
+    """How many mutated statements were accepted and refused."""
+    source = random.Random(seed)  # noqa: S311  # mutations, not noise
+    accepted = refused = 0
+    for _ in range(count):
+        text = mutated(source)
+        try:
+            check(sql.read(text, CATALOG))
+            accepted += 1
+        except QuestionError as error:
+            message = str(error)
+            refused += 1
+            if not message.endswith("Nothing was charged.") or re.search(
+                "sqlglot|<class|Token", error.rule + error.fix
+            ):
+                pytest.fail(f"{text!r}: {message}")
+        except Exception as error:  # this is what must not happen
+            pytest.fail(f"{text!r}: {type(error).__name__}: {error}")
+    return accepted, refused
+
+
+def test_mutated_statements(caplog: pytest.LogCaptureFixture) -> None:
+    """5,000 mutated statements: only questions and refusals, some of each, and nothing in the log."""
+    with caplog.at_level(logging.DEBUG):
+        accepted, refused = run(1, 5_000)
+    assert accepted > 500 and refused > 2_000 and not caplog.records
+
+
+@pytest.mark.long
+def test_very_many_mutated_statements() -> None:
+    """A hundred thousand of them, with other seeds."""
+    for seed in range(2, 22):
+        run(seed, 5_000)

@@ -1,0 +1,321 @@
+"""The command line: every command in a pipe and on a terminal, every kind of error with its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet import cli, demo
+from discreet.codebook import Codebook
+from discreet.errors import BudgetExceeded, InternalError
+
+COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return demo.write(tmp_path_factory.mktemp("demo")).parent
+
+
+@pytest.fixture
+def hospital(files: Path, tmp_path: Path) -> Path:
+    """The demo's codebook in a folder of its own, with nothing spent."""
+    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call the command line in this process: its exit code, output and errors."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "120")
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        code = left.value.code
+        captured = capsys.readouterr()
+        return code if isinstance(code, int) else 0, captured.out, captured.err
+
+    return call
+
+
+def on_terminal(*arguments: object, width: int = 80, typed: str = "") -> tuple[int, str]:
+    """Run the command line in a pseudo-terminal of a width, type into it, and see what a person would."""
+    code, parent = 0, 0
+    child, parent = pty.fork()
+    if child == 0:  # pragma: no cover  # the child becomes another program
+        os.environ.update(COLUMNS=str(width), LINES="50", TERM="xterm-256color")
+        os.execv(sys.executable, [sys.executable, "-m", "discreet.cli", *map(str, arguments)])  # noqa: S606  # our own program
+    os.write(parent, typed.encode())
+    seen = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and select.select([parent], [], [], 60)[0]:
+        try:
+            part = os.read(parent, 65536)
+        except OSError:  # the terminal is closed
+            break
+        if not part:
+            break
+        seen += part
+    _, status = os.waitpid(child, 0)
+    os.close(parent)
+    code = os.waitstatus_to_exitcode(status)
+    return code, seen.decode()
+
+
+def test_help_names_every_command(run: Run) -> None:
+    """--help lists the commands, and each has a help of its own with an example of use."""
+    code, out, _ = run("--help")
+    assert code == 0
+    for name in ("init", "check", "preview", "ask", "explain", "budget", "demo"):
+        assert re.search(rf"^  {name} +\w", out, re.M), name
+        code, text, _ = run(name, "--help")
+        assert code == 0 and "--json" in text
+    assert max(map(len, out.splitlines())) <= 80 and "..." not in out.partition("Commands:")[2]
+
+
+def test_help_is_quick_and_light() -> None:
+    """Nothing heavy is imported to show the help: no engine, no parser, no tables, no codebook."""
+    heavy = "{'duckdb', 'sqlglot', 'pyarrow', 'pydantic', 'scipy', 'pandas', 'polars', 'rich.table'}"
+    code = f"import sys, discreet.cli; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603  # our own words
+    assert done.returncode == 0, done.stderr
+    assert min(processor_seconds(sys.executable, "-m", "discreet.cli", "--help") for _ in range(3)) < 0.4
+
+
+def processor_seconds(*command: str) -> float:
+    """The processor time that a program takes, which a busy machine changes little."""
+    child = os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_CLOSE, 1)])
+    _, _, used = os.wait4(child, 0)
+    return used.ru_utime + used.ru_stime
+
+
+def test_version(run: Run) -> None:
+    """--version shows it and leaves."""
+    assert run("--version")[:2] == (0, "discreet 0.1.0\n")
+
+
+def test_preview(run: Run, hospital: Path) -> None:
+    """Cost and errors, as a table and as JSON; nothing is charged."""
+    code, out, err = run("preview", hospital, COUNT, "--epsilon", "0.5")
+    assert (code, err) == (0, "") and "nothing was charged" in out and "8 public groups" in out
+    code, out, _ = run("preview", hospital, COUNT, "--epsilon", "0.5", "--json")
+    shown = json.loads(out)
+    assert code == 0 and shown["fits"] and shown["columns"][0]["name"] == "n"
+
+
+def test_ask(run: Run, hospital: Path) -> None:
+    """Values with intervals, as a table with bars and as JSON with a receipt."""
+    code, out, _ = run("ask", hospital, COUNT, "--epsilon", "1")
+    assert code == 0 and "Emergency" in out and "█" in out and "left" in out
+    assert "\x1b" not in out
+    code, out, _ = run("ask", hospital, COUNT, "--rho", "0.01", "--level", "0.9", "--analyst", "ana", "--json")
+    given = json.loads(out)
+    assert code == 0 and len(given["rows"]) == 8 and {"ward", "n", "n_low", "n_high"} == given["rows"][0].keys()
+    assert given["receipt"]["analyst"] == "ana" and given["receipt"]["level"] == "90%" and not given["replayed"]
+
+
+def test_ask_for_an_error(run: Run, hospital: Path) -> None:
+    """The price of a wanted error is found, and the intervals have that width."""
+    code, out, _ = run("ask", hospital, COUNT, "--error", "n=500", "--json")
+    row = json.loads(out)["rows"][0]
+    assert code == 0 and row["n_high"] - row["n_low"] <= 1000
+
+
+def test_questions_from_files_and_pipes(
+    run: Run, hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question may come from a file or from standard input, and only from one place."""
+    file = tmp_path / "question.sql"
+    file.write_text(COUNT)
+    assert run("preview", hospital, "--file", file, "--epsilon", "1")[0] == 0
+    with file.open() as lines:
+        monkeypatch.setattr(sys, "stdin", lines)
+        assert run("preview", hospital, "-", "--epsilon", "1")[0] == 0
+    for arguments in ([COUNT, "--file", file], [], ["--file", tmp_path / "missing.sql"]):
+        code, _, err = run("preview", hospital, *arguments, "--epsilon", "1")
+        assert code == 2 and "charged" in err
+
+
+def test_explain(run: Run, hospital: Path) -> None:
+    """The plan and its noise, as text and as JSON."""
+    code, out, _ = run("explain", hospital, COUNT)
+    assert code == 0 and "rows of visits" in out and "noise" in out
+    assert "rows of visits" in json.loads(run("explain", hospital, COUNT, "--json")[1])["explanation"]
+
+
+def test_budget(run: Run, hospital: Path) -> None:
+    """What is left, what it means, and the charges."""
+    code, out, _ = run("budget", hospital)
+    assert code == 0 and "ε 3 of 3" in out and "50:50" in out
+    shown = json.loads(run("budget", hospital, "--json")[1])
+    assert shown["left"] <= shown["whole"] == 3 and shown["charges"] == []
+
+
+def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """0 where nothing is wrong, 2 where something is, with every line in JSON, too."""
+    code, out, _ = run("check", hospital)
+    assert code == 0 and "0 wrong" in out and "the data has all 9 declared columns" in out
+    bad = tmp_path / "bad.toml"
+    text = demo.CODEBOOK.replace('"visits.parquet"', f'"{hospital.parent}/visits.parquet"')
+    bad.write_text(text.replace("diagnosis =", "diagnose ="))
+    code, out, _ = run("check", bad, "--json")
+    lines = {line["topic"]: line for line in json.loads(out)}
+    assert code == 2
+    assert lines["visits.diagnose"]["mark"] == "wrong" and "'diagnosis'" in lines["visits.diagnose"]["fix"]
+    assert lines["patients"]["mark"] == "wrong" and "patients.parquet" in lines["patients"]["finding"]
+
+
+def test_wrong_codebooks_leave_with_2(run: Run, tmp_path: Path) -> None:
+    """A wrong codebook is refused by every command that reads one, in the same words."""
+    bad = tmp_path / "bad.toml"
+    bad.write_text('name = "x"\n')
+    for command in (["check", bad], ["ask", bad, COUNT, "--epsilon", "1"], ["budget", bad], ["explain", bad, COUNT]):
+        code, out, err = run(*command)
+        assert code == 2 and out == "" and "unit is missing" in err and "docs/errors.md#codebook" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([COUNT], "--epsilon 0.5, --rho 0.01, or --error n=12"),
+        ([COUNT, "--epsilon", "1", "--rho", "1"], "--epsilon 0.5, --rho 0.01, or --error n=12"),
+        ([COUNT, "--epsilon", "much"], "--epsilon must be a number"),
+        ([COUNT, "--epsilon", "inf"], "--epsilon must be a number"),
+        ([COUNT, "--error", "12"], "--error takes a column and a size"),
+        ([COUNT, "--error", "n=wide"], "--error must be a number"),
+        ([COUNT, "--epsilon", "-1"], "epsilon must be above zero"),
+        ([COUNT, "--epsilon", "1", "--level", "2"], "level must be"),
+        (["SELECT * FROM visits", "--epsilon", "1"], "single rows"),
+        (["SELECT COUNT(*) FROM nurses", "--epsilon", "1"], "nurses"),
+    ],
+)
+def test_wrong_questions_leave_with_2(run: Run, hospital: Path, arguments: list[str], words: str) -> None:
+    """What the analyst can mend is said on standard error, without a traceback, and nothing is charged."""
+    code, out, err = run("ask", hospital, *arguments)
+    text = " ".join(err.split())
+    assert code == 2 and out == "" and words in text and "Traceback" not in err
+
+
+def test_privacy_refusals_leave_with_3(run: Run, hospital: Path) -> None:
+    """More than the budget is a matter of privacy."""
+    code, _, err = run("ask", hospital, COUNT, "--epsilon", "50")
+    assert code == 3 and "docs/errors.md#" in err
+
+
+def test_errors_in_json(run: Run, hospital: Path) -> None:
+    """With --json an error is JSON, too, with the same exit code."""
+    code, out, err = run("ask", hospital, COUNT, "--json")
+    assert code == 2 and err == "" and json.loads(out)["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(BudgetExceeded("x"), 3), (InternalError("x"), 4), (KeyboardInterrupt(), 130)]
+)
+def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int) -> None:
+    """Each root of the error tree has its own exit code; an interrupt has the shell's."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "_open", fail)
+    assert run("explain", "x.toml", COUNT)[0] == code
+
+
+def test_unknown_words_leave_with_2(run: Run) -> None:
+    """Unknown commands and options are usage errors."""
+    assert run("aks")[0] == 2 and run("ask", "--epsilom", "1")[0] == 2
+
+
+def test_a_closed_pipe_is_no_error(hospital: Path) -> None:
+    """A reader that leaves early ends the program quietly."""
+    command = f'"{sys.executable}" -m discreet.cli ask "{hospital}" "{COUNT}" --epsilon 1 --json | head -c 1'
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)  # noqa: S603  # our own words
+    assert done.returncode == 0 and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+def test_init_without_questions(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """Blanks are named and refused by check; an existing file is never overwritten."""
+    out_file = tmp_path / "visits.toml"
+    data = hospital.parent / "visits.parquet"
+    code, out, _ = run("init", data, "--out", out_file, "--yes")
+    assert code == 0 and "Fill in: unit, max_rows, epsilon." in out and "no value was read" in out
+    before = out_file.read_text()
+    code, _, err = run("init", data, "--out", out_file, "--yes")
+    assert code == 2 and "exists" in err and out_file.read_text() == before
+    code, _, err = run("check", out_file)
+    assert code == 2 and "unit is still blank" in err
+
+
+def test_init_with_everything_said(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """What was said is in the codebook, and the data fits it."""
+    out_file = tmp_path / "visits.toml"
+    said = ["--unit", "patient_id", "--max-rows", 20, "--epsilon", "0.1", "--delta", "1e-9"]
+    code, out, _ = run("init", hospital.parent / "visits.parquet", "--out", out_file, *said, "--json")
+    assert code == 0 and json.loads(out)["blank"] == [] and json.loads(out)["tables"]["visits"]["age"] == "integer"
+    assert run("check", out_file)[0] == 0
+    assert str(Codebook.load(out_file).budget) == "Budget(ε = 0.1 at δ = 1e-09)"
+    assert run("ask", out_file, "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.05")[0] == 0
+
+
+@pytest.mark.parametrize("said", [["--epsilon", "lots"], ["--rho", "nan"], ["--max-rows", "0"]])
+def test_init_refuses_what_is_no_number(run: Run, hospital: Path, tmp_path: Path, said: list[str]) -> None:
+    """Nothing is written where a number is none."""
+    out_file = tmp_path / "x.toml"
+    assert run("init", hospital.parent / "visits.parquet", "--out", out_file, "--yes", *said)[0] == 2
+    assert not out_file.exists()
+
+
+def test_init_beside_the_data(run: Run, tmp_path: Path) -> None:
+    """Without --out the codebook goes beside the data, under its name; CSV says what it could not know."""
+    (tmp_path / "lab.csv").write_text("person,value\n1,2\n")
+    code, out, _ = run("init", tmp_path / "lab.csv", "--unit", "row", "--rho", "0.1")
+    assert code == 0 and "only its header was read" in out
+    assert Codebook.load(tmp_path / "lab.toml").sources["lab"].kind == "csv"
+
+
+def test_init_asks_on_a_terminal(hospital: Path, tmp_path: Path) -> None:
+    """Questions are asked where somebody sits; a wrong word is asked again with a hint."""
+    out_file = tmp_path / "visits.toml"
+    typed = "patient\npatient_id\n20\nmany\n1.5\n\n"
+    code, seen = on_terminal("init", hospital.parent / "visits.parquet", "--out", out_file, typed=typed)
+    assert code == 0, seen
+    assert "Who is protected?" in seen and "Did you mean 'patient_id'?" in seen and "must be a number" in seen
+    book = Codebook.load(out_file)
+    assert (book.unit.column, str(book.budget)) == ("patient_id", "Budget(ε = 1.5)")
+    assert book.catalog().table("visits").limits.max_rows == 20
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_gets_colour_and_lines_that_fit(hospital: Path, width: int) -> None:
+    """On a terminal there is colour, no line is too long, and no word of a key is cut."""
+    code, seen = on_terminal("ask", hospital, "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward",
+                             "--epsilon", "1", width=width)  # fmt: skip
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+    assert code == 0 and "\x1b[" in seen
+    assert "Paediatrics" in plain and "█" in plain
+    assert max(len(line.rstrip()) for line in plain.replace("\r", "\n").split("\n")) <= width
+
+
+def test_demo(run: Run, tmp_path: Path) -> None:
+    """The tour shows what is protected, a preview, an answer, a refusal and the budget; JSON, too."""
+    code, out, err = run("demo", "--folder", tmp_path / "demo")
+    assert code == 0, err
+    for words in ("60,000 visits of 12,000 patients", "Preview", "Cardiology", "single rows", "ε 3 at δ 1e-06", "left"):
+        assert words in out
+    shown: dict[str, Any] = json.loads(run("demo", "--folder", tmp_path / "demo", "--json")[1])
+    assert len(shown["rows"]) == 8 and shown["refused"] == "question"
+    assert {file.name for file in (tmp_path / "demo").glob("*.parquet")} == {"visits.parquet", "patients.parquet"}

@@ -1,0 +1,185 @@
+"""The curator from end to end: the straight line, replay, charges that stand, refusals that are free."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import discreet
+from discreet.answer import rows_from
+from discreet.bounding.contributions import Bounded
+from discreet.curator import Curator
+from discreet.engines.engine import Groups
+from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, Unbounded, UsageError
+
+VISITS = pa.table(
+    {
+        "patient": [i % 400 for i in range(2000)],
+        "ward": ["ABC"[i % 3] if i % 10 else None for i in range(2000)],
+        "town": ["rare" if i == 7 else "north" if i % 2 else "south" for i in range(2000)],
+        "age": [(7 * (i % 400)) % 97 for i in range(2000)],
+    }
+)
+BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward"
+
+
+def curator(budget: discreet.Budget | None = None, **changes: Any) -> Curator:
+    said: dict[str, Any] = {
+        "unit": "patient",
+        "max_groups": 3,
+        "max_rows_per_group": 5,
+        "bounds": {"age": (0, 110)},
+        "keys": {"ward": ["A", "B", "C"]},
+        "budget": budget or discreet.Budget(epsilon=20, delta=1e-6),
+    }
+    return discreet.curate({"visits": VISITS}, **(said | changes))
+
+
+def test_an_answer_has_values_intervals_cost_and_receipt() -> None:
+    """The first question of the design page, on real DuckDB."""
+    answer = curator().ask(BY_WARD, epsilon=8)
+    assert answer.table.column_names == ["ward", "n", "n_low", "n_high", "age", "age_low", "age_high"]
+    assert answer.table["ward"].to_pylist() == ["A", "B", "C"]
+    for n, low, high in zip(*(answer.table[c].to_pylist() for c in ("n", "n_low", "n_high"))):
+        assert low <= n <= high and abs(n - 600) < 300
+    assert answer.spent.epsilon(1e-6) <= 8
+    assert json.loads(json.dumps(answer.receipt))["protects"] == "one patient (add-remove)"
+    assert "95%" in str(answer) and "left ε" in str(answer)
+    assert answer._repr_html_().count("<tr>") == 4 and "<svg" in answer._repr_html_()
+    assert list(answer.to_pandas()["ward"]) == ["A", "B", "C"] == answer.to_polars()["ward"].to_list()
+
+
+def test_the_same_question_is_replayed_for_free() -> None:
+    """Same question, same data, same cost: the same numbers and no new charge, however it is asked."""
+    holder = curator()
+    first = holder.ask(BY_WARD, epsilon=1)
+    left = holder.remaining
+    chain = holder.table("visits").group_by("ward").agg(n=discreet.count(), age=discreet.mean("age"))
+    for again in (holder.ask(BY_WARD.lower(), epsilon=1), chain.ask(epsilon=1)):
+        assert again.replayed and again.table.equals(first.table)
+    assert holder.remaining == left and len(holder.history()) == 1
+
+
+def test_another_cost_is_another_answer() -> None:
+    """More budget buys a new draw, which is charged."""
+    holder = curator()
+    holder.ask(BY_WARD, epsilon=1)
+    assert not holder.ask(BY_WARD, epsilon=2).replayed
+    assert len(holder.history()) == 2
+
+
+def test_previews_are_free_and_read_nothing() -> None:
+    """A preview neither charges nor runs the engine."""
+    holder = curator()
+    holder._engine.run = None  # type: ignore[method-assign,assignment]  # any use would raise
+    shown = holder.preview(BY_WARD, epsilon=1)
+    assert shown.fits and "± " in str(shown) and "nothing was charged" in str(shown)
+    assert json.dumps(shown.to_dict()) and not holder.history()
+    assert [column.name for column in shown.columns] == ["n", "age"]
+
+
+def test_the_preview_is_what_is_charged() -> None:
+    """Cost before equals cost after."""
+    holder = curator()
+    before = holder.preview(BY_WARD, epsilon=1)
+    assert holder.ask(BY_WARD, epsilon=1).receipt["mechanisms"] == before.to_dict()["mechanisms"]
+
+
+def test_error_first_meets_its_error() -> None:
+    """error={'n': 12}: the interval is at most ± 12."""
+    holder = curator(discreet.Budget(epsilon=100))
+    table = holder.ask("SELECT COUNT(*) AS n FROM visits", error={"n": 12}).table
+    assert table["n_high"][0].as_py() - table["n_low"][0].as_py() <= 24
+
+
+def test_the_budget_ends() -> None:
+    """What does not fit is refused before any data is read, and nothing is charged."""
+    holder = curator(discreet.Budget(epsilon=1))
+    holder.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.75)
+    holder._engine.run = None  # type: ignore[method-assign,assignment]  # any use would raise
+    for _ in range(2):
+        with pytest.raises(BudgetExceeded, match="nothing was charged"):
+            holder.ask("SELECT COUNT(*) AS m FROM visits WHERE age > 3", epsilon=0.5)
+    assert len(holder.history()) == 1 and not holder.preview("SELECT COUNT(*) FROM visits", epsilon=0.5).fits
+
+
+def test_a_failure_after_the_charge_is_one_constant_sentence(caplog: pytest.LogCaptureFixture) -> None:
+    """The caller learns nothing from an engine's error; the charge stands; the log has the details."""
+
+    def fail(bounded: Bounded, **options: object) -> Groups:
+        raise RuntimeError("could not convert 'Ms Smith, HIV' to a number")
+
+    holder = curator(discreet.Budget(epsilon=1))
+    holder._engine.run = fail  # type: ignore[method-assign]  # an engine that breaks
+    with caplog.at_level(logging.ERROR, "discreet.curator"), pytest.raises(EngineFailure) as caught:
+        holder.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.75)
+    assert "Smith" not in str(caught.value) and caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert "Smith" in caplog.text
+    assert len(holder.history()) == 1 and not holder.history()[0].answered
+    with pytest.raises(BudgetExceeded):
+        holder.ask("SELECT COUNT(*) AS m FROM visits", epsilon=0.75)
+
+
+@pytest.mark.parametrize(
+    ("sql", "error"),
+    [
+        ("SELECT SUM(patient) FROM visits", Unbounded),
+        ("SELECT patient, COUNT(*) FROM visits GROUP BY patient", UsageError),
+        ("SELECT COUNT(*) FROM patients", UsageError),
+        ("DROP TABLE visits", UsageError),
+    ],
+)
+def test_refused_questions_are_free(sql: str, error: type[DiscreetError]) -> None:
+    """Refusals say that nothing was charged, and nothing was."""
+    holder = curator()
+    with pytest.raises(error, match="Nothing was charged"):
+        holder.ask(sql, epsilon=1)
+    assert not holder.history()
+
+
+def test_private_keys_hide_the_rare() -> None:
+    """A town with one visit is not named."""
+    answer = curator().ask("SELECT town, COUNT(*) AS n FROM visits GROUP BY town", epsilon=10)
+    assert answer.table["town"].to_pylist() == ["north", "south"]
+
+
+def test_one_question_may_cost_at_most_the_declared_share() -> None:
+    """per_query holds for offers and for wanted errors."""
+    holder = curator(discreet.Budget(epsilon=3), per_query=0.5)
+    holder.preview("SELECT COUNT(*) AS n FROM visits", epsilon=0.5)
+    for offer in ({"epsilon": 0.6}, {"error": {"n": 1}}):
+        with pytest.raises(BudgetExceeded, match="per_query"):
+            holder.preview("SELECT COUNT(*) AS n FROM visits", **offer)
+
+
+def test_answers_survive_their_record() -> None:
+    """What the ledger keeps is the whole answer."""
+    answer = curator().ask(
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 0 ORDER BY n DESC LIMIT 2", epsilon=8
+    )
+    assert rows_from(json.loads(json.dumps(answer.record()))) == answer.rows
+    assert len(answer) == 2
+
+
+def test_rho_budgets_and_row_units() -> None:
+    """The other notion and the other unit."""
+    holder = discreet.curate(
+        {"visits": VISITS}, bounds={"age": (0, 110)}, keys={"ward": ["A", "B", "C"]}, budget=discreet.Budget(rho=2)
+    )
+    answer = holder.ask("SELECT SUM(age) AS total, COUNT(ward) AS n FROM visits", rho=1)
+    total, n = answer.table["total"][0].as_py(), answer.table["n"][0].as_py()
+    true = sum(VISITS["age"].to_pylist())
+    assert abs(total - true) < 2000 and abs(n - 1800) < 20
+    assert "ρ" in holder.remaining
+
+
+def test_explain_tells_sensitivities_and_noise() -> None:
+    """The explanation names the plan, the limits, the distances and the noise."""
+    text = curator().explain(BY_WARD)
+    for part in ("rows of visits", "for each ward", "at most 5 rows", "one unit changes at most 3 groups", "noise"):
+        assert part in text

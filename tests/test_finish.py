@@ -1,0 +1,129 @@
+"""Finishing: statistics from noisy integers, the order and choice of rows, and intervals that cover the noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.bounding.bound import Estimate, bound
+from discreet.engines.engine import Groups
+from discreet.entropy import SeededForTestsOnly
+from discreet.finish import Rows, finish, statistic
+from discreet.plan.functions import call, literal
+from discreet.plan.nodes import Order, Output, Question, Statistic
+from discreet.privacy import Budget, Neighbours, Unit
+from discreet.release import Noisy, Release, Request, draw, price
+from tests.hospital import COUNT, ask, catalog, of
+
+
+def priced(question: Question, **offer: Any) -> Release:
+    budget = Budget(epsilon=1000)
+    unit, neighbours = Unit("patient"), Neighbours.ADD_REMOVE
+    return price(bound(question, catalog()), Request(**offer), budget, unit=unit, neighbours=neighbours)
+
+
+def finished(question: Question, counts: dict[str, int], **offer: Any) -> Rows:
+    """The rows for exact counts by ward, as if the noise had been zero."""
+    release = priced(question, **(offer or {"epsilon": 1}))
+    keys = tuple((ward,) for ward in counts)
+    noisy = {position: np.array(list(counts.values())) for position in release.noises}
+    return finish(release, Noisy(keys, noisy), source=SeededForTestsOnly(1))
+
+
+BY_WARD = ask(COUNT, keys=("ward",))
+WARDS = {"A": 5, "B": 50, "C": 7}
+
+
+def values(rows: Rows, column: int) -> list[object]:
+    return [row[column].value for row in rows.rows]
+
+
+def test_rows_keep_their_keys() -> None:
+    """Without an order, groups stand as they were drawn."""
+    rows = finished(BY_WARD, WARDS)
+    assert rows.names == ("k0", "a0") and rows.measured == (False, True)
+    assert values(rows, 0) == ["A", "B", "C"] and values(rows, 1) == [5, 50, 7]
+
+
+def test_having_order_limit_and_offset_work_on_released_numbers() -> None:
+    """All of them are post-processing."""
+    count = BY_WARD.aggregate(0)
+    having = replace(BY_WARD, having=call("greater", count, literal(6)))
+    assert values(finished(having, WARDS), 0) == ["B", "C"]
+    ordered = replace(BY_WARD, order=(Order(count, descending=True),))
+    assert values(finished(ordered, WARDS), 0) == ["B", "C", "A"]
+    assert values(finished(replace(ordered, limit=1, offset=1), WARDS), 0) == ["C"]
+
+
+def test_nulls_come_last_in_either_direction() -> None:
+    """A group whose mean is unknown ends the list."""
+    question = ask(of(Statistic.MEAN, "age"), keys=("ward",))
+    for descending in (False, True):
+        ordered = replace(question, order=(Order(question.aggregate(0), descending=descending),))
+        rows = finished(ordered, {"A": 5, "B": 0, "C": 7})
+        assert values(rows, 0)[-1] == "B" and values(rows, 1)[-1] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Statistic.SUM, 10 * 4 + 2 * 3.0),
+        (Statistic.MEAN, 10 + 2 * 0.75),
+        (Statistic.VARIANCE, 4 * (9 / 4 - 0.75**2)),
+        (Statistic.STDDEV, 2 * (9 / 4 - 0.75**2) ** 0.5),
+    ],
+)
+def test_statistics_follow_from_integers(kind: Statistic, expected: float) -> None:
+    """Four values with three steps in all, of size 2, from 10; nine squared steps."""
+    estimate = Estimate(kind, 0, 1, 2, Fraction(10), Fraction(2), Fraction(0), Fraction(100))
+    measures = {0: np.array([4]), 1: np.array([3]), 2: np.array([9])}
+    assert statistic(estimate, measures) == pytest.approx([expected])
+
+
+def test_impossible_values_are_held_to_the_possible() -> None:
+    """A noisy mean stays within the bounds, a noisy variance at or above zero, and nothing is divided by nothing."""
+    mean = Estimate(Statistic.MEAN, 0, 1, None, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
+    assert statistic(mean, {0: np.array([1, 0, -3]), 1: np.array([999, 5, 5])}) == [100.0, None, None]
+    variance = Estimate(Statistic.VARIANCE, 0, 1, 2, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
+    assert statistic(variance, {0: np.array([2]), 1: np.array([9]), 2: np.array([-4])}) == [0.0]
+
+
+def test_intervals_of_counts_are_exact_and_symmetric() -> None:
+    """The half-width is the noise's own bound at the level."""
+    release = priced(BY_WARD, epsilon=1)
+    cell = finished(BY_WARD, WARDS).rows[1][1]
+    width = release.noise_bound(0)
+    assert (cell.low, cell.high) == (50 - width, 50 + width)
+
+
+def coverage(question: Question, truth: dict[int, int], target: float, column: int, seeds: int) -> float:
+    """How often the interval of a column holds the value without noise."""
+    release = priced(question, epsilon=2)
+    positions = len(release.bounded.bounded.measures)
+    groups = Groups(((),), tuple((truth[p],) for p in range(positions)))
+    source = SeededForTestsOnly(5)
+    held = 0
+    for _ in range(seeds):
+        cell = finish(release, draw(release, groups, source=source), source=source).rows[0][column]
+        held += cell.low is None or cell.high is None or cell.low <= target <= cell.high  # type: ignore[operator]
+    return held / seeds
+
+
+def test_simulated_intervals_cover() -> None:
+    """The 95 % interval of a mean, and of arithmetic on it, holds the true value about 95 % of the time."""
+    question = ask(of(Statistic.MEAN, "age"))
+    share = call("divide", question.aggregate(0), literal(10))
+    question = replace(question, outputs=(*question.outputs, Output("share", share)))
+    truth = {0: 400, 1: -1200}  # 400 values, 3 years below 55 on average
+    for column, target in ((0, 52.0), (1, 5.2)):
+        found = coverage(question, truth, target, column, 300)
+        assert 0.90 <= found <= 0.99
+
+
+def test_the_coverage_check_can_fail() -> None:
+    """Negative control: intervals of noise that is far too small do not cover."""
+    assert coverage(ask(of(Statistic.MEAN, "age")), {0: 400, 1: -1200}, 58.0, 0, 100) < 0.5

@@ -1,0 +1,181 @@
+"""Pricing and drawing: what is offered is what is charged, shares add up, errors hold, keys and noise are right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting.account import compose
+from discreet.bounding.bound import bound
+from discreet.bounding.contributions import sensitivity
+from discreet.engines.engine import Groups
+from discreet.entropy import SeededForTestsOnly
+from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.laplace import Laplace
+from discreet.parameters import Number
+from discreet.plan.nodes import Question, Statistic
+from discreet.privacy import Budget, Neighbours, Unit
+from discreet.release import Release, Request, draw, price
+from tests.hospital import COUNT, UNITS, ask, catalog, of
+
+PURE, APPROX, ZCDP = Budget(epsilon=3), Budget(epsilon=3, delta=1e-6), Budget(rho=1)
+PATIENT = Unit("patient")
+
+
+def priced(
+    question: Question, budget: Budget, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, **offer: Any
+) -> Release:
+    bounded = bound(question, catalog(neighbours=neighbours))
+    return price(bounded, Request(**offer), budget, unit=PATIENT, neighbours=neighbours)
+
+
+FOUR = ask(COUNT, of(Statistic.MEAN, "age"), of(Statistic.SUM, "cost"), keys=("ward",))
+
+
+def test_a_pure_offer_is_spent_to_the_last_bit() -> None:
+    """Four measures, four equal shares of Laplace noise, together exactly what was offered."""
+    release = priced(FOUR, PURE, epsilon=0.5)
+    assert all(isinstance(noise, Laplace) for noise in release.noises.values())
+    assert len(release.noises) == 4
+    assert release.loss.epsilon() == 0.5
+
+
+def test_a_rho_offer_is_spent_to_the_last_bit() -> None:
+    """The same with Gaussian noise and ρ."""
+    release = priced(FOUR, ZCDP, rho=Fraction(1, 10))
+    assert all(isinstance(noise, Gaussian) for noise in release.noises.values())
+    assert sum(noise.rho for noise in release.noises.values() if isinstance(noise, Gaussian) and noise.rho) == Fraction(
+        1, 10
+    )
+
+
+def test_what_epsilon_means_under_epsilon_and_delta() -> None:
+    """Alone, at half of the budget's δ, the question is (ε, δ/2)-private, and hardly less noise would do."""
+    release = priced(FOUR, APPROX, epsilon=0.5)
+    alone = release.loss.epsilon(5e-7, notion="zcdp")
+    assert 0.4999 < alone <= 0.5
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+def test_noise_matches_sensitivity(budget: Budget, neighbours: Neighbours) -> None:
+    """Every noise is calibrated for the distance that one unit can move its measure."""
+    offer: Mapping[str, Number] = {"epsilon": 1} if budget is PURE else {"rho": 1}
+    release = priced(FOUR, budget, neighbours=neighbours, **offer)
+    bounded = release.bounded.bounded
+    for position, noise in release.noises.items():
+        moves = sensitivity(bounded, bounded.measures[position], neighbours)
+        if isinstance(noise, Laplace):
+            assert noise.sensitivity == moves.l1
+            assert noise.event.neighbours == neighbours
+        else:
+            assert noise.squared_sensitivity == moves.l2_squared and noise.dimension == moves.l0
+
+
+def test_events_price_what_is_drawn() -> None:
+    """The loss is the composition of the events, keys included."""
+    release = priced(ask(COUNT, keys=("town",)), APPROX, epsilon=1)
+    assert len(release.events) == 2 and release.selection is not None
+    assert release.loss.epsilon(1e-6) == compose(release.events).loss.epsilon(1e-6)
+    assert release.selection.max_groups == 2
+
+
+def test_private_keys_need_a_delta() -> None:
+    """Without a δ groups from the data cannot be named; the error says how to declare them."""
+    for budget, offer in ((PURE, {"epsilon": 1}), (ZCDP, {"rho": 1})):
+        with pytest.raises(BudgetExceeded, match=r"Declare the keys.*Nothing was charged"):
+            priced(ask(COUNT, keys=("town",)), budget, **offer)
+
+
+@pytest.mark.parametrize("budget", [PURE, APPROX, ZCDP])
+def test_the_error_asked_for_is_met_at_the_least_cost(budget: Budget) -> None:
+    """error={'a0': 12} finds a price whose error is at most 12, and a little less money would not do."""
+    release = priced(ask(COUNT, keys=("ward",)), budget, error={"a0": 12})
+    (estimate,) = release.bounded.estimates
+    error = release.error(estimate)
+    assert error is not None and error <= 12
+    noise = release.noises[0]
+    less = (
+        {"epsilon": noise.epsilon * Fraction(9, 10)}  # type: ignore[operator]  # a Laplace noise has an exact ε
+        if isinstance(noise, Laplace)
+        else {"rho": noise.rho * Fraction(8, 10)}  # type: ignore[operator]  # a Gaussian noise has an exact ρ
+    )
+    worse = priced(ask(COUNT, keys=("ward",)), PURE if isinstance(noise, Laplace) else ZCDP, **less).error(estimate)
+    assert worse is not None and worse > 12
+
+
+def test_errors_that_public_facts_do_not_tell_are_refused() -> None:
+    """The error of a mean depends on how many there are, which is private; unknown columns are unknown."""
+    for name in ("a1", "k0", "nothing"):
+        with pytest.raises(ParameterError, match="Nothing was charged"):
+            priced(FOUR, PURE, error={name: 3})
+
+
+@pytest.mark.parametrize(
+    ("budget", "offer"),
+    [
+        (PURE, {}),
+        (PURE, {"epsilon": 1, "rho": 1}),
+        (PURE, {"rho": 1}),
+        (ZCDP, {"epsilon": 1}),
+        (PURE, {"epsilon": 0}),
+        (PURE, {"epsilon": float("nan")}),
+        (ZCDP, {"rho": -1}),
+        (PURE, {"error": {}}),
+        (PURE, {"error": {"a0": 0}}),
+        (PURE, {"epsilon": 1, "level": 1}),
+        (APPROX, {"epsilon": 1, "delta": 0}),
+    ],
+)
+def test_bad_offers_are_refused(budget: Budget, offer: dict[str, Any]) -> None:
+    """An offer in no form, in two, in the wrong currency or out of range."""
+    with pytest.raises(ParameterError):
+        priced(ask(COUNT, keys=("ward",)), budget, **offer)
+
+
+def test_a_gaussian_dp_budget_cannot_pay() -> None:
+    """Discrete noise has no μ."""
+    with pytest.raises(UnknownLoss, match="Nothing was charged"):
+        priced(ask(COUNT), Budget(mu=1), rho=1)
+
+
+def test_public_groups_without_rows_are_noisy_zeros_in_declared_order() -> None:
+    """The rows' order and absence do not show."""
+    release = priced(ask(COUNT, keys=("ward",)), PURE, epsilon=1)
+    groups = Groups((("C",), ("A",)), ((1000, 5),))
+    drawn = draw(release, groups, source=SeededForTestsOnly(1))
+    assert drawn.keys == (("A",), ("B",), ("C",))
+    noisy = drawn.measures[0]
+    assert abs(noisy[0] - 5) < 200 and abs(noisy[1]) < 200 and abs(noisy[2] - 1000) < 200
+
+
+def test_noise_has_the_scale_that_is_charged() -> None:
+    """Over many groups the spread of what is drawn is that of the claimed noise; half of it would be noticed."""
+    release = priced(ask(COUNT, UNITS, keys=("ward",)), PURE, epsilon=1)
+    source = SeededForTestsOnly(2)
+    zeros = Groups((), ((), ()))
+    for position, noise in release.noises.items():
+        drawn = np.concatenate([draw(release, zeros, source=source).measures[position] for _ in range(2000)])
+        ratio = np.abs(drawn).mean() / (noise.standard_error / 2**0.5)
+        assert 0.9 < ratio < 1.1
+
+
+def test_rare_keys_are_never_named_and_frequent_ones_are_sorted() -> None:
+    """Keys with one unit stay unnamed (but for δ); those with many come out in their own order."""
+    release = priced(ask(COUNT, keys=("town",)), APPROX, epsilon=3)
+    towns = tuple((name,) for name in ("z", "rare", None, "a"))
+    groups = Groups(towns, ((9000, 1, 8000, 7000), (3000, 1, 3000, 3000)))
+    for seed in range(20):
+        assert draw(release, groups, source=SeededForTestsOnly(seed)).keys == ((None,), ("a",), ("z",))
+
+
+def test_huge_sums_are_held_before_noise() -> None:
+    """A sum beyond 64 bits saturates; it neither wraps nor raises."""
+    release = priced(ask(of(Statistic.SUM, "cost")), PURE, epsilon=1)
+    drawn = draw(release, Groups(((),), ((10**30,),)), source=SeededForTestsOnly(3))
+    assert drawn.measures[0][0] > 2**60
