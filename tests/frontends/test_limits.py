@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -72,6 +73,13 @@ def test_depth_is_refused_near_the_end_of_the_stack(kind: str) -> None:
     dive(sys.getrecursionlimit() - used - 350)
 
 
+@pytest.mark.parametrize(("kind", "rule"), [("sums", "nested"), ("negations", "nested"), ("casts", "nested")])
+def test_depth_is_counted_before_the_stack_ends(kind: str, rule: str) -> None:
+    """A tree that is too deep is seen by counting, and where the parser gives up, the reason is named."""
+    with pytest.raises(QuestionError, match=rule):
+        sql.draft(DEEP[kind](1100))
+
+
 def test_what_is_within_the_limits_is_read() -> None:
     """Thirty parentheses, sixty functions and a thousand conditions in a row are fine."""
     sql.read(where("(" * 30 + "age > 3" + ")" * 30), CATALOG)
@@ -109,3 +117,9 @@ def test_the_chain_has_the_same_limits() -> None:
         col("age").is_in(range(5000))
     with pytest.raises(QuestionError, match="longer than"):
         lit("x" * 20_000)
+
+
+def test_the_parser_loads_late() -> None:
+    """Importing the front ends does not load sqlglot, which takes a while."""
+    script = "import sys, discreet.frontends.sql, discreet.frontends.builder; sys.exit('sqlglot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0  # noqa: S603  # our own words

@@ -235,6 +235,8 @@ def _block_job(query: str, parameters: list[str], shape: kernel.Shape) -> Callab
 
 
 def _groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+    """Sorted by key, because the order in which an engine finds groups is that of the rows."""
+    found = sorted(found, key=lambda row: tuple((value is None, value) for value in row[:keys]))
     return Groups(
         tuple(row[:keys] for row in found),
         tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),

@@ -8,7 +8,7 @@ reports progress and can be interrupted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -53,6 +53,7 @@ class Session:
         self._connection = duckdb.connect(":memory:", config=config)
         self._cursors: list[DuckDBPyConnection] = []
         self._pool = ThreadPoolExecutor(settings.threads)
+        self._running: list[Future[Any]] = []
         try:
             for source in sources:
                 source.attach(self._connection)
@@ -90,7 +91,7 @@ class Session:
             if watch is not None and 0 <= share <= 100:
                 watch(share / 100)
 
-        return self._wait(self._pool.submit(job).result, tick)
+        return self._wait(self._submit(job), tick)
 
     def spread(self, jobs: Sequence[Callable[[DuckDBPyConnection], T]], collect: Callable[[T], None]) -> None:
         """Run jobs on as many cursors as there are threads; ``collect`` is called here, in no particular order."""
@@ -104,37 +105,44 @@ class Session:
                 free.append(cursor)
 
         # A few jobs ahead of the collector are enough to keep every thread busy and memory flat.
-        waiting = [self._pool.submit(run, job) for job in jobs[: 2 * self.settings.threads]]
+        waiting = [self._submit(run, job) for job in jobs[: 2 * self.settings.threads]]
         for following in range(len(waiting), len(jobs) + len(waiting)):
-            collect(self._wait(waiting.pop(0).result, lambda: None))
+            collect(self._wait(waiting.pop(0), lambda: None))
             if following < len(jobs):
-                waiting.append(self._pool.submit(run, jobs[following]))
+                waiting.append(self._submit(run, jobs[following]))
 
     def _cursor(self) -> DuckDBPyConnection:
         self._cursors.append(self._connection.cursor())
         return self._cursors[-1]
 
-    def _wait(self, result: Callable[[float], T], tick: Callable[[], None]) -> T:
+    def _submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        future = self._pool.submit(work, *arguments)
+        self._running = [known for known in self._running if not known.done()] + [future]
+        return future
+
+    def _wait(self, future: Future[T], tick: Callable[[], None]) -> T:
         try:
             while True:
                 try:
-                    return result(0.1)
+                    return future.result(0.1)
                 except TimeoutError:
                     tick()
         except BaseException:
             # A failure of one job, or an interrupt from the keyboard, ends the others before it goes on its way.
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self.interrupt()
+            self._stop()
             raise
 
-    def interrupt(self) -> None:
-        """Stop whatever runs."""
-        for connection in (self._connection, *self._cursors):
-            connection.interrupt()
+    def _stop(self) -> None:
+        """End whatever runs. Asked again and again, because a statement may only be about to start."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        while not all(future.done() for future in self._running):
+            for connection in (self._connection, *self._cursors):
+                connection.interrupt()
+            wait(self._running, timeout=0.02)
 
     def close(self) -> None:
-        """Forget everything, after whatever still runs has ended."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Forget everything."""
+        self._stop()
         for connection in (*self._cursors, self._connection):
             connection.close()
 

@@ -25,7 +25,7 @@ def number(text: str, place: Place | None, *, negative: bool = False) -> int | f
     """
     if _INTEGER.fullmatch(text):
         digits = text.lstrip("0") or "0"
-        value = int(digits) if len(digits) <= 18 else INTEGER_MAX + 2
+        value = int(digits) if len(digits) <= 19 else INTEGER_MAX + 2
         return _within(-value if negative else value, place)
     if not _REAL.fullmatch(text) or len(text) > 400:
         raise refusal(place, "This is not a number that can be read here.", "Write it like 12, -3.5 or 1e6.")

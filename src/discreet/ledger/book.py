@@ -165,17 +165,14 @@ class Book:
     def check_head(self, head: Head) -> None:
         """Refuse a log that does not hold the line a head names: it was cut back, forked, or is another one."""
 
-        def work() -> None:
-            found = next(self._store.lines(head.number), None)
-            if head.ledger != self._state.ledger:
-                raise LedgerDamaged("This is another ledger than the one the head was taken from.")
-            if found is None or found[0] != head.number or chain.digest(found[1]) != head.hash:
-                raise LedgerDamaged(
-                    f"The ledger does not hold entry {head.number} as the head has it: the file is older than the "
-                    "head, or was forked before it. See docs/ledger.md."
-                )
-
-        self._read(work)
+        found = self._read(lambda: next(self._store.lines(max(head.number, 0)), None))
+        if head.ledger != self._state.ledger:
+            raise LedgerDamaged("This is another ledger than the one the head was taken from.")
+        if found is None or found[0] != head.number or chain.digest(found[1]) != head.hash:
+            raise LedgerDamaged(
+                f"The ledger does not hold entry {head.number} as the head has it: the file is older than the head, or "
+                "was forked before it. Nothing is released until a person has looked: see docs/ledger.md."
+            )
 
     def close(self) -> None:
         self._turns.close()

@@ -98,6 +98,7 @@ class BlockTable:
         self._quick = self._quick_accept()
         self._mask = (1 << self.block_bits) - 1
         self._bases = self._int64_bases() if self.small else np.empty(0, dtype=np.int64)
+        self._base_of = self._bases.data
         use_floats = self.small and self.block_bits > 0
         self._linear, self._square = (float(law.linear), float(law.square)) if use_floats else (0.0, 0.0)
 
@@ -185,16 +186,24 @@ class BlockTable:
         """One attempt: a value, or None for another try."""
         word = source.word()
         column = word >> self.shift
-        cell = self._cell_of[2 * column + (word >= self._threshold_of[column])]
-        if cell >= self.cell_count:
-            return self._rare(cell, source)
-        return self._within(cell, source)
+        branch = 2 * column + (word >= self._threshold_of[column])
+        if not self.small:
+            cell = self._cell_of[branch]
+            return self._rare(cell, source) if cell >= self.cell_count else self._within(self._base(cell), source)
+        # Looked up and not computed: the time of arithmetic on Python's integers would depend on their size.
+        base = self._base_of[branch]
+        if base == _RARE:
+            return self._rare(self._cell_of[branch], source)
+        return self._within(base, source) if self.block_bits else base
 
-    def _within(self, cell: int, source: Source) -> int | None:
-        """A value of this cell, or None where its place in the block is not kept."""
-        base = ~(cell >> 1 << self.block_bits) if cell & self.law.signed else cell >> self.law.signed << self.block_bits
-        if not self.block_bits:
-            return base
+    def _base(self, cell: int) -> int:
+        if not self.law.signed:
+            return cell << self.block_bits
+        base = cell >> 1 << self.block_bits
+        return ~base if cell & 1 else base
+
+    def _within(self, base: int, source: Source) -> int | None:
+        """A value of the cell with this base, or None where its place in the block is not kept."""
         word = source.word()
         if self.small:
             place, top = word & self._mask, word >> self.block_bits
@@ -231,9 +240,11 @@ class BlockTable:
         cell = source.bits((self.cell_count - 1).bit_length())
         while cell >= self.cell_count:
             cell = source.bits((self.cell_count - 1).bit_length())
-        magnitude = (cell >> self.law.signed << self.block_bits) + (cell & self.law.signed)
-        bounds = self._fraction_bounds(self.law.exponent(magnitude))
-        return self._within(cell, source) if lazy.below(0, 0, bounds, source, step=self.layout.word_bits) else None
+        base = self._base(cell)
+        bounds = self._fraction_bounds(self.law.exponent(abs(base)))
+        if not lazy.below(0, 0, bounds, source, step=self.layout.word_bits):
+            return None
+        return self._within(base, source) if self.block_bits else base
 
     def _fraction_bounds(self, exponent: Fraction) -> lazy.Bounds:
         """The bounds of s·w − ⌊s·w⌋ for w = exp(−exponent)."""
