@@ -23,7 +23,7 @@ $(READY): requirements-dev.lock pyproject.toml
 	@touch $@
 
 demo: $(READY)   ## a tour of discreet in the terminal
-	@$(BIN)/python examples/tour.py
+	@$(BIN)/discreet demo
 
 test: lint types unit  ## lint, strict types, the whole test suite
 

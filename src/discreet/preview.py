@@ -96,8 +96,8 @@ class Preview:
 
     def __str__(self) -> str:
         level = f"{float(self.release.level):.0%}"
-        width = max([len(c.name) for c in self.columns], default=4)
-        what = max([len(c.what) for c in self.columns], default=4)
+        width = max(len("column"), *(len(c.name) for c in self.columns))
+        what = max(len("measured by"), *(len(c.what) for c in self.columns))
         lines = [f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in self.columns]
         protects = f"one {self.release.unit.column or 'row'} ({self.release.neighbours})"
         fits = "" if self.fits else "  (more than is left)"
@@ -179,7 +179,7 @@ def cost_words(loss: Loss, budget: Budget) -> str:
     if budget.notion == "zcdp":
         return rho
     delta = float(budget.slack())
-    return f"{rho} (alone: ε {loss.epsilon(delta):.4g} at δ {delta:.2g})"
+    return f"ε {loss.epsilon(delta):.4g} at δ {delta:.2g} by itself, charged as {rho}"
 
 
 def loss_dict(loss: Loss, budget: Budget) -> dict[str, Any]:

@@ -287,8 +287,6 @@ def test_the_ends_of_time_are_null_beyond_python() -> None:
     """Dates before year 1 and beyond 9999, and infinite ones, cannot be said in Python and are NULL."""
     import duckdb
 
-    path = Path(__file__).parent / "unused"
-    assert not path.exists()
     source = duckdb.connect()
     table = source.sql(
         "SELECT * FROM (VALUES (DATE '0001-01-01'), (DATE '9999-12-31'), (DATE '0001-01-01' - 1), (DATE '9999-12-31' + 1)) v(d)"

@@ -86,7 +86,8 @@ class Laplace(Event):
 class DiscreteLaplace(Event):
     """Integer noise, P(x) ∝ exp(−|x|/scale), on an integer query of this whole L1 sensitivity.
 
-    Also for vectors with independent noise in each coordinate: the worst case puts the whole distance in one.
+    Also for vectors with independent noise in each coordinate: the worst case puts the whole distance in one, as
+    docs/proofs/laplace-vectors.md proves.
     """
 
     sensitivity: int

@@ -171,9 +171,9 @@ class DuckDBEngine:
                 raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
             kind = plan_type(stored[name.lower()][1])
             if not fits(kind, declared):
-                there = kind or "of a type that questions cannot use"
+                there = f"is {kind}" if kind else "has a type that questions cannot use"
                 raise UsageError(
-                    f"The column {name!r} of {table!r} is declared {declared} and is {there} in the data. "
+                    f"The column {name!r} of {table!r} is declared {declared}, but {there} in the data. "
                     "Nothing was charged."
                 )
 

@@ -85,7 +85,7 @@ class Csv:
         columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in self.names)
         return (
             f"read_csv({_list(self.paths)}, auto_detect = false, header = true, delim = ',', quote = '\"', "
-            f"escape = '\"', columns = {{{columns}}}, ignore_errors = true, null_padding = true, "
+            f"escape = '\"', columns = {{{columns}}}, ignore_errors = true, strict_mode = false, "
             "max_line_size = 16777216, hive_partitioning = false)"
         )
 
@@ -210,8 +210,8 @@ def _header(paths: Sequence[str]) -> tuple[str, ...]:
     headers = []
     for path in paths:
         try:
-            with Path(path).open(encoding="utf-8-sig", newline="") as lines:
-                headers.append(tuple(next(csv.reader(lines), ())))
+            with Path(path).open("rb") as lines:  # in bytes, so that nothing behind the first line is decoded
+                headers.append(tuple(next(csv.reader([lines.readline(1 << 20).decode("utf-8-sig")]), ())))
         except (OSError, UnicodeDecodeError, csv.Error):
             raise UsageError(f"The header of {path!r} cannot be read as UTF-8. Nothing was charged.") from None
     names = headers[0]

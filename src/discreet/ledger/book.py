@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ from discreet.ledger.ledger import Charge, Entry, Held, Record
 from discreet.ledger.owner import is_gone, this_process
 from discreet.ledger.policy import Policy, principal
 from discreet.ledger.reading import entry_of, loss_of
+from discreet.ledger.scan import scan
 from discreet.ledger.state import Rules, State, sums_under
 from discreet.ledger.store import Lease, Row, Store
 from discreet.ledger.terms import Terms
@@ -157,6 +158,15 @@ class Book:
             return tuple(entry_of(line, row, self._state.dataset) for line, row in found)
 
         return self._read(work)
+
+    def reservations(self) -> list[Row]:
+        """Every reservation, as the store finds it again, oldest first; without the answers."""
+        found = self._read(lambda: [row for _, _, row in self._store.rows() if row is not None])
+        return [replace(row, answer=None) for row in found]
+
+    def scan(self) -> State:
+        """Walk the whole log and the store's own bookkeeping; LedgerDamaged where anything is wrong."""
+        return self._read(lambda: scan(self._store, strictly=True))
 
     def lines(self) -> list[str]:
         """The whole log, as text."""

@@ -1,0 +1,207 @@
+"""Looking after a ledger: verify it, read its history, write it out.
+
+Exports hold who asked what and what it cost, and hashes of answers; there is no true value in a ledger, and no export
+has the answers themselves.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import LedgerError
+from discreet.exact import float_down, float_up
+from discreet.ledger.book import Book
+from discreet.ledger.chain import Head
+from discreet.ledger.policy import Policy
+from discreet.ledger.state import State
+
+COLUMNS = (
+    "number", "time", "kind", "analyst", "project", "request", "version", "question", "price", "loss", "of", "answer",
+    "by", "reason", "hash",
+)  # fmt: skip
+_SYMBOLS = {"pure": "epsilon", "approx": "epsilon", "zcdp": "rho", "gdp": "mu"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a verification found to be in order."""
+
+    head: Head
+    entries: int
+    charges: int
+    unanswered: int
+    first: str
+    last: str
+
+    def __str__(self) -> str:
+        lines = [
+            f"whole      {self.entries:,} entries, each with the hash of the one before",
+            f"charges    {self.charges:,}, of which {self.unanswered:,} without an answer (spent all the same)",
+            f"time       {self.first} to {self.last}",
+            f"head       {self.head.to_json()}",
+        ]
+        return "\n".join(lines)
+
+
+def verify(book: Book, heads: Iterable[Head] = ()) -> Report:
+    """Walk the whole ledger and check everything that can be checked; LedgerDamaged says what is wrong.
+
+    ``heads`` were exported earlier: the log must still hold each of them.
+    """
+    state = book.scan()
+    for head in heads:
+        book.check_head(head)
+    lines = book.lines()
+    unanswered = sum(not entry.answered for entry in book.reservations())
+    times = [json.loads(line)["time"] for line in (lines[0], lines[-1])]
+    return Report(
+        head=state.head, entries=len(lines), charges=state.charges, unanswered=unanswered, first=times[0], last=times[1]
+    )
+
+
+def show(book: Book, number: int) -> dict[str, Any]:
+    """One entry of the log, as it was written."""
+    lines = book.lines()
+    if not 0 <= number < len(lines):
+        raise LedgerError(f"There is no entry of this number. The ledger has entries 0 to {len(lines) - 1}.")
+    record: dict[str, Any] = json.loads(lines[number])
+    return record
+
+
+def as_json_lines(book: Book) -> str:
+    """The log as it is: one line for each entry. ``check_log.py`` verifies it with the standard library alone."""
+    return "".join(f"{line}\n" for line in book.lines())
+
+
+def as_csv(book: Book) -> str:
+    """The log as a table for spreadsheets; texts that a spreadsheet would run as formulas are marked as text."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(COLUMNS)
+    records = [json.loads(line) for line in book.lines()]
+    hashes = [record["previous"] for record in records[1:]] + [book.head.hash]
+    for record, digest in zip(records, hashes):
+        table.writerow([_cell(record | {"hash": digest}, column) for column in COLUMNS])
+    return out.getvalue()
+
+
+def _cell(record: dict[str, Any], column: str) -> str | int:
+    value = record.get(column, "")
+    if column == "price" and value:
+        return " ".join("?" if part is None else part for part in value)
+    if column == "loss" and value:
+        return "; ".join(f"{kind}: {words}" for kind, words in value.items())
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value if isinstance(value, int) else str(value)
+
+
+def as_registry(book: Book, *, description: str = "") -> dict[str, Any]:
+    """The deployment as an entry for a public register: what is protected, what was promised, what was spent and how.
+
+    Register entries of this kind let people compare the parameters of deployments (Dwork, Kohli & Mulligan 2019).
+    """
+    state, records = book.state, [json.loads(line) for line in book.lines()]
+    charges = [record for record in records if record["kind"] == "reserved"]
+    mechanisms = Counter(event["kind"] for record in charges for event in record["events"])
+    rules = state.rules
+    return {
+        "dataset": state.dataset,
+        "description": description,
+        "model": "central, interactive",
+        "unit": str(state.unit),
+        "level": state.unit.level,
+        "neighbours": str(state.neighbours),
+        "budget": _amounts(state),
+        "spent": float_up(book.spent),
+        "remaining": float_down(book.remaining),
+        "composition": "adaptive, by a filter in the notion of the budget",
+        "policy": rules.policy.dump(),
+        "mechanisms": dict(sorted(mechanisms.items())),
+        "releases": {
+            "charged": len(charges),
+            "answered": sum(record["kind"] == "answered" for record in records),
+            "analysts": len({record["analyst"] for record in charges}),
+            "first": charges[0]["time"] if charges else None,
+            "last": charges[-1]["time"] if charges else None,
+        },
+        "declarations": [
+            {name: record[name] for name in ("number", "time", "kind", "by", "reason")}
+            for record in records
+            if record["kind"] in ("amended", "renewed", "restored")
+        ],
+        "ledger": json.loads(book.head.to_json()),
+    }
+
+
+def _amounts(state: State) -> dict[str, Any]:
+    budget = state.rules.budget
+    known: dict[str, Any] = {"notion": budget.notion, _SYMBOLS[budget.notion]: float_up(budget.amount())}
+    return known | {"delta": float_up(budget.slack())} if budget.slack() else known
+
+
+def export(book: Book, form: str, *, description: str = "") -> str:
+    """The ledger as text: ``jsonl``, ``csv`` or ``registry``."""
+    match form:
+        case "jsonl":
+            return as_json_lines(book)
+        case "csv":
+            return as_csv(book)
+        case "registry":
+            return json.dumps(as_registry(book, description=description), indent=2, ensure_ascii=False) + "\n"
+        case _:
+            raise LedgerError("This form is not known. Use jsonl, csv or registry.")
+
+
+def verifier() -> str:
+    """The source of the program that checks an exported log, to be given to those who do not trust this one."""
+    return Path(__file__).with_name("check_log.py").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What an analyst has spent, in the budget's own form, and the cap of theirs, if there is one."""
+
+    analyst: str
+    charges: int
+    spent: float
+    cap: float | None
+
+
+def shares(book: Book) -> list[Share]:
+    """What each analyst has spent on the present data, the largest first.
+
+    In the terms of the budget, each on their own: with (ε, δ) the parts do not add up to the whole.
+    """
+    state = book.state
+    currency, policy = state.rules.currency, state.rules.policy
+    sums: dict[str, Any] = {}
+    counts: Counter[str] = Counter()
+    for entry in _present(book):
+        before = sums.get(entry.charge.analyst, currency.nothing)
+        sums[entry.charge.analyst] = currency.add(before, currency.price(entry.charge.loss))
+        counts[entry.charge.analyst] += 1
+    found = [
+        Share(analyst=name, charges=counts[name], spent=float_up(currency.shown(total)), cap=_cap(policy, name))
+        for name, total in sums.items()
+    ]
+    return sorted(found, key=lambda share: (-share.spent, share.analyst))
+
+
+def _present(book: Book) -> Iterator[Any]:
+    """The charges since the last renewal."""
+    renewed = max((json.loads(line)["number"] for line in book.lines() if '"kind":"renewed"' in line[:200]), default=0)
+    return (entry for entry in book.history() if entry.number > renewed)
+
+
+def _cap(policy: Policy, analyst: str) -> float | None:
+    own = [cap for cap in policy.caps if (cap.over, cap.per) == ("analyst", None) and cap.name in (None, analyst)]
+    named = [cap for cap in own if cap.name is not None] or own
+    return float_up(named[0].limit) if named else None

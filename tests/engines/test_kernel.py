@@ -1,0 +1,150 @@
+"""The kernel at its edges: units across blocks, ties, packed keys that do not fit, and exact sums."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.engines.test_agreement import as_dict, engine_for, uncapped
+from tests.engines.worlds import AGE, NAME, SALT, UNIT, WARD, Rows, World, a_world
+
+from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.engines import duckdb, kernel, prepared, statement
+from discreet.engines.kernel import Block, Shape, bounded_sums
+from discreet.exact import Integers
+from discreet.plan.expressions import Column
+
+AGES = Measure(counts=Counts.STEPS, argument=AGE, first=-1000, last=1000)
+
+
+def grouped(seed: int, unit: Column = UNIT) -> World:
+    """A world with groups and a cap on them."""
+    world = a_world(seed, unit=unit, units=12, most=12)
+    bounded = replace(world.bounded, keys=world.bounded.keys or (WARD,), domain=None)
+    return replace(world, bounded=bounded if bounded.max_groups else replace(bounded, max_groups=2))
+
+
+def both_ways(world: World) -> None:
+    """Blocks and SQL give the same, on the source and on a prepared table."""
+    engine = engine_for(world.rows, world.bounded.unit)
+    for _ in range(2):
+        blocks = as_dict(engine.run(world.bounded, salt=SALT))
+        assert blocks == as_dict(engine._run(world.bounded, SALT, None, blocks=False))
+        engine.prepare("t")
+    engine.close()
+
+
+@pytest.mark.parametrize("unit", [UNIT, NAME], ids=["integer", "text"])
+@pytest.mark.parametrize("size", [1, 3, 16])
+def test_units_may_span_stretches(size: int, unit: Column, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short the stretches, a block holds whole units."""
+    monkeypatch.setattr(prepared, "BLOCK_ROWS", size)
+    both_ways(grouped(size, unit))
+
+
+@pytest.mark.parametrize("bits", [1, 2])
+def test_ties_fall_back_to_the_keys(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hashes of a bit or two nearly everything is a tie, and both ways still choose the same groups."""
+    monkeypatch.setattr(kernel, "HASH_BITS", bits)
+    monkeypatch.setattr(statement, "HASH_BITS", bits)
+    for seed in range(3):
+        both_ways(grouped(seed))
+
+
+def test_a_giant_unit_and_too_many_groups_go_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit the kernel is answered in SQL, with the same result."""
+    world = grouped(2)
+    engine = engine_for(world.rows, UNIT)
+    wanted = as_dict(engine.run(world.bounded, salt=SALT))
+    for name in ("MOST_GROUPS", "MOST_BLOCK_ROWS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(duckdb, name, 1)
+            assert as_dict(engine.run(world.bounded, salt=SALT)) == wanted
+
+
+def test_wide_measures_go_the_other_way() -> None:
+    """Steps that could overflow 64 bits in a block are summed in SQL."""
+    top = 2**61 - 1
+    wide = Measure(counts=Counts.STEPS, argument=AGE, first=-top, last=top)
+    world = grouped(4)
+    assert not kernel.fits((wide,), 3)
+    both_ways(replace(world, bounded=replace(world.bounded, measures=(wide,))))
+
+
+def brute(shape: Shape, units: Integers, places: Integers, values: Integers) -> dict[int, list[int]]:
+    """Steps 3 to 5 for two measures, rows and steps, in plain Python."""
+    bounded, mask = shape.bounded, (1 << shape.group_bits) - 1
+    pairs: dict[int, dict[int, list[int]]] = {}
+    for unit, place, value in zip(units.tolist(), places.tolist(), values.tolist()):
+        pairs.setdefault(unit, {}).setdefault(place, []).append(value)
+    totals: dict[int, list[int]] = {}
+    for groups in pairs.values():
+        left = bounded.max_rows if bounded.max_rows is not None else 10**9
+        for place in sorted(groups)[: bounded.max_groups]:
+            counted = [value for value in groups[place] if value != kernel.NULL]
+            allowed = min(len(groups[place]), bounded.max_rows_per_group or 10**9, left)
+            left -= allowed
+            if allowed > 0:
+                scaled = sum(counted)
+                if len(counted) > allowed:
+                    scaled = int(Fraction(scaled * allowed, len(counted)))
+                total = totals.setdefault(place & mask, [0, 0])
+                total[0] += allowed
+                total[1] += scaled
+    return totals
+
+
+@pytest.mark.parametrize("group_bits", [3, 38])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_blocks_against_plain_python(group_bits: int, ordered: bool) -> None:
+    """Random blocks, also unordered ones and codes too wide to pack with the unit: equal to the obvious loop."""
+    rng = np.random.default_rng(group_bits)
+    for trial in range(40):
+        size = int(rng.integers(1, 300))
+        units = rng.integers(-5, 5, size) * 2**58 + rng.integers(0, 3, size)
+        units = np.sort(units) if ordered else units
+        places = (rng.integers(0, 4, size) << group_bits) | rng.integers(0, 8, size)
+        values = np.where(rng.random(size) < 0.2, kernel.NULL, rng.integers(-1000, 1000, size))
+        limits = [{"max_rows": 4}, {"max_rows_per_group": 2, "max_groups": 2}, {"max_rows": 7, "max_groups": 3}]
+        bounded = Bounded(
+            table="t", conditions=(), keys=(WARD,), domain=None, unit=UNIT, measures=(Measure(counts=Counts.ROWS), AGES),
+            **limits[trial % 3],
+        )  # fmt: skip
+        shape = Shape(bounded, (None, 0), 8, group_bits)
+        sums = bounded_sums(shape, Block(units, places, (values,)))
+        wanted = brute(shape, units, places, values)
+        assert sums.T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
+
+
+def test_the_packed_key_really_overflows_in_the_test_above() -> None:
+    """Negative control: with 38 bits of code and 24 of hash only one bit is left for the unit."""
+    assert kernel.HASH_BITS + 38 + (3).bit_length() > 63 >= kernel.HASH_BITS + 3 + (300).bit_length()
+
+
+def test_sums_by_group_are_exact_beyond_doubles() -> None:
+    """Sums that a double could not hold come out to the last unit."""
+    partials = np.array([2**60 + 1, -(2**60), 2**53 + 1, -1, 2**61], dtype=np.int64)
+    codes = np.array([0, 0, 1, 1, 0])
+    assert kernel._by_group(codes, partials, 2).tolist() == [2**61 + 1, 2**53]
+
+
+def test_scaling_rounds_towards_zero() -> None:
+    sums, counts, allowed = (np.array(v) for v in ([7, -7, 7, 2**61], [3, 3, 2, 2**20], [2, 2, 2, 3]))
+    assert kernel._scaled(sums, counts, allowed).tolist() == [4, -4, 7, 3 * 2**41]
+
+
+def test_a_cap_that_nothing_reaches_changes_nothing() -> None:
+    """Elision: without a cap on groups or rows the order is not even computed, and the answer is the same."""
+    rng = random.Random(9)
+    world = grouped(9)
+    rows: Rows = list(world.rows)
+    rng.shuffle(rows)
+    loose = uncapped(world.bounded)
+    free = replace(loose, max_groups=None)
+    engine = engine_for(rows, UNIT)
+    wanted = as_dict(engine.run(loose, salt=SALT))
+    assert as_dict(engine.run(free, salt=SALT)) == wanted
+    assert as_dict(engine._run(free, SALT, None, blocks=False)) == wanted
