@@ -38,6 +38,7 @@ FLOORS: list[set[str]] = [
     {"demo", "terminal", "doors"},
     {"tour"},
     {"tour"},
+    {"cli_ledger"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +16,6 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.parameters import Number
 from discreet.plan.nodes import Question, Statistic
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release, Request, draw, price
@@ -65,7 +63,7 @@ def test_what_epsilon_means_under_epsilon_and_delta() -> None:
 @pytest.mark.parametrize("budget", [PURE, ZCDP])
 def test_noise_matches_sensitivity(budget: Budget, neighbours: Neighbours) -> None:
     """Every noise is calibrated for the distance that one unit can move its measure."""
-    offer: Mapping[str, Number] = {"epsilon": 1} if budget is PURE else {"rho": 1}
+    offer: dict[str, Any] = {"epsilon": 1} if budget is PURE else {"rho": 1}
     release = priced(FOUR, budget, neighbours=neighbours, **offer)
     bounded = release.bounded.bounded
     for position, noise in release.noises.items():
@@ -87,7 +85,8 @@ def test_events_price_what_is_drawn() -> None:
 
 def test_private_keys_need_a_delta() -> None:
     """Without a δ groups from the data cannot be named; the error says how to declare them."""
-    for budget, offer in ((PURE, {"epsilon": 1}), (ZCDP, {"rho": 1})):
+    offers: list[tuple[Budget, dict[str, Any]]] = [(PURE, {"epsilon": 1}), (ZCDP, {"rho": 1})]
+    for budget, offer in offers:
         with pytest.raises(BudgetExceeded, match=r"Declare the keys.*Nothing was charged"):
             priced(ask(COUNT, keys=("town",)), budget, **offer)
 

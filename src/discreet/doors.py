@@ -9,14 +9,19 @@ from typing import Any
 from discreet.codebook import Codebook
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
+from discreet.ledger.ledger import Ledger
 from discreet.ledger.memory import MemoryLedger
+from discreet.ledger.policy import Policy
+from discreet.ledger.sqlite import SQLiteLedger
+from discreet.ledger.terms import Terms
 from discreet.privacy import Budget, Neighbours
 
 
 def open_codebook(path: str | Path) -> Curator:
     """The curator of the dataset that a codebook describes: ``discreet.open("hospital.toml")``.
 
-    Data are read where they are, when a question needs them.
+    Data are read where they are, when a question needs them. Charges and answers are kept in a ledger beside the
+    codebook, ``hospital.ledger``, which is made when there is none.
     """
     return _curator(Codebook.load(path), None)
 
@@ -68,7 +73,30 @@ def _curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
         name=book.name,
         catalog=catalog,
         engine=DuckDBEngine(book.sources if frames is None else frames, catalog),
-        ledger=MemoryLedger(book.budget, unit=book.unit, neighbours=book.neighbours),
+        ledger=_ledger(book),
         per_query=book.per_query,
         analysts=book.analysts,
     )
+
+
+def terms_of(book: Codebook) -> Terms:
+    """What a codebook says about spending."""
+    return Terms(
+        dataset=book.name,
+        budget=book.budget,
+        unit=book.unit,
+        neighbours=book.neighbours,
+        policy=Policy.of(per_query=book.per_query, analysts=book.analysts),
+    )
+
+
+def ledger_path(book: Codebook) -> Path:
+    """Where the ledger of a codebook is: beside it."""
+    return Path(book.name if book.path is None else book.path).with_suffix(".ledger")
+
+
+def _ledger(book: Codebook) -> Ledger:
+    terms = terms_of(book)
+    if book.path is None:
+        return MemoryLedger.on(terms)
+    return SQLiteLedger.on(ledger_path(book), terms)

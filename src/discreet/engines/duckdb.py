@@ -25,7 +25,7 @@ from discreet.bounding.contributions import Bounded
 from discreet.engines import kernel
 from discreet.engines.engine import Groups, Watch
 from discreet.engines.prepared import Blocks, Prepared, blocks_of, blocks_query, ordinal_of, prepare
-from discreet.engines.scanning import brought, fits, plan_type
+from discreet.engines.scanning import brought, fits, plan_type, unguarded
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Source, open_source
 from discreet.engines.statement import Relation, Statement
@@ -138,7 +138,8 @@ class DuckDBEngine:
             for name, (kind, _) in facts.columns.items()
         }
         ordinal = None if bounded.unit is None else ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
-        return Relation(self._source(bounded.table).relation(), columns, ordinal=ordinal or "")
+        raw = {c: sql for c in columns if (sql := unguarded(*stored[c.name.lower()], c.type)) is not None}
+        return Relation(self._source(bounded.table).relation(), columns, raw, ordinal=ordinal or "")
 
     def _source(self, table: str) -> Source:
         if table not in self._sources:

@@ -90,6 +90,7 @@ class Prepared:
         return Relation(
             source=self.relation(),
             columns={column: identifier(name) for column, name in self.names},
+            raw={},  # every real is finite here already
             ordinal=identifier(ORDINAL) if self.unit is not None else "",
             identity=identifier(IDENTITY) if has_codes else "",
         )

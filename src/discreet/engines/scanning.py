@@ -59,6 +59,13 @@ def brought(name: str, stored: str, declared: Type) -> str:
     return _CONVERSIONS[kind, declared](_same(column, stored, kind))  # type: ignore[index]  # ``fits`` was asked
 
 
+def unguarded(name: str, stored: str, declared: Type) -> str | None:
+    """A stored real as a double that may be NaN or infinite; None for everything else."""
+    if declared is not Type.REAL or plan_type(stored) is not Type.REAL:
+        return None
+    return identifier(name) if stored == "DOUBLE" else f"CAST({identifier(name)} AS DOUBLE)"
+
+
 def _same(column: str, stored: str, kind: Type | None) -> str:
     """A stored value in the plan type of its own kind."""
     match kind:

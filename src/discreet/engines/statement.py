@@ -39,11 +39,13 @@ class Relation:
     """Rows to ask about: what to write after FROM, and how each declared column is read there.
 
     ``ordinal`` is an integer that is equal for equal units, for sorting; ``identity`` is what the secret order hashes.
-    Both are written over the columns of ``source``; empty where the unit's own value serves.
+    Both are written over the columns of ``source``; empty where the unit's own value serves. ``raw`` gives reals as
+    stored, perhaps not finite, for readers that check that themselves.
     """
 
     source: str
     columns: Mapping[Column, str]
+    raw: Mapping[Column, str]
     ordinal: str = ""
     identity: str = ""
 
@@ -171,6 +173,7 @@ class Statement:
     def _scan(self, span: str) -> str:
         relation, unit = self._relation, self.bounded.unit
         items = [f"{relation.columns[column]} AS {identifier(name)}" for column, name in self._names.items()]
+        items += [f"{relation.raw[c]} AS {identifier('raw ' + n)}" for c, n in self._names.items() if c in relation.raw]
         if unit is not None:
             items += [f"{relation.ordinal or 'NULL'} AS ordinal", f"{relation.identity or 'NULL'} AS identity"]
         where = f" WHERE {span}" if span else ""
@@ -257,14 +260,24 @@ class Statement:
             return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
         if argument.type is Type.INTEGER and origin.denominator == resolution.denominator == 1:
             return self._whole_steps(argument, int(origin), int(resolution), first, last)
-        value = cast(value, argument.type, Type.REAL)
+        if isinstance(argument, Column) and argument in self._relation.raw:
+            value = identifier("raw " + self._names[argument])
+        return self._real_steps(cast(value, argument.type, Type.REAL), argument, origin, resolution, first, last)
+
+    def _real_steps(
+        self, value: str, argument: Expression, origin: Fraction, resolution: Fraction, first: int, last: int
+    ) -> str:
+        """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
         moved = f"{value} - {_double(float(origin))}" if origin else value
-        raw = self._layers.define(f"floor(({moved}) / {_double(float(resolution))} + 0.5::DOUBLE)", argument)
-        inner = f"least(greatest({raw}, {_double(float(first))}), {_double(float(last))})"
-        whole = f"CASE WHEN {raw} IS NOT NULL THEN TRY_CAST({inner} AS BIGINT) END"
+        steps = self._layers.define(f"floor(({moved}) / {_double(float(resolution))} + 0.5::DOUBLE)", argument)
+        low, high = _double(float(first)), _double(float(last))
+        clamped = (
+            f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN TRY_CAST({steps} AS BIGINT) "
+            f"WHEN isfinite({value}) IS NOT TRUE THEN NULL WHEN {steps} < {low} THEN {_whole(first)} ELSE {_whole(last)} END"
+        )
         if max(-first, last) <= 2**53:
-            return whole  # such bounds are doubles themselves, so the clamp above was exact
-        return f"least(greatest({whole}, {_whole(first)}), {_whole(last)})"
+            return clamped  # such bounds are doubles themselves, so the comparisons were exact
+        return f"CASE WHEN isfinite({value}) THEN least(greatest({clamped}, {_whole(first)}), {_whole(last)}) END"
 
     def _whole_steps(self, argument: Expression, origin: int, resolution: int, first: int, last: int) -> str:
         """In integers: the value is clamped first, then counted from the lowest step, so that nothing is negative."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -23,11 +24,10 @@ from discreet.errors import (
     RequestInFlight,
 )
 from discreet.exact import Exact
-from discreet.ledger import chain
+from discreet.ledger import chain, owner
 from discreet.ledger.amounts import budget_dump, price_text
 from discreet.ledger.chain import Head
 from discreet.ledger.ledger import Charge, Entry, Held, Record
-from discreet.ledger.owner import is_gone, this_process
 from discreet.ledger.policy import Policy, principal
 from discreet.ledger.reading import entry_of, loss_of
 from discreet.ledger.scan import scan
@@ -62,6 +62,8 @@ class Book:
         self._write, self._read = self._turns.write, self._turns.read
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lease_time = lease
+        self._session = owner.begin()
+        weakref.finalize(self, owner.end, self._session)
 
     def found(self, terms: Terms) -> None:
         """Write the first line of an empty store."""
@@ -174,7 +176,6 @@ class Book:
 
     def check_head(self, head: Head) -> None:
         """Refuse a log that does not hold the line a head names: it was cut back, forked, or is another one."""
-
         found = self._read(lambda: next(self._store.lines(max(head.number, 0)), None))
         if head.ledger != self._state.ledger:
             raise LedgerDamaged("This is another ledger than the one the head was taken from.")
@@ -185,6 +186,7 @@ class Book:
             )
 
     def close(self) -> None:
+        owner.end(self._session)
         self._turns.close()
 
     def __enter__(self) -> Self:
@@ -289,7 +291,7 @@ class Book:
             return Held(ledger=held.ledger, number=held.number, hash=held.hash, record=self._answer(row))
         lease, now = self._store.lease(row.number), self._clock().timestamp()
         # A lease further ahead than any lease can be was given before the clock was set back.
-        if lease is not None and now < lease.until <= now + self._lease_time and not is_gone(lease.owner):
+        if lease is not None and now < lease.until <= now + self._lease_time and not owner.is_gone(lease.owner):
             raise RequestInFlight(f"This question is being answered right now. {_RETRY} Nothing was charged.")
         self._append("resumed", {"of": row.number})
         self._take_lease(row.number)
@@ -321,7 +323,7 @@ class Book:
 
     def _take_lease(self, number: int) -> None:
         until = self._clock().timestamp() + self._lease_time
-        self._store.set_lease(number, Lease(this_process(), until))
+        self._store.set_lease(number, Lease(owner.name(self._session), until))
 
     def _append(self, kind: str, fields: Mapping[str, Any], time: str | None = None) -> int:
         number = self._state.number + 1

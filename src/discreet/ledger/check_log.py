@@ -2,10 +2,11 @@
 
     python check_log.py log.jsonl [head.json ...]
 
-It reads what ``discreet ledger export`` wrote and checks that every line holds the hash of the line before, that numbers and times do not go back, that every answer belongs to a reservation and comes once, that no request id was
+It reads what ``discreet ledger export`` wrote and checks that every line holds the hash of the line before, that
+numbers and times do not go back, that every answer belongs to a reservation and comes once, that no request id was
 charged twice, and that no price is negative. It prints the number of charges, the exact sums of their prices, and the
-head. Give it heads that were kept elsewhere: the log must still hold each of them. It ends with 0 where all is well and
-with 1 where it is not.
+head. Give it heads that were kept elsewhere: the log must still hold each of them. It ends with 0 where all is well
+and with 1 where it is not.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import Self
 
 from discreet.ledger.book import LEASE, Book
 from discreet.ledger.chain import START, Head
@@ -107,6 +108,13 @@ class MemoryLedger(Book):
             dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
         )
         self.found(terms)
+
+    @classmethod
+    def on(cls, terms: Terms) -> Self:
+        """A new ledger on these terms."""
+        return cls(
+            terms.budget, unit=terms.unit, neighbours=terms.neighbours, dataset=terms.dataset, policy=terms.policy
+        )
 
     def close(self) -> None:
         """Nothing to let go of: the history can still be read."""

@@ -1,4 +1,4 @@
-"""Who is running a question right now: a name for this process, and whether another one is still alive.
+"""Who is running a question right now: a name for it, and whether it is still there.
 
 This is a courtesy to save double work, and never what soundness rests on: if two runs of one request ever overlap, the
 ledger keeps the answer of the first to commit, and only that one is handed out.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
+
+from discreet.entropy import SYSTEM
 
 
 @lru_cache(maxsize=1)
@@ -30,16 +32,32 @@ def _started(pid: int) -> str:
     return "" if fields[0] == "Z" else fields[19]
 
 
-def this_process() -> str:
-    """The name of this process, unlike that of any other one, past or present, on this machine."""
+# The sessions of this process that have not ended.
+_SESSIONS: set[str] = set()
+
+
+def begin() -> str:
+    """A new session of this process."""
+    session = f"{SYSTEM.bits(64):016x}"
+    _SESSIONS.add(session)
+    return session
+
+
+def end(session: str) -> None:
+    """Nothing is run in this session any more."""
+    _SESSIONS.discard(session)
+
+
+def name(session: str) -> str:
+    """The name of a session in this process, unlike that of any other one, past or present, on this machine."""
     pid = os.getpid()
-    return f"{_place()} {pid} {_started(pid)}"
+    return f"{_place()} {pid} {_started(pid)} {session}"
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the process of this name has certainly ended; False where nobody can know from here."""
-    place, _, rest = owner.rpartition(" ")[0].rpartition(" ")
-    started = owner.rpartition(" ")[2]
-    if not place or place != _place() or not rest.isdigit() or not started:
+    """Whether the session of this name has certainly ended; False where nobody can know from here."""
+    place, *rest = owner.rsplit(" ", 3)
+    if len(rest) != 3 or not place or place != _place() or not rest[0].isdigit() or not rest[1]:
         return False
-    return _started(int(rest)) != started
+    pid, started, session = int(rest[0]), rest[1], rest[2]
+    return _started(pid) != started or (pid == os.getpid() and session not in _SESSIONS)

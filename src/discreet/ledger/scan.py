@@ -22,6 +22,13 @@ def scan(store: Store, *, strictly: bool = False) -> State:
     ``strictly`` also checks that no limit was ever exceeded, that amendments began with the right sums, and the
     store's own bookkeeping of its file.
     """
+    try:
+        return _walk(store, strictly=strictly)
+    except (ValueError, TypeError, AttributeError, KeyError):  # values of kinds that no ledger of ours holds
+        raise LedgerDamaged(f"The ledger's file is damaged. {_LOOK}") from None
+
+
+def _walk(store: Store, *, strictly: bool) -> State:
     state = State()
     due: dict[int, tuple[int, str]] = {}  # lines that must record an answer, and which
     judge = _Judge(store) if strictly else None

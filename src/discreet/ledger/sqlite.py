@@ -60,13 +60,25 @@ class SQLiteLedger(Book):
 
         It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
         """
-        file = Path(path)
         terms = Terms(
             dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
         )
-        if not file.exists():
-            create(file, terms, clock=clock)
-        book = cls.existing(file, clock=clock, lease=lease, patience=patience)
+        return cls.on(Path(path), terms, clock=clock, lease=lease, patience=patience)
+
+    @classmethod
+    def on(
+        cls,
+        path: Path,
+        terms: Terms,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+    ) -> Self:
+        """The ledger at a path on these terms; see ``open``."""
+        if not path.exists():
+            create(path, terms, clock=clock)
+        book = cls.existing(path, clock=clock, lease=lease, patience=patience)
         try:
             terms.check(book.state)
         except LedgerError:
@@ -179,4 +191,6 @@ def _unreadable(error: Exception) -> Exception:
         return RequestInFlight("Other processes keep the ledger busy. Try again. Nothing was charged.")
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL):
         return LedgerError("The ledger cannot be written. Check permissions and room on the disk. Nothing was charged.")
+    if code == sqlite3.SQLITE_IOERR or isinstance(error, OSError):
+        return LedgerFailure("The disk would not read or write the ledger. Nothing was charged.")
     return LedgerDamaged(f"The ledger's file is damaged. {_LOOK}")

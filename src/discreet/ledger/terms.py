@@ -40,6 +40,11 @@ class Terms:
 
     def check(self, state: State) -> None:
         """Refuse a ledger that was made for something else."""
+        self.check_people(state)
+        self._check_limits(state)
+
+    def check_people(self, state: State) -> None:
+        """Refuse a ledger of another dataset, or of one that protects others."""
         if self.dataset != state.dataset:
             raise LedgerError(
                 "This ledger is of another dataset. Give the dataset its old name, or its ledger a place of its own. "
@@ -51,6 +56,8 @@ class Terms:
                 f"({self.neighbours}). Losses of the two cannot be added. Undo the change, or start a dataset of "
                 "another name. Nothing was charged."
             )
+
+    def _check_limits(self, state: State) -> None:
         rules = state.rules
         if budget_dump(self.budget) != budget_dump(rules.budget):
             raise LedgerError(

@@ -1,0 +1,209 @@
+"""Verify, show, exports, the stand-alone checker, shares and pictures."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.errors import LedgerDamaged, LedgerError
+from discreet.ledger import administration, check_log
+from discreet.ledger.book import Book
+from discreet.ledger.chain import Head
+from discreet.ledger.memory import MemoryLedger
+from discreet.ledger.policy import Policy
+from discreet.privacy import Budget
+from tests.ledger.charges import charge, open_memory
+
+
+@pytest.fixture
+def book() -> Book:
+    """Two analysts, an unanswered charge, an amendment and some awkward texts."""
+    made = open_memory(Path(), policy=Policy.of(per_analyst={"ana": Fraction(6, 10)}))
+    for i in range(3):
+        made.commit(made.reserve(charge(f"r{i}", question='=SUM("ü"),\n"x"')), {"value": i})
+    made.reserve(charge("r3", analyst="ben", project="p"))
+    made.amend(by="cora", reason="more of it", budget=Budget(epsilon=2))
+    return made
+
+
+def test_verify_reports_what_is_whole(book: Book) -> None:
+    """Entries, charges, unanswered ones and the head; earlier heads are checked on the way."""
+    report = administration.verify(book, [book.head])
+    assert (report.entries, report.charges, report.unanswered) == (9, 4, 1)
+    assert report.head == book.head and "9 entries" in str(report)
+    with pytest.raises(LedgerDamaged):
+        administration.verify(book, [Head(ledger=book.head.ledger, number=2, hash="0" * 64)])
+
+
+def rewritten(book: Book, change: Callable[[int, dict[str, Any]], None]) -> MemoryLedger:
+    """What a liar would make: the same log with changes, and every hash made to fit again."""
+    store = book._store
+    rows = list(store.rows())
+    liar = open_memory(Path())
+    fresh = liar._store.__class__()
+    previous = "0" * 64
+    for number, line, row in rows:
+        record = json.loads(line)
+        change(number, record)
+        record["previous"] = previous
+        text = json.dumps(record, separators=(",", ":"))
+        previous = hashlib.sha256(text.encode()).hexdigest()
+        fresh.append(number, text, previous)
+        if row is not None:
+            fresh.add_reservation(row)
+            if row.answered is not None and row.answer is not None:
+                fresh.add_answer(row.number, row.answered, row.answer)
+    liar._store = liar._turns.store = fresh
+    liar._state.__init__()  # type: ignore[misc]  # read everything anew
+    return liar
+
+
+def honest(number: int, record: dict[str, Any]) -> None:
+    """Change nothing."""
+
+
+def test_a_rewritten_log_is_caught_by_a_head_or_by_its_sums(book: Book) -> None:
+    """A chain that was made anew fits itself; an old head tells it apart, and sums that exceed limits are found."""
+    head = book.head
+    administration.verify(rewritten(book, honest), [head])
+
+    def cheaper(number: int, record: dict[str, Any]) -> None:
+        if number == 7:
+            record["price"] = ["1/100"]
+
+    with pytest.raises(LedgerDamaged, match="older than the head, or"):
+        administration.verify(rewritten(book, cheaper), [head])
+
+    def dearer(number: int, record: dict[str, Any]) -> None:
+        if number == 1:
+            record["price"] = ["9/10"]
+
+    with pytest.raises(LedgerDamaged, match="exceeds a limit"):
+        administration.verify(rewritten(book, dearer))
+
+    def forgetful(number: int, record: dict[str, Any]) -> None:
+        if record["kind"] == "amended":
+            record["totals"] = {}
+
+    with pytest.raises(LedgerDamaged, match="wrong sums"):
+        administration.verify(rewritten(book, forgetful))
+
+    def earlier(number: int, record: dict[str, Any]) -> None:
+        if number == 3:
+            record["time"] = "2000-01-01T00:00:00.000000Z"
+
+    with pytest.raises(LedgerDamaged, match="earlier"):
+        administration.verify(rewritten(book, earlier))
+
+
+def test_show_gives_one_entry(book: Book) -> None:
+    """An entry as it was written; a number that is not there says which are."""
+    assert administration.show(book, 1)["analyst"] == "ana"
+    for wrong in (-1, 9):
+        with pytest.raises(LedgerError, match="0 to 8"):
+            administration.show(book, wrong)
+
+
+def test_csv_export_is_a_table(book: Book) -> None:
+    """One row for each entry, with hashes; formulas are marked as text; no answer is in it."""
+    rows = list(csv.DictReader(io.StringIO(administration.export(book, "csv"))))
+    assert [row["kind"] for row in rows][:3] == ["opened", "reserved", "answered"]
+    assert rows[1]["question"].startswith("'=SUM") and rows[1]["price"] == "1/10"
+    assert rows[-1]["hash"] == book.head.hash and rows[-1]["reason"] == "more of it"
+    assert '"value"' not in administration.export(book, "csv")
+
+
+def test_registry_export_describes_the_deployment(book: Book) -> None:
+    """Unit, neighbours, budget, spending, mechanisms and declarations, as JSON."""
+    entry = json.loads(administration.export(book, "registry", description="a hospital"))
+    assert entry["budget"] == {"notion": "pure", "epsilon": 2.0}
+    assert (entry["spent"], entry["unit"], entry["level"]) == (0.4, "one patient_id", "user")
+    assert entry["mechanisms"] == {"Laplace": 4} and entry["releases"]["analysts"] == 2
+    assert [declared["kind"] for declared in entry["declarations"]] == ["amended"]
+    with pytest.raises(LedgerError, match="jsonl, csv or registry"):
+        administration.export(book, "xml")
+
+
+def test_the_checker_runs_alone(book: Book, tmp_path: Path) -> None:
+    """The printed program, in an empty folder and without this package, accepts the log and finds each change."""
+    (tmp_path / "check.py").write_text(administration.verifier())
+    log, head = tmp_path / "log.jsonl", tmp_path / "head.json"
+    log.write_text(administration.export(book, "jsonl"))
+    head.write_text(book.head.to_json())
+
+    def run(*names: Path) -> tuple[int, str]:
+        command = [sys.executable, "-I", "-S", "check.py", *map(str, names)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603  # ours
+        return done.returncode, done.stdout
+
+    code, words = run(log, head)
+    assert code == 0 and "9 lines, 4 charges, 1 unanswered" in words and "2/5" in words and book.head.hash in words
+    log.write_text(log.read_text().replace("1/10", "1/20", 1))
+    assert run(log)[0] == 1
+    assert run(tmp_path / "missing")[0] == 1
+    assert run()[0] == 2
+
+
+def test_the_checker_finds_every_change(book: Book) -> None:
+    """Each line changed, dropped, doubled or swapped is found; a shorter log needs a head."""
+    lines = book.lines()
+    head = json.loads(book.head.to_json())
+    check_log.check(lines, [head])
+    for i in range(len(lines)):
+        others = [[*lines[:i], lines[i].replace("2", "3", 1), *lines[i + 1 :]], [*lines[: i + 1], *lines[i:]]]
+        others += [[*lines[:i], *lines[i + 1 :]]]
+        others += [[*lines[:i], lines[i + 1], lines[i], *lines[i + 2 :]]] if i + 1 < len(lines) else []
+        for other in others:
+            with pytest.raises(check_log.Wrong):
+                check_log.check(other, [head])
+    check_log.check(lines[:-1], [])
+    with pytest.raises(check_log.Wrong, match="empty"):
+        check_log.check([], [])
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "words"),
+    [
+        (1, {"price": ["-1/10"]}, "not an exact number"),
+        (3, {"request": "r0"}, "charges a request twice"),
+        (4, {"of": 1}, "answered before"),
+        (1, {"kind": "opened"}, "wrong place"),
+        (1, {"kind": "gift"}, "does not know"),
+        (1, {"price": 3}, "cannot be read"),
+    ],
+)
+def test_the_checker_reads_what_lines_say(book: Book, number: int, change: dict[str, Any], words: str) -> None:
+    """A chain that was made anew still cannot give budget back, charge twice or answer twice."""
+
+    def liar(at: int, record: dict[str, Any]) -> None:
+        if at == number:
+            record.update(change)
+
+    lines = [line for _, line, _ in rewritten(book, liar)._store.rows()]
+    with pytest.raises(check_log.Wrong, match=words):
+        check_log.check(lines, [])
+
+
+def test_the_checker_refuses_what_is_said_twice() -> None:
+    """An object with a key twice could be read in two ways, so it is refused."""
+    with pytest.raises(check_log.Wrong, match="twice"):
+        check_log.check(['{"number":0,"number":0}'], [])
+
+
+def test_shares_by_analyst(book: Book) -> None:
+    """What each analyst spent and their cap, the largest first."""
+    first, second = administration.shares(book)
+    assert (first.analyst, first.charges, first.spent, first.cap) == ("ana", 3, 0.3, 0.6)
+    assert (second.analyst, second.spent, second.cap) == ("ben", 0.1, None)
+    book.renew(by="cora", reason="other people")
+    assert administration.shares(book) == []
