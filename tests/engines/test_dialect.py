@@ -8,19 +8,21 @@ from collections.abc import Sequence
 
 import duckdb
 import pytest
-from tests.engines.nasty import VALUES, calls, columns
 
-from discreet.engines.dialect import SQL_TYPES, TEMPLATES, Layers
+from discreet.engines.dialect import TEMPLATES, Layers
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Column, Expression, Released
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.types import Type, Value
+from tests.engines.nasty import VALUES, calls, columns
 
 # The mathematical library of the platform may round these differently in the last place.
 INEXACT = {"ln", "exp", "power"}
 
 
-def in_duckdb(expressions: Sequence[Expression], inputs: Sequence[Column], rows: Sequence[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+def in_duckdb(
+    expressions: Sequence[Expression], inputs: Sequence[Column], rows: Sequence[tuple[Value, ...]]
+) -> list[tuple[Value, ...]]:
     """The values of expressions for rows, by DuckDB, in order."""
     import pyarrow as pa
 
@@ -55,7 +57,7 @@ def test_every_function_has_a_form() -> None:
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_function_means_the_same_in_duckdb(name: str) -> None:
     """Every signature, every nasty value, every nasty constant: equal values, −0.0 told from 0.0, and no error."""
-    found = {}
+    found: dict[tuple[Type, ...], list[Expression]] = {}
     for expression, kinds in calls(name):
         found.setdefault(kinds, []).append(expression)
     for kinds, expressions in found.items():
@@ -65,7 +67,7 @@ def test_function_means_the_same_in_duckdb(name: str) -> None:
         rows = list(itertools.product(*pools))
         results = in_duckdb(expressions, inputs, rows)
         for row, values in zip(rows, results):
-            known = dict(zip(inputs, row))
-            for expression, got in zip(expressions, values):
-                wanted = evaluate(expression, known)
-                assert same(got, wanted, exact=name not in INEXACT), (str(expression), row, got, wanted)
+            known: dict[Column | Released, Value] = dict(zip(inputs, row))
+            for asked, got in zip(expressions, values):
+                wanted = evaluate(asked, known)
+                assert same(got, wanted, exact=name not in INEXACT), (str(asked), row, got, wanted)

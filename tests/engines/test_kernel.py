@@ -1,5 +1,6 @@
 """The kernel at its edges: units across blocks, ties, packed keys that do not fit, and exact sums."""
 
+# ruff: noqa: S311  # times have no zone here, and worlds need seeds, not secrets
 from __future__ import annotations
 
 import random
@@ -8,14 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.engines.test_agreement import as_dict, engine_for, uncapped
-from tests.engines.worlds import AGE, NAME, SALT, UNIT, WARD, Rows, World, a_world
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
-from discreet.engines import duckdb, kernel, prepared, statement
-from discreet.engines.kernel import Block, Shape, bounded_sums
+from discreet.engines import blocks, kernel, prepared, statement
+from discreet.engines.kernel import Block, Layout, Shape, bounded_sums
 from discreet.exact import Integers
 from discreet.plan.expressions import Column
+from tests.engines.test_agreement import as_dict, engine_for, uncapped
+from tests.engines.worlds import AGE, NAME, SALT, UNIT, WARD, Rows, World, a_world
 
 AGES = Measure(counts=Counts.STEPS, argument=AGE, first=-1000, last=1000)
 
@@ -42,6 +43,7 @@ def both_ways(world: World) -> None:
 def test_units_may_span_stretches(size: int, unit: Column, monkeypatch: pytest.MonkeyPatch) -> None:
     """However short the stretches, a block holds whole units."""
     monkeypatch.setattr(prepared, "BLOCK_ROWS", size)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
     both_ways(grouped(size, unit))
 
 
@@ -61,7 +63,7 @@ def test_a_giant_unit_and_too_many_groups_go_the_other_way(monkeypatch: pytest.M
     wanted = as_dict(engine.run(world.bounded, salt=SALT))
     for name in ("MOST_GROUPS", "MOST_BLOCK_ROWS"):
         with monkeypatch.context() as patch:
-            patch.setattr(duckdb, name, 1)
+            patch.setattr(blocks, name, 1)
             assert as_dict(engine.run(world.bounded, salt=SALT)) == wanted
 
 
@@ -76,7 +78,7 @@ def test_wide_measures_go_the_other_way() -> None:
 
 def brute(shape: Shape, units: Integers, places: Integers, values: Integers) -> dict[int, list[int]]:
     """Steps 3 to 5 for two measures, rows and steps, in plain Python."""
-    bounded, mask = shape.bounded, (1 << shape.group_bits) - 1
+    bounded, mask = shape.bounded, (1 << shape.layout.group_bits) - 1
     pairs: dict[int, dict[int, list[int]]] = {}
     for unit, place, value in zip(units.tolist(), places.tolist(), values.tolist()):
         pairs.setdefault(unit, {}).setdefault(place, []).append(value)
@@ -97,31 +99,49 @@ def brute(shape: Shape, units: Integers, places: Integers, values: Integers) -> 
     return totals
 
 
-@pytest.mark.parametrize("group_bits", [3, 38])
+LAYOUTS = {
+    "packed": Layout(2, 3, ((-1000, 1000),)),
+    "packed, few units at once": Layout(24, 24, ((-1000, 1000),)),
+    "separate": Layout(24, 3, ((-(2**40), 2**40),)),
+    "separate, too wide for one key": Layout(24, 38, ((-(2**40), 2**40),)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
 @pytest.mark.parametrize("ordered", [True, False])
-def test_blocks_against_plain_python(group_bits: int, ordered: bool) -> None:
-    """Random blocks, also unordered ones and codes too wide to pack with the unit: equal to the obvious loop."""
-    rng = np.random.default_rng(group_bits)
+def test_blocks_against_plain_python(name: str, ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random blocks in every layout, also unordered ones: equal to the obvious loop."""
+    layout = LAYOUTS[name]
+    monkeypatch.setattr(kernel, "RANK_BITS", 1)
+    rng = np.random.default_rng(len(name))
     for trial in range(40):
         size = int(rng.integers(1, 300))
-        units = rng.integers(-5, 5, size) * 2**58 + rng.integers(0, 3, size)
+        units = rng.integers(-5, 5, size) * 2**58 + rng.integers(0, 12, size)
         units = np.sort(units) if ordered else units
-        places = (rng.integers(0, 4, size) << group_bits) | rng.integers(0, 8, size)
-        values = np.where(rng.random(size) < 0.2, kernel.NULL, rng.integers(-1000, 1000, size))
+        places = (rng.integers(0, 4, size) << layout.group_bits) | rng.integers(0, 8, size)
+        values = np.where(rng.random(size) < 0.2 * (trial % 2), kernel.NULL, rng.integers(-1000, 1000, size))
         limits = [{"max_rows": 4}, {"max_rows_per_group": 2, "max_groups": 2}, {"max_rows": 7, "max_groups": 3}]
         bounded = Bounded(
             table="t", conditions=(), keys=(WARD,), domain=None, unit=UNIT, measures=(Measure(counts=Counts.ROWS), AGES),
             **limits[trial % 3],
         )  # fmt: skip
-        shape = Shape(bounded, (None, 0), 8, group_bits)
-        sums = bounded_sums(shape, Block(units, places, (values,)))
+        shape = Shape(bounded, (None, 0), 8, layout)
+        block = Block(units, places, (values,))
+        if layout.packed:
+            fields = np.where(values == kernel.NULL, 2001, values + 1000)
+            block = Block(units, (places << layout.widths[0]) | fields)
         wanted = brute(shape, units, places, values)
-        assert sums.T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
+        assert bounded_sums(shape, block).T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
 
 
-def test_the_packed_key_really_overflows_in_the_test_above() -> None:
-    """Negative control: with 38 bits of code and 24 of hash only one bit is left for the unit."""
-    assert kernel.HASH_BITS + 38 + (3).bit_length() > 63 >= kernel.HASH_BITS + 3 + (300).bit_length()
+def test_the_layouts_are_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control for the test above: packed where it should be, and beyond 63 bits where it should be."""
+    monkeypatch.setattr(kernel, "RANK_BITS", 1)
+    assert [layout.packed for layout in LAYOUTS.values()] == [True, True, False, False]
+    few = LAYOUTS["packed, few units at once"]
+    assert 63 - few.place_bits - sum(few.widths) < (120).bit_length()
+    wide = LAYOUTS["separate, too wide for one key"]
+    assert wide.place_bits + (50).bit_length() > 63
 
 
 def test_sums_by_group_are_exact_beyond_doubles() -> None:

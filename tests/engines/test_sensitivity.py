@@ -1,5 +1,6 @@
 """One unit moves the integers by no more than contributions.py claims: every neighbour of random small databases."""
 
+# ruff: noqa: S311  # times have no zone here, and worlds need seeds, not secrets
 from __future__ import annotations
 
 import random
@@ -7,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.engines.test_agreement import Key, as_dict, engine_for
-from tests.engines.worlds import NAME, SALT, UNIT, Rows, World, a_row, a_world, catalog, frame
 
 from discreet.bounding.contributions import Sensitivity, sensitivity
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.memory import MemoryEngine
 from discreet.plan.expressions import Column
 from discreet.privacy import Neighbours
+from tests.engines.test_agreement import Key, as_dict, engine_for
+from tests.engines.worlds import NAME, SALT, UNIT, Rows, World, a_row, a_world, catalog, frame
 
 Answer = dict[Key, tuple[int, ...]]
 

@@ -7,10 +7,10 @@ import threading
 import time
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.engines.worlds import SALT
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
@@ -20,6 +20,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
+from tests.engines.worlds import SALT
 
 WHO, WARD, COST = Column("t", "who", Type.INTEGER), Column("t", "ward", Type.INTEGER), Column("t", "cost", Type.REAL)
 FOREVER = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
@@ -31,7 +32,7 @@ def small_session(tmp_path: Path) -> Session:
     )
 
 
-def big_engine(rows: int, **settings: str) -> tuple[DuckDBEngine, Bounded]:
+def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, Bounded]:
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -46,7 +47,14 @@ def big_engine(rows: int, **settings: str) -> tuple[DuckDBEngine, Bounded]:
         Measure(counts=Counts.STEPS, argument=COST, resolution=Fraction(1, 100), first=0, last=100),
     )
     bounded = Bounded(
-        table="t", conditions=(), keys=(WARD,), domain=None, unit=WHO, measures=measures, max_groups=3, max_rows_per_group=2
+        table="t",
+        conditions=(),
+        keys=(WARD,),
+        domain=None,
+        unit=WHO,
+        measures=measures,
+        max_groups=3,
+        max_rows_per_group=2,
     )
     return DuckDBEngine({"t": table}, catalog, **settings), bounded
 
@@ -68,7 +76,7 @@ def test_one_failing_job_ends_the_others(tmp_path: Path) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError), small_session(tmp_path) as session:
-        session.spread([fails, forever], lambda _: None)
+        list(session.spread([fails, forever]))
 
 
 def test_progress_is_a_share_between_0_and_1() -> None:

@@ -1,5 +1,6 @@
 """Every kind of source gives the same rows, in plan types; what cannot be read is refused before any question."""
 
+# ruff: noqa: DTZ001, S311  # times have no zone here, and worlds need seeds, not secrets
 from __future__ import annotations
 
 import datetime as dt
@@ -17,8 +18,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from tests.engines.test_agreement import as_dict
-from tests.engines.worlds import SALT
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
@@ -28,6 +27,8 @@ from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
+from tests.engines.test_agreement import as_dict
+from tests.engines.worlds import SALT
 
 KINDS = {"who": Type.INTEGER, "ward": Type.TEXT, "cost": Type.REAL, "day": Type.DATE, "ok": Type.BOOLEAN}
 COLUMNS = {name: Column("visits", name, kind) for name, kind in KINDS.items()}
@@ -55,7 +56,13 @@ def question(**more: Any) -> Bounded:
         Measure(counts=Counts.VALUES, argument=COLUMNS["ok"]),
         Measure(counts=Counts.STEPS, argument=COLUMNS["cost"], first=0, last=100),
     )
-    plain: dict[str, Any] = {"table": "visits", "conditions": (), "keys": (COLUMNS["ward"],), "domain": None, "unit": None}
+    plain: dict[str, Any] = {
+        "table": "visits",
+        "conditions": (),
+        "keys": (COLUMNS["ward"],),
+        "domain": None,
+        "unit": None,
+    }
     return Bounded(measures=measures, **{**plain, **more})
 
 
@@ -84,7 +91,9 @@ def a_source(kind: str, folder: Path) -> Any:
             return pl.from_arrow(TABLE)
         case "dataset" | "parquet":
             pq.write_table(TABLE, folder / "visits.parquet")
-            return str(folder / "visits.parquet") if kind == "parquet" else pa.dataset.dataset(folder / "visits.parquet")
+            return (
+                str(folder / "visits.parquet") if kind == "parquet" else pa.dataset.dataset(folder / "visits.parquet")
+            )
         case "glob":
             pq.write_table(TABLE.slice(0, 2), folder / "part-1.parquet")
             pq.write_table(TABLE.slice(2), folder / "part-2.parquet")
@@ -97,7 +106,11 @@ def a_source(kind: str, folder: Path) -> Any:
                 connection.register("incoming", TABLE)
                 connection.execute('CREATE TABLE "visits" AS SELECT * FROM incoming')
                 connection.execute("CREATE SCHEMA s; CREATE TABLE s.other AS SELECT * FROM incoming")
-            return folder / "visits.duckdb" if kind == "duckdb" else Place("duckdb", str(folder / "visits.duckdb"), "s.other")
+            return (
+                folder / "visits.duckdb"
+                if kind == "duckdb"
+                else Place("duckdb", str(folder / "visits.duckdb"), "s.other")
+            )
     raise AssertionError(kind)
 
 
@@ -173,16 +186,23 @@ def test_stored_values_are_brought_to_plan_types(stored: str, tmp_path: Path) ->
     engine = DuckDBEngine({"s": path}, catalog_of({"x": declared}, name="s"))
     assert engine.schema("s") == {"x": declared}
     count = Measure(counts=Counts.ROWS)
-    ask = Bounded(table="s", conditions=(), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,))
+    ask = Bounded(
+        table="s", conditions=(), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,)
+    )
     assert engine.run(ask, salt=SALT).keys == ((wanted,),)
 
 
-@pytest.mark.parametrize("kind", ["INTEGER[]", "STRUCT(a INTEGER)", "BLOB", "INTERVAL", "TIME", "MAP(INTEGER, INTEGER)", "BIT"])
+@pytest.mark.parametrize(
+    "kind", ["INTEGER[]", "STRUCT(a INTEGER)", "BLOB", "INTERVAL", "TIME", "MAP(INTEGER, INTEGER)", "BIT"]
+)
 def test_other_stored_types_have_no_plan_type(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "s.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE s (x {kind}, y INTEGER)")
-    assert DuckDBEngine({"s": path}, catalog_of({"y": Type.INTEGER}, name="s")).schema("s") == {"x": None, "y": Type.INTEGER}
+    assert DuckDBEngine({"s": path}, catalog_of({"y": Type.INTEGER}, name="s")).schema("s") == {
+        "x": None,
+        "y": Type.INTEGER,
+    }
     with pytest.raises(UsageError, match="cannot use"):
         DuckDBEngine({"s": path}, catalog_of({"x": Type.INTEGER}, name="s"))
 
@@ -222,7 +242,11 @@ def test_unreadable_files_are_refused_in_our_own_words(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read") as refused:
         DuckDBEngine({"visits": tmp_path / "visits.parquet"}, catalog_of(KINDS))
     assert "Jane" not in str(refused.value) and refused.value.__suppress_context__
-    for content, words in ((b"a,A\n1,2\n", "name each column once"), (b"\xff\xfe\n", "UTF-8"), (b"", "name each column")):
+    for content, words in (
+        (b"a,A\n1,2\n", "name each column once"),
+        (b"\xff\xfe\n", "UTF-8"),
+        (b"", "name each column"),
+    ):
         (tmp_path / "visits.csv").write_bytes(content)
         with pytest.raises(UsageError, match=words):
             DuckDBEngine({"visits": tmp_path / "visits.csv"}, catalog_of(KINDS))
@@ -254,7 +278,19 @@ def test_the_private_folder_goes_away(tmp_path: Path) -> None:
 def test_broken_csv_lines_are_left_out_and_never_fail(seed: int, tmp_path: Path) -> None:
     """Damaged lines (quotes, commas, bytes that are no text, line ends of all kinds) cost rows, never an error."""
     rng = random.Random(seed)
-    pieces = [b"1,A,1.5,2020-01-01,true\n", b'"', b",", b"\xff", b"\r\n", b"\r", b"\n\n", b"\0", b'"a""b",', b"x" * 3000, b"\xc3"]
+    pieces = [
+        b"1,A,1.5,2020-01-01,true\n",
+        b'"',
+        b",",
+        b"\xff",
+        b"\r\n",
+        b"\r",
+        b"\n\n",
+        b"\0",
+        b'"a""b",',
+        b"x" * 3000,
+        b"\xc3",
+    ]
     body = b"".join(rng.choice(pieces) if rng.random() < 0.3 else pieces[0] for _ in range(200))
     (tmp_path / "v.csv").write_bytes(b"who,ward,cost,day,ok\n" + body)
     engine = DuckDBEngine({"visits": tmp_path / "v.csv"}, catalog_of(KINDS))
