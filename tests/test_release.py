@@ -178,3 +178,15 @@ def test_huge_sums_are_held_before_noise() -> None:
     release = priced(ask(of(Statistic.SUM, "cost")), PURE, epsilon=1)
     drawn = draw(release, Groups(((),), ((10**30,),)), source=SeededForTestsOnly(3))
     assert drawn.measures[0][0] > 2**60
+
+
+def test_a_sum_that_rides_on_a_mean_has_an_error_too() -> None:
+    """Its bound holds for the sum and the count together, and a price can be found for it."""
+    question = ask(of(Statistic.SUM, "age"), of(Statistic.MEAN, "age"))
+    release = priced(question, PURE, epsilon=1)
+    total, mean = release.bounded.estimates
+    error = release.error(total)
+    assert error is not None and release.error(mean) is None
+    assert error >= 55 * release.noise_bound(0) and error >= release.noise_bound(1)
+    cheaper = priced(question, PURE, error={"a0": 2 * error})
+    assert cheaper.loss.epsilon() < 1

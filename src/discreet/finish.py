@@ -166,11 +166,14 @@ def _intervals(release: Release, noisy: Noisy, released: Sequence[Row], chosen: 
 
 
 def _direct(release: Release, expression: Expression) -> float | int | None:
-    """The exact error of a column that is a count or a sum as it was measured."""
+    """The exact error of a column that is one noisy number as it was measured."""
     question = release.bounded.question
     if not isinstance(expression, Released) or expression.index < len(question.keys):
         return None
-    error = release.error(release.bounded.estimates[expression.index - len(question.keys)])
+    estimate = release.bounded.estimates[expression.index - len(question.keys)]
+    if estimate.count is not None and estimate.steps is not None:
+        return None
+    error = release.error(estimate)
     return int(error) if error is not None and expression.type is Type.INTEGER else error
 
 

@@ -104,16 +104,21 @@ class Release:
         """What it costs."""
         return compose(self.events).loss
 
-    def noise_bound(self, position: int) -> int:
-        """How far a noisy measure is off at most, at the level of confidence, in its own steps."""
-        return math.ceil(self.noises[position].noise_bound(1 - self.level))
+    def noise_bound(self, position: int, *, parts: int = 1) -> int:
+        """How far a noisy measure is off at most, in its own steps: at the level, or with others of ``parts`` at it."""
+        return math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
 
     def error(self, estimate: Estimate) -> float | None:
-        """The error of a statistic at the level, from public facts; None where it depends on the unknown count."""
-        if estimate.statistic in (Statistic.COUNT, Statistic.COUNT_UNITS) and estimate.count is not None:
-            return float(self.noise_bound(estimate.count))
-        if estimate.statistic is Statistic.SUM and estimate.steps is not None and estimate.count is None:
-            return float(self.noise_bound(estimate.steps) * estimate.resolution)
+        """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
+        match estimate:
+            case Estimate(statistic=Statistic.COUNT | Statistic.COUNT_UNITS, count=int(count)):
+                return float(self.noise_bound(count))
+            case Estimate(statistic=Statistic.SUM, count=None, steps=int(steps)):
+                return float(self.noise_bound(steps) * estimate.resolution)
+            case Estimate(statistic=Statistic.SUM, count=int(count), steps=int(steps)):
+                # steps·resolution + origin·count: both noises stay within their bounds together.
+                moved = self.noise_bound(steps, parts=2) * estimate.resolution
+                return float(moved + self.noise_bound(count, parts=2) * abs(estimate.origin))
         return None
 
 
