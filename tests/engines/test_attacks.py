@@ -292,9 +292,8 @@ def test_the_ends_of_time_are_null_beyond_python() -> None:
     import duckdb
 
     source = duckdb.connect()
-    table = source.sql(
-        "SELECT * FROM (VALUES (DATE '0001-01-01'), (DATE '9999-12-31'), (DATE '0001-01-01' - 1), (DATE '9999-12-31' + 1)) v(d)"
-    ).to_arrow_table()
+    days = "(DATE '0001-01-01'), (DATE '9999-12-31'), (DATE '0001-01-01' - 1), (DATE '9999-12-31' + 1)"
+    table = source.sql(f"SELECT * FROM (VALUES {days}) v(d)").to_arrow_table()
     facts = TableFacts(name="n", columns={"d": (Type.DATE, ColumnFacts())}, unit=Unit(), limits=Limits())
     engine = DuckDBEngine({"n": table}, Catalog(tables={"n": facts}, neighbours=Neighbours.ADD_REMOVE))
     day = Column("n", "d", Type.DATE)

@@ -122,9 +122,14 @@ def test_blocks_against_plain_python(name: str, ordered: bool, monkeypatch: pyte
         values = np.where(rng.random(size) < 0.2 * (trial % 2), kernel.NULL, rng.integers(-1000, 1000, size))
         limits = [{"max_rows": 4}, {"max_rows_per_group": 2, "max_groups": 2}, {"max_rows": 7, "max_groups": 3}]
         bounded = Bounded(
-            table="t", conditions=(), keys=(WARD,), domain=None, unit=UNIT, measures=(Measure(counts=Counts.ROWS), AGES),
+            table="t",
+            conditions=(),
+            keys=(WARD,),
+            domain=None,
+            unit=UNIT,
+            measures=(Measure(counts=Counts.ROWS), AGES),
             **limits[trial % 3],
-        )  # fmt: skip
+        )
         shape = Shape(bounded, (None, 0), 8, layout)
         block = Block(units, places, (values,))
         if layout.packed:

@@ -7,6 +7,7 @@ with its depth. Reals pass a guard that turns NaN and infinities into NULL and â
 Names are quoted, texts are bound as parameters, numbers and dates are written by ``Layers.literal`` alone.
 """
 
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
 import datetime as dt
@@ -38,8 +39,8 @@ FIRST_MOMENT, LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-
 def identifier(name: str) -> str:
     """A quoted name.
 
-    >>> print(identifier('a "b"'))
-    "a ""b\"""
+    >>> identifier('a"b')
+    '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
 
@@ -57,13 +58,13 @@ class Layers:
     def __init__(self, columns: Mapping[Column, str]) -> None:
         self._known: dict[Expression, tuple[str, int]] = {c: (identifier(n), 0) for c, n in columns.items()}
         self._layers: list[list[tuple[str, str]]] = []
-        self._texts: dict[str, int] = {}
+        self._texts: dict[str, str] = {}
         self._count = 0
 
     @property
-    def parameters(self) -> list[str]:
-        """The texts to bind, in order."""
-        return list(self._texts)
+    def parameters(self) -> dict[str, str]:
+        """The texts to bind, by name. A statement takes those that it names: see ``bound``."""
+        return {name: text for text, name in self._texts.items()}
 
     def value(self, expression: Expression) -> str:
         """The name, or the constant, that stands for an expression."""
@@ -91,8 +92,8 @@ class Layers:
             case None:
                 return f"CAST(NULL AS {target})"
             case str():
-                position = self._texts.setdefault(value, len(self._texts) + 1)
-                return f"CAST(${position} AS VARCHAR)"
+                name = self._texts.setdefault(value, f"t{len(self._texts)}")
+                return f"CAST(${name} AS VARCHAR)"
             case bool():
                 return "true" if value else "false"
             case int() if kind is Type.INTEGER:
@@ -131,6 +132,11 @@ class Layers:
         name = f'"e{self._count}"'
         self._layers[level].append((name, sql))
         return name, level + 1
+
+
+def bound(sql: str, parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that a statement names; DuckDB refuses any others, and constants may fall away."""
+    return {name: text for name, text in parameters.items() if f"(${name} AS " in sql}
 
 
 def finite(name: str) -> str:
@@ -199,9 +205,9 @@ def _plain(form: str) -> Template:
 
 
 def _whole(call: Call, atoms: list[str]) -> str:
-    """Functions of one number that keep its type and may overflow."""
-    form = {"negate": "-{}", "abs": "abs({})"}[call.function]
-    return f"TRY({form.format(atoms[0])})"
+    """Functions of one number that keep its type and may overflow. DuckDB would widen the minus of a constant."""
+    form = {"negate": "{1} - {0}", "abs": "abs({0})"}[call.function]
+    return f"TRY({form.format(atoms[0], f'CAST(0 AS {SQL_TYPES[call.type]})')})"
 
 
 def _round(call: Call, atoms: list[str]) -> str:

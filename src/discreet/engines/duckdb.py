@@ -8,6 +8,7 @@ of the salt, the unit and the key, so which way is taken may depend on the data.
 An engine's own words quote data. They go to the log ``discreet.curator`` and nowhere else.
 """
 
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
 import logging
@@ -15,36 +16,26 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from discreet.bounding.contributions import Bounded
-from discreet.engines import kernel
+from discreet.engines.blocks import run_in_blocks
 from discreet.engines.engine import Groups, Watch
-from discreet.engines.prepared import Blocks, Prepared, blocks_of, blocks_query, ordinal_of, prepare
+from discreet.engines.prepared import Prepared, ordinal_of, prepare
 from discreet.engines.scanning import brought, fits, plan_type, unguarded
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Source, open_source
 from discreet.engines.statement import Relation, Statement
 from discreet.errors import DiscreetError, EngineFailure, UsageError
-from discreet.exact import Integers
 from discreet.plan.catalog import Catalog, nearest
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
 from discreet.plan.types import Type, Value
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 LOG = logging.getLogger("discreet.curator")
 LOG.addHandler(logging.NullHandler())  # without a handler of the curator's, nothing is printed
-
-# Beyond so many groups, or rows in a block, the SQL form takes over from the kernel.
-MOST_GROUPS = 1 << 19
-MOST_BLOCK_ROWS = 1 << 23
 
 Stored: TypeAlias = dict[str, tuple[str, str]]
 """For each column by its small name: its name and its DuckDB type in the source."""
@@ -62,7 +53,7 @@ class DuckDBEngine:
         sources: Mapping[str, Any],
         catalog: Catalog,
         *,
-        memory_limit: str = "2GB",
+        memory_limit: str = "1GB",
         threads: int | None = None,
         temp_directory: str | Path | None = None,
     ) -> None:
@@ -93,15 +84,25 @@ class DuckDBEngine:
 
         The copy is kept in the private folder until the engine is closed or the data changes.
         """
-        with _constant_failure():
-            if self._ready(table) is None:
-                facts, stored = self._catalog.table(table), self._columns(table)
-                columns = {name: stored[name.lower()] for name in facts.columns}
-                self._prepared[table] = prepare(self._source(table), facts, columns, self._folder, self._settings)
+        if self._ready(table) is not None:
+            return
+        facts, stored = self._catalog.table(table), self._columns(table)
+        columns = {name: stored[name.lower()] for name in facts.columns}
+        try:
+            self._prepared[table] = prepare(self._source(table), facts, columns, self._folder, self._settings)
+        except Exception as error:
+            raise _constant(error) from None
+
+    def prepared_path(self, table: str) -> str | None:
+        """Where the prepared copy of a table is, for the curator's own eyes; None where there is none."""
+        ready = self._ready(table)
+        return None if ready is None else ready.path
 
     def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
-        with _constant_failure():
+        try:
             return self._run(bounded, salt, watch)
+        except Exception as error:
+            raise _constant(error) from None
 
     def _run(self, bounded: Bounded, salt: bytes, watch: Watch | None, *, blocks: bool = True) -> Groups:
         """``blocks`` False forces the SQL form, for tests."""
@@ -115,7 +116,7 @@ class DuckDBEngine:
             if bounded.unit is None:
                 found = session.run(statement.by_rows(), statement.parameters, watch)
             elif bounded.keys and blocks:
-                answer = _in_blocks(session, statement, relation, ready, watch)
+                answer = run_in_blocks(session, statement, ready, watch)
                 if answer is not None:
                     return answer
                 found = session.run(statement.by_units(), statement.parameters, watch)
@@ -179,62 +180,6 @@ class DuckDBEngine:
                 )
 
 
-def _in_blocks(
-    session: Session, statement: Statement, relation: Relation, ready: Prepared | None, watch: Watch | None
-) -> Groups | None:
-    """The answer by the kernel; None where the question does not fit it."""
-    parameters = statement.parameters
-    keyed = statement.bounded.domain is None
-    session.run(f"CREATE TABLE groups AS {statement.distinct_keys()}", parameters if keyed else ())
-    keys = session.run(f"SELECT {', '.join(statement.keys)} FROM groups ORDER BY code")
-    bits = max(1, (len(keys) - 1).bit_length())
-    if not keys:
-        return Groups((), ((),) * len(statement.bounded.measures))
-    if len(keys) > MOST_GROUPS:
-        return None
-    if ready is not None and ready.blocks is not None:
-        blocks = ready.blocks
-        queries = [statement.coded(bits, span) for span in blocks.spans(relation.ordinal)]
-    else:
-        blocks = _coded_table(session, statement, relation, bits, watch)
-        queries, parameters = [f"SELECT * FROM coded WHERE {span}" for span in blocks.spans("u")], []
-    measures = statement.bounded.measures
-    if blocks.largest > MOST_BLOCK_ROWS or not kernel.fits(measures, blocks.rows):
-        return None
-    sources = tuple(statement.source_of(measure) for measure in measures)
-    shape = kernel.Shape(statement.bounded, sources, len(keys), bits)
-    totals = np.zeros((len(measures), len(keys)), dtype=np.int64)
-    done = 0
-
-    def collect(sums: Integers) -> None:
-        nonlocal done
-        np.add(totals, sums, out=totals)
-        done += 1
-        if watch is not None:
-            watch(done / len(queries))
-
-    session.spread([_block_job(query, parameters, shape) for query in queries], collect)
-    values = tuple(tuple(row.tolist()) for row in totals)
-    return Groups(tuple(keys), values)
-
-
-def _coded_table(session: Session, statement: Statement, relation: Relation, bits: int, watch: Watch | None) -> Blocks:
-    """Write the rows for the kernel to a table of the connection, ordered by unit."""
-    if not relation.ordinal:
-        session.run(f"CREATE TABLE units AS {statement.distinct_units()}", statement.parameters)
-    session.run(f"CREATE TABLE coded AS {statement.coded(bits)} ORDER BY u", statement.parameters, watch)
-    return blocks_of(session.run(blocks_query("coded", "u")))
-
-
-def _block_job(query: str, parameters: list[str], shape: kernel.Shape) -> Callable[[DuckDBPyConnection], Integers]:
-    def job(cursor: DuckDBPyConnection) -> Integers:
-        table = cursor.sql(query, params=parameters).to_arrow_table()
-        units, places, *values = (column.to_numpy() for column in table.columns)
-        return kernel.bounded_sums(shape, kernel.Block(units, places, tuple(values)))
-
-    return job
-
-
 def _groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
     """Sorted by key, because the order in which an engine finds groups is that of the rows."""
     found = sorted(found, key=lambda row: tuple((value is None, value) for value in row[:keys]))
@@ -264,14 +209,9 @@ def _domain_table(bounded: Bounded) -> Any:
     return pa.table(columns)
 
 
-class _constant_failure:  # noqa: N801  # reads as a statement: with _constant_failure(): ...
-    """Whatever an engine says goes to the curator's log; the caller gets one constant sentence."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, DiscreetError):
-            return False  # our own words, or an interrupt
-        LOG.error("The engine failed.", exc_info=error)
-        raise EngineFailure from None
+def _constant(error: Exception) -> DiscreetError:
+    """Our own words as they are. Whatever else was said goes to the curator's log; the caller gets one sentence."""
+    if isinstance(error, DiscreetError):
+        return error
+    LOG.error("The engine failed.", exc_info=error)
+    return EngineFailure()

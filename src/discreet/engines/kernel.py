@@ -1,48 +1,84 @@
 """The bounding of ``contributions.py``, steps 3 to 5, in NumPy: for one block of rows that holds whole units.
 
-A row comes as its unit, its *place* (a keyed hash of unit and group in the high bits, the group's code in the low bits)
-and one integer for each value that is summed. Sorting by unit and place brings the rows of a pair together and the
-pairs of a unit into their secret order, so that every limit is a difference of positions.
+A row comes as its unit and one integer, its *place*: a keyed hash of unit and group in the high bits, then the group's
+code, then the row's values where they fit. Sorting by unit and place brings the rows of a pair together and the pairs
+of a unit into their secret order, so that every limit is a difference of positions. Values that do not fit beside the
+place come as columns of their own; that costs an indirect sort, which is slower.
 
 All arithmetic is in 64-bit integers that are proven wide enough (``fits``); questions that do not fit go another way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.exact import Integers
 
 # Bits of the keyed hash that order a unit's groups; ties fall back to the order of the keys themselves.
 HASH_BITS = 24
-# Stands for NULL in a column of integers; no step can be as small.
+# Bits of a packed key that are left for the unit's number within its block: the fewest that are worth it.
+RANK_BITS = 12
+# Rows that are sorted at once: so few that all of their columns stay in the cache of a core.
+PART_ROWS = 1 << 16
+# Stands for NULL in a column of its own; no step can be as small.
 NULL = -(2**63)
+
+
+Value: TypeAlias = tuple[Integers, npt.NDArray[np.bool_]]
+"""The steps of rows, zero where there is none, and the mark of those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a row's integers are laid out: ``hash_bits`` | ``group_bits`` | one field for each value, if packed.
+
+    ``ranges`` are the first and last step of each value. A field holds step − first, and one more for NULL.
+    """
+
+    hash_bits: int
+    group_bits: int
+    ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The bits of each field."""
+        return tuple((last - first + 1).bit_length() for first, last in self.ranges)
+
+    @property
+    def place_bits(self) -> int:
+        """The bits that tell pairs of one unit apart."""
+        return self.hash_bits + self.group_bits
+
+    @property
+    def packed(self) -> bool:
+        """Whether values travel in the place itself."""
+        return self.place_bits + sum(self.widths) + RANK_BITS <= 63
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of whole units. ``values`` are the steps of each distinct value, NULL where there is none."""
+    """Rows of whole units. ``values`` is empty where they are packed into places."""
 
     units: Integers
     places: Integers
-    values: tuple[Integers, ...]
+    values: tuple[Integers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a bounded question needs of every block.
-
-    ``sources`` says for each measure which value column it reads, or None. ``group_bits`` is the width of a code.
-    """
+    """What a bounded question needs of every block: ``sources`` says which value each measure reads, if any."""
 
     bounded: Bounded
     sources: tuple[int | None, ...]
     groups: int
-    group_bits: int
+    layout: Layout
 
 
 def fits(measures: Sequence[Measure], rows: int) -> bool:
@@ -53,71 +89,130 @@ def fits(measures: Sequence[Measure], rows: int) -> bool:
 
 def bounded_sums(shape: Shape, block: Block) -> Integers:
     """For each measure and group the sum of bounded partials over the units of a block."""
+    total = np.zeros((len(shape.sources), shape.groups), dtype=np.int64)
     if not block.units.size:
-        return np.zeros((len(shape.sources), shape.groups), dtype=np.int64)
-    pairs = _pairs(shape, block)
-    allowed, kept = _allowed(shape.bounded, pairs)
-    codes = pairs.codes[kept]
-    sums = [
-        _partials(measure, source, pairs, allowed)[kept]
-        for measure, source in zip(shape.bounded.measures, shape.sources)
-    ]
-    return np.stack([_by_group(codes, partials, shape.groups) for partials in sums])
+        return total
+    block = _ordered(block)
+    find = _packed_pairs if shape.layout.packed else _separate_pairs
+    for pairs in find(shape.layout, block):
+        allowed, kept = _allowed(shape.bounded, pairs)
+        codes = pairs.codes[kept]
+        for i, (measure, source) in enumerate(zip(shape.bounded.measures, shape.sources)):
+            total[i] += _by_group(codes, _partials(measure, source, pairs, allowed)[kept], shape.groups)
+    return total
 
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """One entry for each pair of a unit and a group, a unit's pairs together and in their secret order."""
+    """One entry for each pair of a unit and a group, a unit's pairs together and in their secret order.
+
+    ``starts`` are the positions of each pair's first row among sorted rows, whose ``values`` come with a mark of what
+    is missing.
+    """
 
     codes: Integers
     rows: Integers
     first: Integers  # position of the first pair of the same unit
     starts: Integers
-    sorted_values: tuple[Integers, ...]
+    values: tuple[Value, ...]
 
 
-def _pairs(shape: Shape, block: Block) -> _Pairs:
-    units, places = block.units, block.places
-    if (units[1:] < units[:-1]).any():  # blocks come ordered; if one does not, it is still bounded right
-        by_unit = np.argsort(units, kind="stable")
-        units, places = units[by_unit], places[by_unit]
-        values = tuple(value[by_unit] for value in block.values)
-    else:
-        values = block.values
-    rank = np.concatenate(([0], np.cumsum(units[1:] != units[:-1])))
-    order, starts = _sorted(rank, places, HASH_BITS + shape.group_bits)
-    firsts = order[starts]
-    pair_rank = rank[firsts]
-    changes = np.flatnonzero(np.concatenate(([True], pair_rank[1:] != pair_rank[:-1])))
+def _ordered(block: Block) -> Block:
+    """Blocks come ordered by unit. If one ever did not, it would still be bounded right."""
+    if not (block.units[1:] < block.units[:-1]).any():
+        return block
+    order = np.argsort(block.units, kind="stable")
+    return Block(block.units[order], block.places[order], tuple(value[order] for value in block.values))
+
+
+def _packed_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
+    """Sort one integer a row: unit, place and values together, for as many units at once as the bits can number."""
+    below = sum(layout.widths)
+    bits = layout.place_bits + below
+    cuts = _cuts(block.units, 1 << (63 - bits))
+    for start, end in pairwise(cuts.tolist()):
+        units = block.units[start:end]
+        rank = np.zeros(units.size, dtype=np.int64)
+        np.cumsum(units[1:] != units[:-1], out=rank[1:])
+        rank <<= bits
+        rank |= block.places[start:end]
+        rank.sort()
+        yield _from_keys(layout, rank >> below, _fields(layout, rank))
+
+
+def _cuts(units: Integers, most: int) -> Integers:
+    """Where to cut a block between units: every PART_ROWS rows or so, and with at most ``most`` units in a part."""
+    starts = np.concatenate(([0], np.flatnonzero(units[1:] != units[:-1]) + 1))
+    by_rows = starts[np.searchsorted(starts, np.arange(PART_ROWS, units.size, PART_ROWS), side="right") - 1]
+    return np.unique(np.concatenate((starts[::most], by_rows, [units.size])))
+
+
+def _fields(layout: Layout, keys: Integers) -> tuple[Value, ...]:
+    """The values in packed keys. Missing ones count as zero steps."""
+    found: list[Value] = []
+    shift = sum(layout.widths)
+    for (first, last), width in zip(layout.ranges, layout.widths):
+        shift -= width
+        field = (keys >> shift) & ((1 << width) - 1)
+        missing = field > last - first
+        found.append((np.where(missing, 0, field + first) if missing.any() else field + first, missing))
+    return tuple(found)
+
+
+def _separate_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
+    """Sort positions by unit and place, and bring the values after them."""
+    rank = np.concatenate(([0], np.cumsum(block.units[1:] != block.units[:-1])))
+    bits = layout.place_bits
+    if int(rank[-1]).bit_length() + bits <= 63:
+        keys = (rank << bits) | block.places
+        order = np.argsort(keys)
+        yield _from_keys(layout, keys[order], _columns(block, order))
+        return
+    # Too many units and groups for one integer: compare the parts.
+    order = np.lexsort((block.places, rank))
+    unit, place = rank[order], block.places[order]
+    starts = np.flatnonzero(np.concatenate(([True], (place[1:] != place[:-1]) | (unit[1:] != unit[:-1]))))
+    yield _from_starts(layout, starts, (unit[starts], place[starts]), unit.size, _columns(block, order))
+
+
+def _columns(block: Block, order: Integers) -> tuple[Value, ...]:
+    found: list[Value] = []
+    for column in block.values:
+        value = column[order]
+        missing = value == NULL
+        found.append((np.where(missing, 0, value) if missing.any() else value, missing))
+    return tuple(found)
+
+
+def _from_keys(layout: Layout, keys: Integers, values: tuple[Value, ...]) -> _Pairs:
+    """Pairs from sorted keys of unit and place."""
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    pair = keys[starts]
+    return _from_starts(layout, starts, (pair >> layout.place_bits, pair), keys.size, values)
+
+
+def _from_starts(
+    layout: Layout, starts: Integers, pair: tuple[Integers, Integers], rows: int, values: tuple[Value, ...]
+) -> _Pairs:
+    """Pairs from where they start among sorted rows; ``pair`` is the unit and the place of each."""
+    unit, place = pair
+    changes = np.flatnonzero(np.concatenate(([True], unit[1:] != unit[:-1])))
     return _Pairs(
-        codes=places[firsts] & ((1 << shape.group_bits) - 1),
-        rows=np.diff(starts, append=units.size),
+        codes=place & ((1 << layout.group_bits) - 1),
+        rows=np.diff(starts, append=rows),
         first=np.repeat(changes, np.diff(changes, append=starts.size)),
         starts=starts,
-        sorted_values=tuple(value[order] for value in values),
+        values=values,
     )
 
 
-def _sorted(rank: Integers, places: Integers, bits: int) -> tuple[Integers, Integers]:
-    """The order of rows by unit and place, and where each pair starts in it."""
-    if int(rank[-1]).bit_length() + bits <= 63:
-        packed = (rank << bits) | places
-        order = np.argsort(packed)
-        key = packed[order]
-        new = key[1:] != key[:-1]
-    else:  # too many units and groups for one integer
-        order = np.lexsort((places, rank))
-        new = (rank[order][1:] != rank[order][:-1]) | (places[order][1:] != places[order][:-1])
-    return order, np.flatnonzero(np.concatenate(([True], new)))
-
-
 def _allowed(bounded: Bounded, pairs: _Pairs) -> tuple[Integers, Integers]:
-    """Step 3 and 4: how many rows of each pair are allowed, and the positions of the pairs that are kept."""
+    """Steps 3 and 4: how many rows of each pair are allowed, and the positions of the pairs that are kept."""
     allowed = pairs.rows
     if bounded.max_rows_per_group is not None:
         allowed = np.minimum(allowed, bounded.max_rows_per_group)
-    place = np.arange(allowed.size) - pairs.first
     if bounded.max_groups is not None:
+        place = np.arange(allowed.size) - pairs.first
         allowed = np.where(place < bounded.max_groups, allowed, 0)
     if bounded.max_rows is not None:
         before = np.cumsum(allowed) - allowed
@@ -132,12 +227,10 @@ def _partials(measure: Measure, source: int | None, pairs: _Pairs, allowed: Inte
             return np.ones(allowed.size, dtype=np.int64)
         case Counts.ROWS:
             return allowed
-    values = pairs.sorted_values[source or 0]
-    missing = values == NULL
+    values, missing = pairs.values[source or 0]
     counts = pairs.rows
     if missing.any():
         counts = counts - np.add.reduceat(missing.astype(np.int64), pairs.starts)
-        values = np.where(missing, 0, values)
     if measure.counts is Counts.VALUES:
         return np.minimum(counts, allowed)
     if measure.counts is Counts.SQUARES:
@@ -147,7 +240,7 @@ def _partials(measure: Measure, source: int | None, pairs: _Pairs, allowed: Inte
 
 def _scaled(sums: Integers, counts: Integers, allowed: Integers) -> Integers:
     """sum·allowed/count towards zero, where more rows count than are allowed; by parts, so that nothing overflows."""
-    over = np.flatnonzero(counts > allowed)
+    over = np.flatnonzero((counts > allowed) & (allowed > 0))
     if not over.size:
         return sums
     size, count, keep = np.abs(sums[over]), counts[over], allowed[over]

@@ -4,6 +4,7 @@ It lives in a DuckDB file in the engine's private folder and belongs to one vers
 are ranges of the unit's integer, so bounding needs one block in memory at a time.
 """
 
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -52,7 +53,7 @@ def blocks_query(table: str, ordinal: str) -> str:
 def blocks_of(stretches: list[tuple[int, int]]) -> Blocks:
     """Blocks from stretches: a unit that spans stretches pulls them into one block."""
     edges = sorted({edge for edge, _ in stretches})
-    sizes = {edge: 0 for edge in edges}
+    sizes = dict.fromkeys(edges, 0)
     for edge, rows in stretches:
         sizes[edge] += rows
     # A block may also hold the beginning of its first unit, from the stretch before.
@@ -144,7 +145,8 @@ def _by_unit(session: Session, selection: str, unit: Column) -> str:
     if simple is not None:
         return f"SELECT *, {simple} AS {identifier(ORDINAL)} FROM ({known}) ORDER BY {identifier(ORDINAL)}"
     session.run(
-        f"CREATE TABLE units AS SELECT {name} AS u, row_number() OVER () AS code FROM (SELECT DISTINCT {name} FROM ({known}))"
+        f"CREATE TABLE units AS SELECT {name} AS u, row_number() OVER () AS code "
+        f"FROM (SELECT DISTINCT {name} FROM ({known}))"
     )
     return (
         f"SELECT r.*, units.code AS {identifier(ORDINAL)}, hash(r.{name}) AS {identifier(IDENTITY)} "

@@ -5,16 +5,19 @@ are locked, and only SQL that ``statement`` wrote is run. Statements run beside 
 reports progress and can be interrupted.
 """
 
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from discreet.engines.dialect import quoted
+from discreet.engines.dialect import bound, quoted
 from discreet.engines.engine import Watch
 from discreet.engines.sources import Source
 
@@ -52,7 +55,7 @@ class Session:
         }
         self._connection = duckdb.connect(":memory:", config=config)
         self._cursors: list[DuckDBPyConnection] = []
-        self._pool = ThreadPoolExecutor(settings.threads)
+        self._pool = ThreadPoolExecutor(settings.threads + 1)  # one waits for DuckDB
         self._running: list[Future[Any]] = []
         try:
             for source in sources:
@@ -79,23 +82,38 @@ class Session:
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
         self._connection.unregister("incoming")
 
-    def run(self, sql: str, parameters: Sequence[str] = (), watch: Watch | None = None) -> list[tuple[Any, ...]]:
+    def run(
+        self, sql: str, parameters: Mapping[str, str] | None = None, watch: Watch | None = None
+    ) -> list[tuple[Any, ...]]:
         """Run one statement to its end and fetch what it yields."""
+        given = bound(sql, parameters or {})
 
         def job() -> list[tuple[Any, ...]]:
-            found: list[tuple[Any, ...]] = self._connection.execute(sql, list(parameters)).fetchall()
+            found: list[tuple[Any, ...]] = self._connection.execute(sql, given).fetchall()
             return found
 
-        def tick() -> None:
-            share = self._connection.query_progress()
-            if watch is not None and 0 <= share <= 100:
-                watch(share / 100)
+        return self._wait(self._submit(job), lambda: self._tell(watch))
 
-        return self._wait(self._submit(job), tick)
+    def _tell(self, watch: Watch | None) -> None:
+        share = 0.0 if watch is None else self._connection.query_progress()
+        if watch is not None and 0 <= share <= 100:
+            watch(share / 100)
 
-    def spread(self, jobs: Sequence[Callable[[DuckDBPyConnection], T]], collect: Callable[[T], None]) -> None:
-        """Run jobs on as many cursors as there are threads; ``collect`` is called here, in no particular order."""
-        free = [self._cursor() for _ in range(self.settings.threads)]
+    def stream(
+        self, sql: str, parameters: Mapping[str, str], batch_rows: int, watch: Watch | None = None
+    ) -> Iterator[Any]:
+        """Run one statement and give its rows as Arrow batches, as they come."""
+
+        def start() -> Any:
+            return self._connection.sql(sql, params=bound(sql, parameters)).to_arrow_reader(batch_rows)
+
+        reader = self._wait(self._submit(start), lambda: self._tell(watch))
+        while (batch := self._wait(self._submit(next, reader, None), lambda: self._tell(watch))) is not None:
+            yield batch
+
+    def spread(self, jobs: Sequence[Callable[[DuckDBPyConnection], T]]) -> Iterator[T]:
+        """Run jobs, each with a cursor of its own, as ``pipe`` does."""
+        free = [self._cursor() for _ in range(self.settings.threads + 1)]
 
         def run(job: Callable[[DuckDBPyConnection], T]) -> T:
             cursor = free.pop()
@@ -104,12 +122,20 @@ class Session:
             finally:
                 free.append(cursor)
 
-        # A few jobs ahead of the collector are enough to keep every thread busy and memory flat.
-        waiting = [self._submit(run, job) for job in jobs[: 2 * self.settings.threads]]
-        for following in range(len(waiting), len(jobs) + len(waiting)):
-            collect(self._wait(waiting.pop(0), lambda: None))
-            if following < len(jobs):
-                waiting.append(self._submit(run, jobs[following]))
+        return self.pipe(partial(run, job) for job in jobs)
+
+    def pipe(self, jobs: Iterable[Callable[[], T]]) -> Iterator[T]:
+        """Run jobs beside each other and give their results in order.
+
+        A few jobs ahead of the reader keep every thread busy and memory flat.
+        """
+        waiting: deque[Future[T]] = deque()
+        for job in jobs:
+            waiting.append(self._submit(job))
+            if len(waiting) > self.settings.threads:
+                yield self._wait(waiting.popleft(), lambda: None)
+        while waiting:
+            yield self._wait(waiting.popleft(), lambda: None)
 
     def _cursor(self) -> DuckDBPyConnection:
         self._cursors.append(self._connection.cursor())

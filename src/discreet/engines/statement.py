@@ -12,6 +12,7 @@ HUGEINT, which holds 2^127. The secret order is a keyed hash of unit and key *va
 which would depend on other units; ties fall back to the order of the keys.
 """
 
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
 import math
@@ -22,7 +23,7 @@ from typing import TypeAlias
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines.dialect import Layers, cast, identifier
-from discreet.engines.kernel import HASH_BITS, NULL
+from discreet.engines.kernel import HASH_BITS, NULL, Layout
 from discreet.errors import InternalError
 from discreet.plan.expressions import Column, Expression, columns
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
@@ -95,7 +96,7 @@ class Statement:
         self._rows = [*clauses, f"rows AS NOT MATERIALIZED (SELECT {items} FROM {top}{where})"]
 
     @property
-    def parameters(self) -> list[str]:
+    def parameters(self) -> dict[str, str]:
         """The texts to bind to every form of this statement."""
         return self._layers.parameters
 
@@ -140,26 +141,40 @@ class Statement:
         """The groups that occur, with codes that follow the order of the keys."""
         source = "domain" if self.bounded.domain is not None else "rows"
         listed = ", ".join(self.keys)
-        coded = f"SELECT {listed}, row_number() OVER (ORDER BY {listed}) - 1 AS code FROM (SELECT DISTINCT {listed} FROM {source})"
+        distinct = f"(SELECT DISTINCT {listed} FROM {source})"
+        coded = f"SELECT {listed}, row_number() OVER (ORDER BY {listed}) - 1 AS code FROM {distinct}"
         return coded if source == "domain" else self._with([], coded)
 
     def distinct_units(self) -> str:
         """The units that occur, with any codes: for units that are not integers themselves."""
         return self._with([], "SELECT u, row_number() OVER () AS code FROM (SELECT DISTINCT u FROM rows)")
 
-    def coded(self, group_bits: int, span: str = "") -> str:
-        """The rows for the kernel: ordinal of the unit, place, and integers with NULL written as a number.
+    def layout(self, group_bits: int) -> Layout:
+        """How the kernel finds a row's integers. Without a cap there is no order, and no hash is needed."""
+        ranges = tuple((first, last) for *_, first, last in self.steps)
+        return Layout(HASH_BITS if self._ordered else 0, group_bits, ranges)
+
+    @property
+    def needs_units(self) -> bool:
+        """Whether units are not integers, so that they need codes from a table ``units``."""
+        return not self._relation.ordinal
+
+    def coded(self, layout: Layout, span: str = "") -> str:
+        """The rows for the kernel: an integer for the unit, the place, and values beside it where they do not fit.
 
         ``span`` restricts the scanned rows, over the columns of the relation.
         """
         same = " AND ".join(f"rows.{key} IS NOT DISTINCT FROM groups.{key}" for key in self.keys)
         place = "groups.code"
-        if self._ordered:
-            place = f"({self._hash('rows.')} << {group_bits}) | groups.code"
+        if layout.hash_bits:
+            place = f"({self._hash('rows.')} << {layout.group_bits}) | groups.code"
+        place = f"CAST({place} AS BIGINT)"
         values = [f"coalesce(v{i}, CAST({NULL} AS BIGINT)) AS v{i}" for i in range(len(self.steps))]
-        ordinal, units = (
-            ("ordinal", "") if self._relation.ordinal else ("units.code", " JOIN units ON rows.u = units.u")
-        )
+        if layout.packed:
+            values = []
+            for i, ((first, last), width) in enumerate(zip(layout.ranges, layout.widths)):
+                place = f"(({place}) << {width}) | coalesce(v{i} - ({first}), {last - first + 1})"
+        ordinal, units = ("units.code", " JOIN units ON rows.u = units.u") if self.needs_units else ("ordinal", "")
         items = ", ".join([f"{ordinal} AS u", f"CAST({place} AS BIGINT) AS p", *values])
         return self._with([], f"SELECT {items} FROM rows JOIN groups ON {same}{units}", span)
 
@@ -254,33 +269,35 @@ class Statement:
 
     def _integer(self, steps: Steps) -> str:
         """Step 2: the integer of a row, NULL where the argument is; the very last thing is the clamp."""
-        argument, origin, resolution, first, last = steps
+        argument, origin, resolution, _, _ = steps
         value = self._layers.value(argument)
         if not argument.type.is_number:
             return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
         if argument.type is Type.INTEGER and origin.denominator == resolution.denominator == 1:
-            return self._whole_steps(argument, int(origin), int(resolution), first, last)
+            return self._whole_steps(steps)
         if isinstance(argument, Column) and argument in self._relation.raw:
             value = identifier("raw " + self._names[argument])
-        return self._real_steps(cast(value, argument.type, Type.REAL), argument, origin, resolution, first, last)
+        return self._real_steps(steps, cast(value, argument.type, Type.REAL))
 
-    def _real_steps(
-        self, value: str, argument: Expression, origin: Fraction, resolution: Fraction, first: int, last: int
-    ) -> str:
+    def _real_steps(self, grid: Steps, value: str) -> str:
         """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
+        argument, origin, resolution, first, last = grid
         moved = f"{value} - {_double(float(origin))}" if origin else value
         steps = self._layers.define(f"floor(({moved}) / {_double(float(resolution))} + 0.5::DOUBLE)", argument)
         low, high = _double(float(first)), _double(float(last))
         clamped = (
             f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN TRY_CAST({steps} AS BIGINT) "
-            f"WHEN isfinite({value}) IS NOT TRUE THEN NULL WHEN {steps} < {low} THEN {_whole(first)} ELSE {_whole(last)} END"
+            f"WHEN isfinite({value}) IS NOT TRUE THEN NULL "
+            f"WHEN {steps} < {low} THEN {_whole(first)} ELSE {_whole(last)} END"
         )
         if max(-first, last) <= 2**53:
             return clamped  # such bounds are doubles themselves, so the comparisons were exact
         return f"CASE WHEN isfinite({value}) THEN least(greatest({clamped}, {_whole(first)}), {_whole(last)}) END"
 
-    def _whole_steps(self, argument: Expression, origin: int, resolution: int, first: int, last: int) -> str:
+    def _whole_steps(self, grid: Steps) -> str:
         """In integers: the value is clamped first, then counted from the lowest step, so that nothing is negative."""
+        argument, first, last = grid[0], grid[3], grid[4]
+        origin, resolution = int(grid[1]), int(grid[2])
         low, high = origin + first * resolution, origin + last * resolution
         value = self._layers.value(argument)
         clamped = f"least(greatest({value}, {_whole(max(low, INTEGER_MIN))}), {_whole(min(high, INTEGER_MAX))})"

@@ -50,22 +50,27 @@ def _finite(value: float, place: Place | None) -> float:
 
 def date(text: str, place: Place | None) -> dt.date:
     """A day, written year-month-day."""
-    try:
-        if _DATE.fullmatch(text):
-            return dt.date.fromisoformat(text)
-    except ValueError:
-        pass  # such as the 30th of February
-    raise refusal(place, "This is not a date.", "Write an existing day as year-month-day: DATE '2024-01-31'.")
+    found = _existing(text) if _DATE.fullmatch(text) else None
+    if found is None:
+        raise refusal(place, "This is not a date.", "Write an existing day as year-month-day: DATE '2024-01-31'.")
+    return found.date()
 
 
 def moment(text: str, place: Place | None) -> dt.datetime:
     """A point in time without zone; a day alone means its first moment."""
+    found = _existing(text) if _DATE.fullmatch(text) or _MOMENT.fullmatch(text) else None
+    if found is None:
+        fix = "Write it without a zone: TIMESTAMP '2024-01-31 08:30:00'."
+        raise refusal(place, "This is not a timestamp.", fix)
+    return found
+
+
+def _existing(text: str) -> dt.datetime | None:
+    """The moment that a text names; None for one that does not exist, such as the 30th of February."""
     try:
-        if _DATE.fullmatch(text) or _MOMENT.fullmatch(text):
-            return dt.datetime.fromisoformat(text)
+        return dt.datetime.fromisoformat(text)
     except ValueError:
-        pass
-    raise refusal(place, "This is not a timestamp.", "Write it without a zone: TIMESTAMP '2024-01-31 08:30:00'.")
+        return None
 
 
 def day_or_moment(text: str, place: Place | None) -> dt.date:

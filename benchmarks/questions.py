@@ -1,0 +1,217 @@
+"""How fast bounded questions run, as ratios to the plain query in the same DuckDB in the same run.
+
+python benchmarks/questions.py                     # 20 million rows of 1 million users in 50 regions
+python benchmarks/questions.py --rows 2000000      # a quick look
+python benchmarks/questions.py --scaling           # also five times the rows: memory flat, time linear
+python benchmarks/questions.py --opendp .venvs/opendp/bin/python
+"""
+# ruff: noqa: S608  # the statements are constants of this file
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.expressions import Column
+from discreet.plan.types import Type
+from discreet.privacy import Neighbours, Unit
+
+SALT = bytes(range(16))
+USER = Column("events", "user_id", Type.INTEGER)
+REGION = Column("events", "region", Type.TEXT)
+AMOUNT = Column("events", "amount", Type.REAL)
+MEASURES = (
+    Measure(counts=Counts.ROWS),
+    Measure(counts=Counts.STEPS, argument=AMOUNT, resolution=Fraction(1, 100), first=0, last=10_000),
+)
+ROW_LEVEL = Bounded(table="events", conditions=(), keys=(REGION,), domain=None, unit=None, measures=MEASURES)
+USER_LEVEL = Bounded(
+    table="events",
+    conditions=(),
+    keys=(REGION,),
+    domain=None,
+    unit=USER,
+    measures=MEASURES,
+    max_groups=5,
+    max_rows_per_group=3,
+)
+
+
+def make_data(folder: Path, rows: int) -> Path:
+    """Events with a user, a region and an amount, the same for the same number of rows; made once."""
+    path = folder / f"events-{rows}.parquet"
+    if not path.exists():
+        with duckdb.connect() as connection:
+            connection.execute(f"""
+                COPY (SELECT CAST(hash(i * 2 + 1) % {max(1, rows // 20)} AS BIGINT) AS user_id,
+                             'region-' || lpad(CAST(hash(i * 3 + 7) % 50 AS VARCHAR), 2, '0') AS region,
+                             CAST(hash(i * 5 + 3) % 1200000 AS DOUBLE) / 10000 AS amount
+                      FROM range({rows}) t(i)) TO '{path}.part' (FORMAT parquet)""")
+        Path(f"{path}.part").rename(path)
+    return path
+
+
+def an_engine(path: Path, threads: int) -> DuckDBEngine:
+    columns = {column.name: (column.type, ColumnFacts()) for column in (USER, REGION, AMOUNT)}
+    limits = Limits(max_groups=5, max_rows_per_group=3)
+    facts = TableFacts(name="events", columns=columns, unit=Unit("user_id"), limits=limits)
+    catalog = Catalog(tables={"events": facts}, neighbours=Neighbours.ADD_REMOVE)
+    return DuckDBEngine({"events": path}, catalog, threads=threads)
+
+
+def best(repeats: int, **jobs: Callable[[], object]) -> dict[str, float]:
+    """The best time of each job. Jobs take turns, so that a busy minute of the machine hits all of them."""
+    found = dict.fromkeys(jobs, float("inf"))
+    for _ in range(repeats):
+        for name, job in jobs.items():
+            started = time.perf_counter()
+            job()
+            found[name] = min(found[name], time.perf_counter() - started)
+    return found
+
+
+def measure(path: Path, repeats: int, threads: int) -> dict[str, float]:
+    """Seconds, best of several."""
+    engine = an_engine(path, threads)
+    plain = duckdb.connect(config={"threads": threads})
+    events = f"read_parquet('{path}')"
+    sums = "SELECT region, count(*), sum(amount) FROM {} GROUP BY region"
+    distinct = "SELECT region, count(DISTINCT user_id) FROM {} GROUP BY region"
+
+    def ask(sql: str) -> Callable[[], object]:
+        return lambda: plain.execute(sql).fetchall()
+
+    def run(bounded: Bounded) -> Callable[[], object]:
+        return lambda: engine.run(bounded, salt=SALT)
+
+    rows = best(2 * repeats, plain=ask(sums.format(events)), ours=run(ROW_LEVEL))
+    cold = best(repeats, plain=ask(distinct.format(events)), ours=run(USER_LEVEL))
+    once = best(1, prepare=lambda: engine.prepare("events"))
+    plain.execute(f"ATTACH '{engine.prepared_path('events')}' AS ready (READ_ONLY)")
+    ready = best(repeats, plain=ask(distinct.format("ready.prepared")), ours=run(USER_LEVEL))
+    engine.close()
+    return {
+        "plain count, sum": rows["plain"],
+        "row level": rows["ours"],
+        "plain COUNT(DISTINCT)": cold["plain"],
+        "user level, cold": cold["ours"],
+        "prepare, once": once["prepare"],
+        "COUNT(DISTINCT) on the prepared table": ready["plain"],
+        "user level, prepared": ready["ours"],
+    }
+
+
+OPENDP = """
+import sys, time, polars as pl, opendp.prelude as dp
+dp.enable_features("contrib")
+frame = pl.scan_parquet(sys.argv[1])
+def ask():
+    context = dp.Context.compositor(
+        data=frame, privacy_unit=dp.unit_of(contributions=10, identifier=pl.col("user_id")),
+        privacy_loss=dp.loss_of(epsilon=1.0, delta=1e-7), split_evenly_over=1,
+        margins=[dp.polars.Margin(by=[], max_length=10**9)])
+    query = (context.query().truncate_per_group(10).group_by("region")
+             .agg(dp.len(), pl.col("amount").fill_nan(0).fill_null(0).dp.sum((0.0, 100.0))))
+    query.release().collect()
+times = []
+for _ in range(2):
+    started = time.perf_counter(); ask(); times.append(time.perf_counter() - started)
+print(min(times))
+"""
+
+
+def ask_opendp(python: str, path: Path) -> float | None:
+    """OpenDP's user-level count and sum of the same rows, 10 rows a user, in its own environment."""
+    found = subprocess.run([python, "-c", OPENDP, str(path)], capture_output=True, text=True, check=False)
+    if found.returncode:
+        print("OpenDP failed:", found.stderr.strip().splitlines()[-1:], file=sys.stderr)
+        return None
+    return float(found.stdout)
+
+
+def scaling(folder: Path, rows: int, threads: int) -> dict[str, dict[str, float]]:
+    """Seconds and peak memory of a cold user-level question at two sizes, each in a process of its own."""
+    found = {}
+    for size in (rows, 5 * rows):
+        path = make_data(folder, size)
+        command = [sys.executable, __file__, "--one", str(path), "--threads", str(threads)]
+        found[f"{size:,} rows"] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return found
+
+
+def one(path: Path, threads: int) -> dict[str, float]:
+    engine = an_engine(path, threads)
+    seconds = best(1, ours=lambda: engine.run(USER_LEVEL, salt=SALT))["ours"]
+    engine.close()
+    return {"seconds": seconds, "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
+def ratios(seconds: dict[str, float]) -> dict[str, tuple[float, float]]:
+    """What was promised, and what was measured."""
+    goals = {
+        "row level / plain count, sum": ("row level", "plain count, sum", 2.0),
+        "user level, cold / plain COUNT(DISTINCT)": ("user level, cold", "plain COUNT(DISTINCT)", 1.3),
+        "user level, prepared / COUNT(DISTINCT) there": (
+            "user level, prepared",
+            "COUNT(DISTINCT) on the prepared table",
+            1.3,
+        ),
+    }
+    return {name: (seconds[top] / seconds[bottom], goal) for name, (top, bottom, goal) in goals.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "discreet-benchmarks")
+    parser.add_argument("--opendp", help="a Python with OpenDP and Polars, for comparison")
+    parser.add_argument("--scaling", action="store_true", help="also five times the rows")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+    parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one(options.one, options.threads)))
+        return
+    options.cache.mkdir(parents=True, exist_ok=True)
+    path = make_data(options.cache, options.rows)
+    seconds = measure(path, options.repeats, options.threads)
+    result: dict[str, Any] = {"rows": options.rows, "threads": options.threads, "seconds": seconds}
+    result["ratios"] = {name: {"measured": value, "goal": goal} for name, (value, goal) in ratios(seconds).items()}
+    if options.opendp and (theirs := ask_opendp(options.opendp, path)) is not None:
+        seconds["OpenDP, user level"] = theirs
+        faster = theirs / seconds["user level, prepared"]
+        result["ratios"]["OpenDP / user level, prepared"] = {"measured": faster, "goal": 6.0}
+    if options.scaling:
+        result["scaling"] = scaling(options.cache, options.rows, options.threads)
+    print(json.dumps(result, indent=2) if options.json else table(result))
+
+
+def table(result: dict[str, Any]) -> str:
+    lines = [f"{result['rows']:,} rows, {result['threads']} threads", ""]
+    lines += [f"  {name:<48}{value:8.3f} s" for name, value in result["seconds"].items()]
+    lines += ["", f"  {'ratio':<48}{'measured':>10}{'goal':>8}"]
+    lines += [f"  {name:<48}{r['measured']:10.2f}{r['goal']:8.1f}" for name, r in result["ratios"].items()]
+    for size, values in result.get("scaling", {}).items():
+        lines.append(f"  cold, {size:<42}{values['seconds']:8.2f} s{values['peak GB']:8.2f} GB at most")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
