@@ -40,10 +40,12 @@ unit: $(READY)   ## the tests alone
 test-long: $(READY) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
 	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
 
-bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting  ## speed against peers, each in its own environment
+bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed against peers, each in its own environment
 	$(BIN)/python benchmarks/samplers.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python benchmarks/selection.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python benchmarks/accounting.py --dp-accounting $(PEERS)/dp-accounting/bin/python
+	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
+	$(BIN)/python benchmarks/ledger.py
 
 $(PEERS)/%: benchmarks/peers/%.txt
 	@echo "Setting up $@ (once) ..."

@@ -1,6 +1,6 @@
 """A PostgreSQL of the tests' own, on loopback and in a folder that goes away; or the reason why there is none.
 
-It needs the server's programs (Debian: ``apt-get install postgresql``) and psycopg (``pip install discreet[postgres]``).
+It needs the server's programs (Debian: ``apt-get install postgresql``) and psycopg (the extra ``postgres``).
 PostgreSQL does not run as root, so then it runs as the user ``postgres`` or ``nobody``.
 """
 
@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,7 @@ def programs() -> Path | None:
 
 def missing() -> str:
     """Why there is no server; empty where there can be one."""
-    try:
-        import psycopg  # noqa: F401  # only to see whether it is there
-    except ImportError:
+    if find_spec("psycopg") is None:
         return "psycopg is not installed (pip install discreet[postgres])"
     if programs() is None:
         return "PostgreSQL's programs are not installed (Debian: apt-get install postgresql)"
@@ -117,6 +116,8 @@ def opener() -> Opener:
 
     def open_postgres(folder: Path, budget: Budget = ONE, policy: Policy | None = None, **other: Any) -> PostgresLedger:
         schema = schemas.setdefault(folder, f"test_{os.getpid()}_{next(_SCHEMAS)}")
-        return PostgresLedger.open(started.address, budget=budget, policy=policy, **{"schema": schema, **TERMS, **other})
+        return PostgresLedger.open(
+            started.address, budget=budget, policy=policy, **{"schema": schema, **TERMS, **other}
+        )
 
     return open_postgres

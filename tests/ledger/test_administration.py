@@ -12,11 +12,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from discreet.errors import LedgerDamaged, LedgerError
-from discreet.ledger import administration, check_log
+from discreet.ledger import administration, burndown, check_log
 from discreet.ledger.book import Book
 from discreet.ledger.chain import Head
 from discreet.ledger.memory import MemoryLedger
@@ -206,3 +207,22 @@ def test_shares_by_analyst(book: Book) -> None:
     assert (second.analyst, second.spent, second.cap) == ("ben", 0.1, None)
     book.renew(by="cora", reason="other people")
     assert administration.shares(book) == []
+
+
+def test_the_curve_goes_down(book: Book) -> None:
+    """Points follow charges and amendments; text and picture hold the present state."""
+    curve = burndown.points(book)
+    assert [round(point.left, 3) for point in curve] == [1.0, 0.9, 0.8, 0.7, 0.6, 1.6]
+    assert len(burndown.as_text(curve, width=20).splitlines()[0]) == 20
+    picture = burndown.as_svg(book)
+    ElementTree.fromstring(picture)  # noqa: S314  # our own
+    assert "1.6 of 2" in picture
+
+
+def test_a_long_curve_is_thinned_out() -> None:
+    """However many charges there are, the curve has few points and ends where the log ends."""
+    book = open_memory(Path(), Budget(epsilon=100))
+    for i in range(1000):
+        book.reserve(charge(f"r{i}"))
+    curve = burndown.points(book)
+    assert len(curve) < 300 and curve[-1].left == 0.0

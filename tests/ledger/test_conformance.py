@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -30,9 +32,12 @@ from discreet.errors import (
     UnknownLoss,
 )
 from discreet.exact import ln
+from discreet.ledger import chain
 from discreet.ledger.book import Book
 from discreet.ledger.chain import Head
+from discreet.ledger.ledger import Charge, Held
 from discreet.ledger.policy import Cap, Policy
+from discreet.ledger.reading import described
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 from tests.ledger import server
 from tests.ledger.charges import ONE, Clock, Opener, charge, laplace, open_memory, open_sqlite
@@ -422,3 +427,92 @@ def test_heads_notice_a_log_that_is_not_the_same(make: Opener) -> None:
     for text in ("", "{}", "[]", '{"ledger":1,"number":"x","hash":null}'):
         with pytest.raises(LedgerError, match="not a head"):
             Head.from_json(text)
+
+
+def test_questions_of_one_transaction_see_each_other(make: Opener) -> None:
+    """Where a group of requests is decided together, each sees what those before it did."""
+    book = make()
+
+    def reserve(asked: Charge) -> Held:
+        dumped, loss = described(asked.events)
+        return book._reserve(asked, book._price(asked), loss, dumped)
+
+    def work() -> list[Any]:
+        reserve(charge("q", "1/100"))
+        with pytest.raises(RequestConflict):
+            reserve(charge("q", "1/100", question="other", identity="other"))
+        first = reserve(charge("r"))
+        with pytest.raises(RequestInFlight):
+            reserve(charge("r"))
+        with pytest.raises(RequestInFlight):
+            reserve(charge("s", identity="identity of r", question="question of r"))
+        with pytest.raises(RequestConflict):
+            reserve(charge("r", question="other"))
+        book._commit(first, {"value": 1}, '{"value":1}')
+        again = reserve(charge("r"))
+        twice = book._commit(first, {"value": 2}, '{"value":2}')
+        other = reserve(charge("t", "8/10"))
+        with pytest.raises(BudgetExceeded):
+            reserve(charge("u", "1/10"))
+        return [again.record, twice, other.record]
+
+    assert book._write(work) == [{"value": 1}, {"value": 1}, None]
+    assert book.spent == Fraction(91, 100) and len(book.history()) == 3
+    assert book.replay("identity of r") == {"value": 1}
+    book.scan()
+
+
+def test_many_threads_share_transactions(make: Opener) -> None:
+    """Group commit: thirty-two threads with refusals among them, each gets its own result, and sums are exact."""
+    book = make(Budget(epsilon=10))
+    found: dict[str, str] = {}
+
+    def work(n: int) -> None:
+        for i in range(5):
+            name = f"{n}-{i}"
+            try:
+                found[name] = json.dumps(ask(book, name, "1/10", dataset="other" if n % 8 == 7 else "hospital"))
+            except (BudgetExceeded, LedgerError) as error:
+                found[name] = type(error).__name__
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(32)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    answered = {name for name, text in found.items() if text == json.dumps({"value": name})}
+    assert len(found) == 160 and len(answered) == 100 and book.spent == 10
+    assert sorted(found.values()).count("LedgerError") == 20
+    assert {entry.charge.request for entry in book.history()} == answered
+
+
+def test_an_interrupted_thread_keeps_nobody_waiting(make: Opener) -> None:
+    """Who is interrupted while waiting leaves the line, and others go on."""
+    book = make(Budget(epsilon=10))
+    commit = book._store.commit
+
+    def slowly() -> None:
+        time.sleep(0.3)
+        commit()
+
+    book._store.commit = slowly  # type: ignore[method-assign]  # for a moment
+    other = threading.Thread(target=ask, args=(book, "other"))
+    other.start()
+    time.sleep(0.05)
+    threading.Timer(0.05, lambda: signal.raise_signal(signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        book.reserve(charge("mine"))
+    book._store.commit = commit  # type: ignore[method-assign]  # as it was
+    other.join()
+    ask(book, "later")
+    assert {"other", "later"} <= {entry.charge.request for entry in book.history()}
+
+
+def test_a_line_that_is_earlier_than_the_last_is_refused_while_running(make: Opener) -> None:
+    """Another process whose lines go back in time is not believed."""
+    book = make()
+    book.reserve(charge("r"))
+    state = book.state
+    line = chain.line(state.number + 1, state.hash, "resumed", "2001-01-01T00:00:00.000000Z", {"of": 1})
+    with pytest.raises(LedgerDamaged, match="earlier"):
+        state.absorb(state.number + 1, line)

@@ -228,3 +228,14 @@ def test_a_liar_with_a_database_tool_is_found(original: Path, statement: str) ->
     headfile.beside(original / NAME).unlink()
     with pytest.raises(LedgerDamaged):
         open_sqlite(original)
+
+
+def test_an_answer_that_changes_under_a_running_process_is_not_handed_out(original: Path) -> None:
+    """A replay checks the answer's hash each time, not only when the ledger is opened."""
+    book = open_sqlite(original)
+    with sqlite3.connect(original / NAME) as other:
+        other.execute('UPDATE reservations SET answer = \'{"value":"answer 7"}\' WHERE number = 1')
+    other.close()
+    with pytest.raises(LedgerDamaged, match="answer was changed"):
+        book.replay("identity of r0")
+    book.close()

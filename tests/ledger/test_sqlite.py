@@ -12,11 +12,15 @@ from typing import Any
 
 import pytest
 
+from discreet.accounting import events as ev
+from discreet.accounting.account import compose
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
+from discreet.exact import ln
 from discreet.ledger.chain import Head
 from discreet.ledger.policy import Policy
 from discreet.ledger.sqlite import SQLiteLedger, create
 from discreet.ledger.sqlite_store import VERSION
+from discreet.ledger.state import State
 from discreet.ledger.terms import Terms
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.ledger.charges import ONE, charge, open_sqlite
@@ -220,3 +224,23 @@ def test_an_unreadable_head_file_is_refused(tmp_path: Path) -> None:
         (tmp_path / f"{NAME}.head").write_bytes(content)
         with pytest.raises(LedgerDamaged, match="cannot be read"):
             open_sqlite(tmp_path)
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=ln(50)), Budget(epsilon=5), Budget(epsilon=5, delta=1e-6)], ids=repr)
+def test_opening_gives_the_sums_of_the_running_process(tmp_path: Path, budget: Budget) -> None:
+    """Reading a log anew gives the very sums of the process that wrote it, also where they were rounded."""
+    primes = [10**9 + 7, 10**9 + 9, 10**9 + 21, 10**9 + 33, 10**9 + 87, 10**9 + 93]
+    with open_sqlite(tmp_path, budget, Policy.of(per_analyst=budget.amount())) as book:
+        for i in range(30):
+            events = (ev.Pure(epsilon=Fraction(1, primes[i % 6] if i > 12 else 7 + i % 3), unit="patient_id"),)
+            if budget.notion == "pure" and i % 5 == 0:
+                events = (ev.Pure(epsilon=ln(Fraction(101, 100)), unit="patient_id"),)
+            book.reserve(charge(f"r{i}", events=events, loss=compose(events).loss))
+        before, totals = book.head, dict(book.state.totals)
+    with open_sqlite(tmp_path, budget) as book:
+        assert book.head == before and book.state.totals == totals
+        book.scan()
+        fold = State()
+        for number, line in enumerate(book.lines()):
+            fold.absorb(number, line)
+        assert fold.totals == totals and fold.charges == book.state.charges == 30

@@ -97,10 +97,8 @@ class _Resolver:
 
     def _column(self, name: Name, clause: str) -> Column:
         self._check_qualifier(name)
-        try:
+        if name.name.lower() in {declared.lower() for declared in self.table.columns}:
             return self.table.column(name.name)
-        except UsageError:
-            pass
         rule = f"The table {self.table.name!r} has no declared column {name.name!r}."
         aliases = {(item.alias or "").lower() for item in self.draft.select}
         if name.name.lower() in aliases:

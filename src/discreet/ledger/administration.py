@@ -58,20 +58,22 @@ def verify(book: Book, heads: Iterable[Head] = ()) -> Report:
     state = book.scan()
     for head in heads:
         book.check_head(head)
-    lines = book.lines()
-    unanswered = sum(not entry.answered for entry in book.reservations())
-    times = [json.loads(line)["time"] for line in (lines[0], lines[-1])]
     return Report(
-        head=state.head, entries=len(lines), charges=state.charges, unanswered=unanswered, first=times[0], last=times[1]
+        head=state.head,
+        entries=state.number + 1,
+        charges=state.charges,
+        unanswered=state.charges - state.answers,
+        first=show(book, 0)["time"],
+        last=state.time,
     )
 
 
 def show(book: Book, number: int) -> dict[str, Any]:
     """One entry of the log, as it was written."""
-    lines = book.lines()
-    if not 0 <= number < len(lines):
-        raise LedgerError(f"There is no entry of this number. The ledger has entries 0 to {len(lines) - 1}.")
-    record: dict[str, Any] = json.loads(lines[number])
+    found = book.line(number)
+    if found is None:
+        raise LedgerError(f"There is no entry of this number. The ledger has entries 0 to {book.head.number}.")
+    record: dict[str, Any] = json.loads(found)
     return record
 
 

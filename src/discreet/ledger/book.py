@@ -6,12 +6,12 @@ import json
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from discreet.accounting import events as ev
 from discreet.accounting.currencies import Price
+from discreet.accounting.events import Event
 from discreet.entropy import SYSTEM
 from discreet.errors import (
     BudgetExceeded,
@@ -25,11 +25,11 @@ from discreet.errors import (
 )
 from discreet.exact import Exact
 from discreet.ledger import chain, owner
-from discreet.ledger.amounts import budget_dump, price_text
+from discreet.ledger.amounts import budget_dump
 from discreet.ledger.chain import Head
 from discreet.ledger.ledger import Charge, Entry, Held, Record
 from discreet.ledger.policy import Policy, principal
-from discreet.ledger.reading import entry_of, loss_of
+from discreet.ledger.reading import described, entry_of, loss_of
 from discreet.ledger.scan import scan
 from discreet.ledger.state import Rules, State, sums_under
 from discreet.ledger.store import Lease, Row, Store
@@ -62,6 +62,8 @@ class Book:
         self._write, self._read = self._turns.write, self._turns.read
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lease_time = lease
+        self._least: dict[tuple[Event, ...], Price] = {}
+        self._last_price: tuple[Loss | None, Price] = (None, ())
         self._session = owner.begin()
         weakref.finalize(self, owner.end, self._session)
 
@@ -122,8 +124,7 @@ class Book:
 
     def reserve(self, charge: Charge) -> Held:
         price = self._price(charge)
-        loss = {notion.kind: notion.words() for notion in charge.loss.notions}
-        dumped = [ev.dump(event) for event in charge.events]
+        dumped, loss = described(charge.events)
         return self._write(lambda: self._reserve(charge, price, loss, dumped))
 
     def commit(self, held: Held, record: Record) -> Record:
@@ -156,15 +157,11 @@ class Book:
 
     def history(self) -> Sequence[Entry]:
         def work() -> tuple[Entry, ...]:
-            found = ((line, row) for _, line, row in self._store.rows() if row is not None)
+            rows = {row.number: row for row in self._store.reservations()}
+            found = ((line, rows[number]) for number, line in self._store.lines(0) if number in rows)
             return tuple(entry_of(line, row, self._state.dataset) for line, row in found)
 
         return self._read(work)
-
-    def reservations(self) -> list[Row]:
-        """Every reservation, as the store finds it again, oldest first; without the answers."""
-        found = self._read(lambda: [row for _, _, row in self._store.rows() if row is not None])
-        return [replace(row, answer=None) for row in found]
 
     def scan(self) -> State:
         """Walk the whole log and the store's own bookkeeping; LedgerDamaged where anything is wrong."""
@@ -174,12 +171,17 @@ class Book:
         """The whole log, as text."""
         return self._read(lambda: [line for _, line in self._store.lines(0)])
 
+    def line(self, number: int) -> str | None:
+        """One line of the log, as text; None where there is none of this number."""
+        found = self._read(lambda: next(self._store.lines(max(number, 0)), None))
+        return found[1] if found is not None and found[0] == number else None
+
     def check_head(self, head: Head) -> None:
         """Refuse a log that does not hold the line a head names: it was cut back, forked, or is another one."""
-        found = self._read(lambda: next(self._store.lines(max(head.number, 0)), None))
+        found = self.line(head.number)
         if head.ledger != self._state.ledger:
             raise LedgerDamaged("This is another ledger than the one the head was taken from.")
-        if found is None or found[0] != head.number or chain.digest(found[1]) != head.hash:
+        if found is None or chain.digest(found) != head.hash:
             raise LedgerDamaged(
                 f"The ledger does not hold entry {head.number} as the head has it: the file is older than the head, or "
                 "was forked before it. Nothing is released until a person has looked: see docs/ledger.md."
@@ -260,7 +262,7 @@ class Book:
         time = self._now()
         self._state.admit(price, charge.analyst, charge.project, time)
         fields = {
-            "price": json.loads(price_text(price)),
+            "price": [None if part is None else str(part) for part in price],
             "analyst": charge.analyst,
             "project": charge.project,
             "request": charge.request,
@@ -336,6 +338,15 @@ class Book:
         """The ledger's time: never earlier than any time in it."""
         return max(self._state.time, chain.time_text(self._clock()))
 
+    def _needed(self, events: tuple[Event, ...]) -> Price:
+        """The least price of these events; remembered, because questions come in kinds."""
+        found = self._least.get(events)
+        if found is None:
+            if len(self._least) > 4096:
+                self._least.clear()
+            found = self._least[events] = self._state.rules.currency.price(loss_of(events))
+        return found
+
     def _price(self, charge: Charge) -> Price:
         """What a charge costs in the ledger's currency; refused where that is not known or not possible."""
         principal(charge.request, "request"), principal(charge.analyst, "analyst"), principal(charge.project, "project")
@@ -349,8 +360,11 @@ class Book:
                 f"({charge.loss.neighbours}). Nothing was charged."
             )
         currency = self._state.rules.currency
-        price = currency.price(charge.loss)
-        needed = currency.price(loss_of(charge.events))
+        known, price = self._last_price
+        if known is not charge.loss:
+            price = currency.price(charge.loss)
+            self._last_price = (charge.loss, price)
+        needed = self._needed(charge.events)
         if any(part is not None and part < 0 for part in price) or _is_less(price, needed):
             raise InternalError("The price of a charge is below what its events cost. Nothing was charged.")
         return price

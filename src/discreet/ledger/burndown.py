@@ -50,7 +50,7 @@ def as_text(curve: Sequence[Point], width: int = 60) -> str:
 
     >>> day = [datetime(2030, 1, d, tzinfo=UTC) for d in (1, 2, 3)]
     >>> print(as_text([Point(day[0], 1.0, 1.0), Point(day[1], 0.5, 1.0), Point(day[2], 0.1, 1.0)], width=9))
-    █████▄▄▄▁
+    ████▄▄▄▄▁
     2030-01-01 … 2030-01-03
     """
     first, last = curve[0].time, curve[-1].time

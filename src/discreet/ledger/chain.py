@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -34,7 +34,8 @@ class Head:
 
     def to_json(self) -> str:
         """The head as one line of JSON, to be kept somewhere else."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        known = {"ledger": self.ledger, "number": self.number, "hash": self.hash, "spent": self.spent}
+        return json.dumps(known, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Head:

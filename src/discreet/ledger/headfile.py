@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from discreet.entropy import SYSTEM
@@ -12,6 +11,9 @@ from discreet.errors import LedgerDamaged, LedgerError
 from discreet.ledger.chain import Head
 
 LOG = logging.getLogger("discreet.ledger")
+
+# Notes are filled up to this length, so that one can be written over another.
+_SIZE = 1024
 
 
 def beside(path: Path) -> Path:
@@ -38,14 +40,33 @@ def read(path: Path) -> Head | None:
 
 def write(path: Path, head: Head) -> None:
     """Note how far the log is. Without waiting for the disk: an older note is still true."""
-    draft = spare(beside(path))
+    text = head.to_json().encode().ljust(_SIZE)
     try:
-        draft.write_text(head.to_json(), encoding="ascii")
-        draft.replace(beside(path))
+        if not _overwrite(beside(path), text):
+            _replace(beside(path), text)
     except OSError:
         LOG.warning("The head file beside the ledger could not be written.", exc_info=True)
-        with suppress(OSError):
-            draft.unlink()
+
+
+def _overwrite(path: Path, text: bytes) -> bool:
+    """Write over a note of the same length, in one piece; False where there is none."""
+    try:
+        handle = os.open(path, os.O_WRONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        return os.fstat(handle).st_size == len(text) and os.pwrite(handle, text, 0) == len(text)
+    finally:
+        os.close(handle)
+
+
+def _replace(path: Path, text: bytes) -> None:
+    draft = spare(path)
+    try:
+        draft.write_bytes(text)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def spare(path: Path) -> Path:

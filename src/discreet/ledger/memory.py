@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import Self
 
@@ -41,8 +40,8 @@ class MemoryStore:
     def lines(self, first: int) -> Iterator[tuple[int, str]]:
         return iter(list(enumerate(self._lines[first:], first)))
 
-    def rows(self) -> Iterator[tuple[int, str, Row | None]]:
-        return iter([(number, line, self._rows.get(number)) for number, line in enumerate(self._lines)])
+    def reservations(self) -> Iterator[Row]:
+        return iter([row for _, row in sorted(self._rows.items())])
 
     def append(self, number: int, line: str, digest: str) -> None:
         self._lines.append(line)
@@ -64,7 +63,7 @@ class MemoryStore:
         return self._rows.get(number)
 
     def add_answer(self, number: int, answered: int, answer: str) -> None:
-        self._rows[number] = replace(self._rows[number], answered=answered, answer=answer)
+        self._rows[number] = self._rows[number]._replace(answered=answered, answer=answer)
 
     def lease(self, number: int) -> Lease | None:
         return self._leases.get(number)

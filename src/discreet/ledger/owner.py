@@ -32,6 +32,12 @@ def _started(pid: int) -> str:
     return "" if fields[0] == "Z" else fields[19]
 
 
+@lru_cache(maxsize=1)
+def _own_start(pid: int) -> str:
+    """When this process began; looked up once, and again after a fork."""
+    return _started(pid)
+
+
 # The sessions of this process that have not ended.
 _SESSIONS: set[str] = set()
 
@@ -51,7 +57,7 @@ def end(session: str) -> None:
 def name(session: str) -> str:
     """The name of a session in this process, unlike that of any other one, past or present, on this machine."""
     pid = os.getpid()
-    return f"{_place()} {pid} {_started(pid)} {session}"
+    return f"{_place()} {pid} {_own_start(pid)} {session}"
 
 
 def is_gone(owner: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from typing import Any
 
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
@@ -34,3 +35,9 @@ def entry_of(line: str, row: Row, dataset: str) -> Entry:
 def loss_of(events: tuple[ev.Event, ...]) -> Loss:
     """What these events cost together."""
     return compose(events).loss
+
+
+@lru_cache(maxsize=4096)
+def described(events: tuple[ev.Event, ...]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Events as plain values, and what they cost together in every notion, in words."""
+    return [ev.dump(event) for event in events], {notion.kind: notion.words() for notion in loss_of(events).notions}

@@ -28,8 +28,6 @@ from discreet.privacy import Budget, Neighbours, Unit
 
 LOG = logging.getLogger("discreet.ledger")
 
-# Files below this size are checked down to their indexes whenever they are opened, larger ones by verify alone.
-_SMALL = 1 << 24
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 
 
@@ -106,8 +104,7 @@ class SQLiteLedger(Book):
             migrate(store, file)
             store.begin(write=False)
             state = scan(store)
-            if file.stat().st_size < _SMALL:
-                store.check()
+            store.check()
             store.rollback()
             book = cls(store, state, clock=clock, lease=lease)
             if head is not None:

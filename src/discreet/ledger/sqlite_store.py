@@ -9,6 +9,7 @@ from pathlib import Path
 
 from discreet.errors import LedgerDamaged, LedgerError, RequestInFlight
 from discreet.ledger import headfile
+from discreet.ledger.buffered import BufferedStore, Pending
 from discreet.ledger.chain import START, Head
 from discreet.ledger.store import Lease, Row
 
@@ -43,10 +44,21 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 VERSION = len(STEPS)
 _ROW = "number, analyst, request, identity, answered, answer"
+_INDEXES = ("reservations_by_identity", "sqlite_autoindex_reservations_1")
+# Reservations that both indexes know by their names.
+_FOUND = """
+    SELECT count(*) FROM reservations AS r NOT INDEXED
+    WHERE EXISTS (SELECT 1 FROM reservations AS i INDEXED BY reservations_by_identity
+                  WHERE i.identity = r.identity AND i.number = r.number)
+      AND EXISTS (SELECT 1 FROM reservations AS i INDEXED BY sqlite_autoindex_reservations_1
+                  WHERE i.analyst = r.analyst AND i.request = r.request AND i.number = r.number)
+"""
+# Files below this size are checked to the last page whenever they are opened.
+_SMALL = 1 << 24
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 
 
-class SQLiteStore:
+class SQLiteStore(BufferedStore):
     """Lines in a SQLite file; one connection for each process, used by one thread at a time."""
 
     def __init__(self, path: Path, *, patience: float = PATIENCE) -> None:
@@ -67,7 +79,7 @@ class SQLiteStore:
             self._connect()
         return self._connection
 
-    def begin(self, *, write: bool) -> None:
+    def _begin(self, *, write: bool) -> None:
         try:
             self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         except sqlite3.OperationalError as error:
@@ -77,77 +89,61 @@ class SQLiteStore:
                 ) from None
             raise
 
-    def commit(self) -> None:
+    def _commit(self) -> None:
         self.connection.execute("COMMIT")
 
-    def rollback(self) -> None:
+    def _rollback(self) -> None:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def head(self) -> tuple[int, str]:
+    def _head(self) -> tuple[int, str]:
         found = self.connection.execute("SELECT number, hash FROM head").fetchall()
         if len(found) != 1:
             raise LedgerDamaged(f"The ledger does not know its own end. {_LOOK}")
         return found[0][0], found[0][1]
 
-    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+    def _lines(self, first: int) -> Iterator[tuple[int, str]]:
         return self.connection.execute("SELECT number, line FROM lines WHERE number >= ? ORDER BY number", (first,))
 
-    def rows(self) -> Iterator[tuple[int, str, Row | None]]:
-        query = (
-            "SELECT l.number, l.line, r.number, r.analyst, r.request, r.identity, r.answered, r.answer "
-            "FROM lines l LEFT JOIN reservations r ON r.number = l.number ORDER BY l.number"
-        )
-        for number, line, reserved, *rest in self.connection.execute(query):
-            yield number, line, None if reserved is None else Row(reserved, *rest)
+    def _rows(self, where: str, *values: object) -> list[Row]:
+        query = f"SELECT {_ROW} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
+        return list(map(Row._make, self.connection.execute(query, values)))
 
-    def append(self, number: int, line: str, digest: str) -> None:
-        self.connection.execute("INSERT INTO lines VALUES (?, ?)", (number, line))
-        self.connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, digest))
-
-    def add_reservation(self, row: Row) -> None:
-        self.connection.execute(
-            f"INSERT INTO reservations ({_ROW}) VALUES (?, ?, ?, ?, NULL, NULL)",  # noqa: S608  # a constant
-            (row.number, row.analyst, row.request, row.identity),
-        )
-
-    def by_request(self, analyst: str, request: str) -> Row | None:
-        return self._one("analyst = ? AND request = ?", analyst, request)
-
-    def by_number(self, number: int) -> Row | None:
-        return self._one("number = ?", number)
-
-    def _one(self, where: str, *values: object) -> Row | None:
-        query = f"SELECT {_ROW} FROM reservations WHERE {where}"  # noqa: S608  # constants of the callers above
-        found = self.connection.execute(query, values).fetchone()
-        return None if found is None else Row(*found)
-
-    def by_identity(self, identity: str) -> list[Row]:
-        query = f"SELECT {_ROW} FROM reservations WHERE identity = ? ORDER BY number"  # noqa: S608  # a constant
-        return [Row(*found) for found in self.connection.execute(query, (identity,))]
-
-    def add_answer(self, number: int, answered: int, answer: str) -> None:
-        query = "UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL"
-        self.connection.execute(query, (answered, answer, number))
-
-    def lease(self, number: int) -> Lease | None:
+    def _lease(self, number: int) -> Lease | None:
         found = self.connection.execute("SELECT owner, until FROM leases WHERE number = ?", (number,)).fetchone()
         return None if found is None else Lease(*found)
 
-    def set_lease(self, number: int, lease: Lease | None) -> None:
-        if lease is None:
-            self.connection.execute("DELETE FROM leases WHERE number = ?", (number,))
-        else:
-            self.connection.execute(
-                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (number, lease.owner, lease.until)
-            )
+    def _write(self, pending: Pending) -> None:
+        answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
+        held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
+        for query, values in (
+            ("INSERT INTO lines VALUES (?, ?)", pending.lines),
+            (f"INSERT INTO reservations ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)", list(pending.rows.values())),  # noqa: S608  # a constant
+            ("UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL", answers),
+            ("DELETE FROM leases WHERE number = ?", [(number,) for number in pending.leases]),
+            ("INSERT INTO leases VALUES (?, ?, ?)", held),
+            ("UPDATE head SET number = ?, hash = ?", [] if pending.head is None else [pending.head]),
+        ):
+            if values:
+                self.connection.executemany(query, values)
+
+    def reservations(self) -> Iterator[Row]:
+        query = f"SELECT {_ROW} FROM reservations ORDER BY number"  # noqa: S608  # a constant
+        return map(Row._make, self.connection.execute(query))
 
     def settled(self, head: Head) -> None:
         headfile.write(self._path, head)
 
     def check(self) -> None:
-        found = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found is None or found[0] != "ok":
+        """Small files are checked to the last page; of large ones, which are read in full anyway, the indexes."""
+        look = self.connection.execute
+        if self._path.stat().st_size < _SMALL:
+            whole = [row[0] for row in look("PRAGMA integrity_check(1)")] == ["ok"]
+        else:
+            ways = ("NOT INDEXED", *(f"INDEXED BY {name}" for name in _INDEXES))
+            counts = {look(f"SELECT count(*) FROM reservations {way}").fetchone()[0] for way in ways}  # noqa: S608  # constants
+            whole = len(counts) == 1 and look(_FOUND).fetchone()[0] == counts.pop()
+        if not whole:
             raise LedgerDamaged(f"The ledger's file is damaged. {_LOOK}")
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ VERSION = 1
 KINDS = ("opened", "reserved", "resumed", "answered", "amended", "renewed", "restored")
 
 _TEXT = r'"(?:[^"\\]|\\.)*"'
-_START = re.compile(
+START_OF_LINE = re.compile(
     r'"kind":"(?P<kind>[a-z]+)","time":"(?P<time>[0-9T:.-]{26}Z)"'
     rf'(?:,"price":(?P<price>\[[^\]]*\]),"analyst":(?P<analyst>{_TEXT}),"project":(?P<project>{_TEXT})'
     r'|,"of":(?P<of>[0-9]+)(?:,"answer":"(?P<answer>[0-9a-f]{64})")?)?[,}]'
@@ -84,6 +84,7 @@ class State:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     generation: int = 0
     charges: int = 0
+    answers: int = 0
     totals: dict[Bucket, Price] = field(default_factory=dict)
     _rules: Rules | None = None
 
@@ -138,7 +139,7 @@ class State:
 
     def _absorb(self, number: int, line: str) -> re.Match[str]:
         start = opening(self.number + 1, self.hash)
-        match = _START.match(line, len(start)) if number == self.number + 1 and line.startswith(start) else None
+        match = START_OF_LINE.match(line, len(start)) if number == self.number + 1 and line.startswith(start) else None
         if match is None:
             raise LedgerDamaged(f"Entry {self.number + 1} of the ledger was changed, or is missing. {_HALT}")
         kind, time = match["kind"], match["time"]
@@ -146,7 +147,9 @@ class State:
             raise LedgerDamaged(f"Entry {number} of the ledger is earlier than the one before. {_HALT}")
         if kind == "reserved" and match["price"]:
             self.charge(read_price(match["price"]), json.loads(match["analyst"]), json.loads(match["project"]), time)
-        elif kind not in ("answered", "resumed") or not match["of"]:
+        elif kind == "answered" and match["answer"]:
+            self.answers += 1
+        elif kind != "resumed" or not match["of"]:
             self._declare(kind, line)
         self.number, self.hash, self.time = number, digest(line), time
         return match

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from discreet.ledger.chain import Head
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A reservation as the store finds it again: the line that made it, and the answer where there is one."""
 
     number: int
@@ -57,8 +56,8 @@ class Store(Protocol):
         """The lines from a number on, in order."""
         ...
 
-    def rows(self) -> Iterator[tuple[int, str, Row | None]]:
-        """Every line in order, with the reservation that it made."""
+    def reservations(self) -> Iterator[Row]:
+        """Every reservation, in the order of their lines."""
         ...
 
     def append(self, number: int, line: str, digest: str) -> None:

@@ -26,7 +26,7 @@ _BATCH = 256
 _HALTED = "The ledger could not be written and has halted. Open it again to see what was recorded."
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job(Generic[T]):
     """Work that waits for a leader."""
 
@@ -34,6 +34,12 @@ class _Job(Generic[T]):
     value: list[T] = field(default_factory=list)
     error: Exception | None = None
     done: bool = False
+    leads: bool = False
+    # Free when the work is done, or when it is this thread's turn to lead.
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.turn.acquire()
 
 
 class Turns:
@@ -43,6 +49,7 @@ class Turns:
         self.store = store
         self.state = state
         self._halted: str | None = None
+        self._led = False  # whether some thread leads, or was woken to lead
         self._after_fork()
 
     def write(self, work: Callable[[], T]) -> T:
@@ -52,15 +59,49 @@ class Turns:
         job = _Job(work)
         with self._waiting:
             self._queue.append(job)
-        with self._leader:
+            leads = not self._led
+            self._led = True
+        try:
+            if not leads:
+                job.turn.acquire()
             if not job.done:
+                self._lead_once()
+        except BaseException:  # an interrupt: nobody may wait for a thread that has gone
+            self._leave(job, leads=leads)
+            raise
+        if job.error is not None:
+            raise job.error
+        return job.value[0]
+
+    def _leave(self, job: _Job[Any], *, leads: bool) -> None:
+        """Take work back that nobody has begun, and let someone else lead."""
+        with self._waiting:
+            if job in self._queue:
+                self._queue.remove(job)
+                if leads or job.leads:
+                    self._pass_on()
+
+    def _lead_once(self) -> None:
+        """Do everything that waits, in one transaction; then let the next one lead."""
+        batch: list[_Job[Any]] = []
+        try:
+            with self._leader:
                 with self._waiting:
                     batch = self._queue[:_BATCH]
                     del self._queue[:_BATCH]
                 self._lead(batch)
-        if job.error is not None:
-            raise job.error
-        return job.value[0]
+        finally:
+            with self._waiting:
+                for job in batch:
+                    job.turn.release()
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Wake the next leader, if anyone waits."""
+        self._led = bool(self._queue)
+        if self._queue:
+            self._queue[0].leads = True
+            self._queue[0].turn.release()
 
     def read(self, work: Callable[[], T]) -> T:
         """Look at everything that is committed."""
@@ -174,6 +215,7 @@ class Turns:
         self._leader = threading.RLock()
         self._waiting = threading.Lock()
         self._queue: list[_Job[Any]] = []
+        self._led = False
 
 
 def _finish(batch: list[_Job[Any]], error: Exception | None) -> None:

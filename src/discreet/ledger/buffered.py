@@ -1,0 +1,113 @@
+"""What a transaction has written, kept until it commits and then handed to the database in one go.
+
+With many questions in one transaction this is a few calls instead of a few hundred. Reads look here first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from discreet.ledger.store import Lease, Row
+
+
+@dataclass
+class Pending:
+    """Changes that the database has not seen yet."""
+
+    head: tuple[int, str] | None = None
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    rows: dict[int, Row] = field(default_factory=dict)
+    answers: dict[int, tuple[int, str]] = field(default_factory=dict)
+    leases: dict[int, Lease | None] = field(default_factory=dict)
+
+    def patched(self, row: Row) -> Row:
+        """A row with the answer that this transaction gave it."""
+        found = self.answers.get(row.number)
+        return row if found is None or row.answered is not None else row._replace(answered=found[0], answer=found[1])
+
+
+class BufferedStore(ABC):
+    """A ``Store`` over a database, whose members begin with an underscore here; see ``store.Store`` for the rest."""
+
+    _pending: Pending = Pending()
+
+    @abstractmethod
+    def _begin(self, *, write: bool) -> None: ...
+
+    @abstractmethod
+    def _commit(self) -> None: ...
+
+    @abstractmethod
+    def _rollback(self) -> None: ...
+
+    @abstractmethod
+    def _head(self) -> tuple[int, str]: ...
+
+    @abstractmethod
+    def _lines(self, first: int) -> Iterator[tuple[int, str]]: ...
+
+    @abstractmethod
+    def _rows(self, where: str, *values: object) -> list[Row]: ...
+
+    @abstractmethod
+    def _lease(self, number: int) -> Lease | None: ...
+
+    @abstractmethod
+    def _write(self, pending: Pending) -> None: ...
+
+    def begin(self, *, write: bool) -> None:
+        self._pending = Pending()
+        self._begin(write=write)
+
+    def commit(self) -> None:
+        self._hand_over()
+        self._commit()
+
+    def rollback(self) -> None:
+        self._pending = Pending()
+        self._rollback()
+
+    def _hand_over(self) -> None:
+        pending, self._pending = self._pending, Pending()
+        if pending != self._pending:
+            self._write(pending)
+
+    def head(self) -> tuple[int, str]:
+        return self._pending.head or self._head()
+
+    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+        if self._pending.lines:
+            self._hand_over()
+        return self._lines(first)
+
+    def append(self, number: int, line: str, digest: str) -> None:
+        self._pending.lines.append((number, line))
+        self._pending.head = (number, digest)
+
+    def add_reservation(self, row: Row) -> None:
+        self._pending.rows[row.number] = row
+
+    def by_request(self, analyst: str, request: str) -> Row | None:
+        fresh = [row for row in self._pending.rows.values() if (row.analyst, row.request) == (analyst, request)]
+        found = fresh or self._rows("analyst = ? AND request = ?", analyst, request)
+        return self._pending.patched(found[0]) if found else None
+
+    def by_identity(self, identity: str) -> list[Row]:
+        fresh = [row for row in self._pending.rows.values() if row.identity == identity]
+        return [self._pending.patched(row) for row in (*self._rows("identity = ?", identity), *fresh)]
+
+    def by_number(self, number: int) -> Row | None:
+        fresh = self._pending.rows.get(number)
+        found = [fresh] if fresh is not None else self._rows("number = ?", number)
+        return self._pending.patched(found[0]) if found else None
+
+    def add_answer(self, number: int, answered: int, answer: str) -> None:
+        self._pending.answers[number] = (answered, answer)
+
+    def lease(self, number: int) -> Lease | None:
+        return self._pending.leases[number] if number in self._pending.leases else self._lease(number)
+
+    def set_lease(self, number: int, lease: Lease | None) -> None:
+        self._pending.leases[number] = lease

@@ -1,0 +1,253 @@
+"""The ledger in a PostgreSQL database, for several servers. Needs the extra ``postgres`` (psycopg).
+
+Each dataset has a schema of its own. Writers take turns by a table lock, taken as the first thing in a serialisable
+transaction, so that what they read afterwards holds everything that was committed before. The server must wait for its
+disk: with ``fsync``, ``full_page_writes`` or ``synchronous_commit`` switched off it is refused. PostgreSQL itself stops
+when an ``fsync`` fails; here every failure of a statement halts the ledger until it is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from importlib import import_module
+from typing import Any, Self
+
+from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
+from discreet.ledger.book import LEASE, Book
+from discreet.ledger.buffered import BufferedStore, Pending
+from discreet.ledger.chain import START, Head
+from discreet.ledger.policy import Policy
+from discreet.ledger.scan import scan
+from discreet.ledger.store import Lease, Row
+from discreet.ledger.terms import Terms
+from discreet.privacy import Budget, Neighbours, Unit
+
+VERSION = 1
+# Seconds that a writer waits for its turn.
+PATIENCE = 60.0
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_ROW = "number, analyst, request, identity, answered, answer"
+_TABLES = (
+    "CREATE TABLE turns (version integer NOT NULL)",
+    "CREATE TABLE lines (number bigint PRIMARY KEY, line text NOT NULL)",
+    "CREATE TABLE head (one integer PRIMARY KEY CHECK (one = 1), number bigint NOT NULL, hash text NOT NULL)",
+    "CREATE TABLE reservations (number bigint PRIMARY KEY REFERENCES lines, analyst text NOT NULL, "
+    "request text NOT NULL, identity text NOT NULL, answered bigint REFERENCES lines, answer text, "
+    "UNIQUE (analyst, request))",
+    "CREATE INDEX reservations_by_identity ON reservations (identity)",
+    "CREATE TABLE leases (number bigint PRIMARY KEY REFERENCES reservations, owner text NOT NULL, "
+    "until double precision NOT NULL)",
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$",
+    "CREATE TRIGGER lines_grow BEFORE UPDATE OR DELETE OR TRUNCATE ON lines FOR EACH STATEMENT "
+    "EXECUTE FUNCTION refuse()",
+    "CREATE TRIGGER reservations_grow BEFORE UPDATE OF number, analyst, request, identity OR DELETE OR TRUNCATE "
+    "ON reservations FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
+)
+
+
+class PostgresStore(BufferedStore):
+    """Lines in a schema of a PostgreSQL database; one connection for each process, used by one thread at a time."""
+
+    def __init__(self, address: str, schema: str, *, patience: float = PATIENCE) -> None:
+        self._address, self._schema, self._patience = address, schema, patience
+        self._left_to_parents: list[Any] = []
+        self._connect()
+
+    def _connect(self) -> None:
+        self._pid = os.getpid()
+        self._connection = _psycopg().connect(self._address, autocommit=True, prepare_threshold=2)
+        settings = [self._connection.execute(f"SHOW {name}").fetchone() for name in _DURABLE]
+        if any(found is None or found[0] == "off" for found in settings):
+            self._connection.close()
+            raise LedgerError(
+                f"The server does not wait for its disk. Switch on {', '.join(_DURABLE)}. Nothing was charged."
+            )
+        self._connection.execute(f'SET search_path TO "{self._schema}"')
+        self._connection.execute(f"SET lock_timeout = {int(1000 * self._patience)}")
+
+    @property
+    def connection(self) -> Any:
+        """This process's own connection: one that was opened before a fork belongs to the parent."""
+        if self._pid != os.getpid():
+            self._left_to_parents.append(self._connection)
+            self._connect()
+        return self._connection
+
+    def _begin(self, *, write: bool) -> None:
+        psycopg = _psycopg()
+        try:
+            self.connection.execute(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
+            if write:
+                # Before the first query, so that the transaction's view begins when the lock is held.
+                self.connection.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
+        except (psycopg.errors.LockNotAvailable, psycopg.errors.SerializationFailure):
+            self._rollback()
+            raise RequestInFlight(
+                "Other processes keep the ledger busy. Ask again with the same request id. Nothing was charged."
+            ) from None
+
+    def _commit(self) -> None:
+        self.connection.execute("COMMIT")
+
+    def _rollback(self) -> None:
+        self.connection.execute("ROLLBACK")
+
+    def _head(self) -> tuple[int, str]:
+        found = self.connection.execute("SELECT number, hash FROM head").fetchall()
+        if len(found) != 1:
+            raise LedgerDamaged("The ledger does not know its own end. See docs/ledger.md. Nothing was charged.")
+        return found[0][0], found[0][1]
+
+    def _lines(self, first: int) -> Iterator[tuple[int, str]]:
+        query = "SELECT number, line FROM lines WHERE number >= %s ORDER BY number LIMIT %s"
+        size = 1  # callers mostly want one line; those who want all get them in growing portions
+        while True:
+            found = self.connection.execute(query, (first, size)).fetchall()
+            yield from found
+            if len(found) < size:
+                return
+            first, size = found[-1][0] + 1, min(size * 8, 4096)
+
+    def _rows(self, where: str, *values: object) -> list[Row]:
+        query = f"SELECT {_ROW} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
+        return list(map(Row._make, self.connection.execute(query.replace("?", "%s"), values).fetchall()))
+
+    def _lease(self, number: int) -> Lease | None:
+        found = self.connection.execute("SELECT owner, until FROM leases WHERE number = %s", (number,)).fetchone()
+        return None if found is None else Lease(*found)
+
+    def _write(self, pending: Pending) -> None:
+        answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
+        held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
+        with self.connection.cursor() as cursor:
+            for query, values in (
+                ("INSERT INTO lines VALUES (%s, %s)", pending.lines),
+                ("INSERT INTO reservations VALUES (%s, %s, %s, %s, %s, %s)", list(pending.rows.values())),
+                ("UPDATE reservations SET answered = %s, answer = %s WHERE number = %s AND answered IS NULL", answers),
+                ("DELETE FROM leases WHERE number = %s", [(number,) for number in pending.leases]),
+                ("INSERT INTO leases VALUES (%s, %s, %s)", held),
+                ("UPDATE head SET number = %s, hash = %s", [] if pending.head is None else [pending.head]),
+            ):
+                if values:
+                    cursor.executemany(query, values)
+
+    def reservations(self) -> Iterator[Row]:
+        query = f"SELECT {_ROW} FROM reservations WHERE number >= %s ORDER BY number LIMIT 4096"  # noqa: S608  # a constant
+        first = 0
+        while found := self.connection.execute(query, (first,)).fetchall():
+            yield from map(Row._make, found)
+            first = found[-1][0] + 1
+
+    def settled(self, head: Head) -> None:
+        """Nothing to do: keep heads elsewhere with ``discreet ledger head``."""
+
+    def check(self) -> None:
+        """Nothing to do: the server looks after its files."""
+
+    def close(self) -> None:
+        if self._pid == os.getpid():
+            self._connection.close()
+
+    def make(self) -> bool:
+        """The tables, where there are none; whether they were made now."""
+        self.connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"discreet {self._schema}",))
+        made = self.connection.execute(
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = %s AND table_name = 'turns'",
+            (self._schema,),
+        ).fetchone()
+        if made is not None and made[0]:
+            return False
+        self.connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
+        for statement in _TABLES:
+            self.connection.execute(statement)
+        self.connection.execute("INSERT INTO turns VALUES (%s)", (VERSION,))
+        self.connection.execute("INSERT INTO head VALUES (1, -1, %s)", (START,))
+        return True
+
+    def check_version(self) -> None:
+        """Refuse tables of a later version."""
+        found = self.connection.execute("SELECT version FROM turns").fetchall()
+        if [row[0] for row in found] != [VERSION]:
+            raise LedgerError("This ledger was written by a newer version. Upgrade discreet. Nothing was charged.")
+
+
+_DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
+
+
+class PostgresLedger(Book):
+    """The ledger of one dataset in a PostgreSQL database.
+
+    Privacy: as stated in ``ledger.Ledger``, over crashes, retries and any number of servers. Why: every charge is
+    decided and made durable in one transaction, before the data is read, and every answer before it is handed out.
+    """
+
+    @classmethod
+    def open(
+        cls,
+        address: str,
+        *,
+        dataset: str,
+        budget: Budget,
+        unit: Unit | str | None,
+        neighbours: Neighbours | str,
+        policy: Policy | None = None,
+        schema: str = "discreet",
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+    ) -> Self:
+        """The ledger in a schema of the database at an address (``postgresql://...``), made where there is none.
+
+        It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
+        """
+        if not isinstance(schema, str) or not _NAME.fullmatch(schema):
+            raise ParameterError("schema", "is not a plain name", "Use small letters, digits and underscores.")
+        terms = Terms(
+            dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
+        )
+        psycopg = _psycopg()
+        store = None
+        try:
+            store = PostgresStore(address, schema, patience=patience)
+            with store.connection.transaction():
+                if store.make():  # with the first line in the same transaction: no one ever sees it empty
+                    Book(_Inside(store), clock=clock).found(terms)
+            store.check_version()
+            store.begin(write=False)
+            state = scan(store)
+            store.rollback()
+            terms.check(state)
+        except BaseException as error:
+            if store is not None:
+                store.close()
+            if isinstance(error, psycopg.Error):
+                raise LedgerFailure("The ledger's database cannot be used. Nothing was charged.") from error
+            raise
+        return cls(store, state, clock=clock, lease=lease)
+
+
+class _Inside(PostgresStore):
+    """The same store, inside a transaction that somebody else began and will end."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self.__dict__.update(store.__dict__)
+
+    def _begin(self, *, write: bool) -> None:
+        """Begun already."""
+
+    def _commit(self) -> None:
+        """Committed later."""
+
+    def _rollback(self) -> None:
+        """Rolled back later."""
+
+
+def _psycopg() -> Any:
+    try:
+        return import_module("psycopg")
+    except ImportError:
+        raise LedgerError("PostgreSQL needs one more package: pip install 'discreet[postgres]'.") from None
