@@ -46,6 +46,7 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/accounting.py --dp-accounting $(PEERS)/dp-accounting/bin/python
 	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
 	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
 
 $(PEERS)/%: benchmarks/peers/%.txt
 	@echo "Setting up $@ (once) ..."

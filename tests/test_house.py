@@ -29,7 +29,7 @@ FLOORS: list[set[str]] = [
     {"samplers", "plan"},
     {"accounting", "bounding"},
     {"mechanisms"},
-    {"frontends", "engines", "ledger", "codebook"},
+    {"frontends", "engines", "ledger", "codebook", "local"},
     {"release"},
     {"finish", "preview"},
     {"picture"},
@@ -38,7 +38,8 @@ FLOORS: list[set[str]] = [
     {"demo", "terminal", "doors"},
     {"tour"},
     {"tour"},
-    {"cli_ledger"},
+    {"audit", "attacks"},
+    {"cli_ledger", "cli_audit", "cli_local", "cli_attack"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -123,7 +124,7 @@ def test_the_layer_checks_can_fail() -> None:
 
 
 def public_packages() -> list[str]:
-    return ["discreet", "discreet.accounting", "discreet.mechanisms", "discreet.samplers"]
+    return ["discreet", "discreet.accounting", "discreet.local", "discreet.audit", "discreet.mechanisms", "discreet.samplers"]
 
 
 @pytest.mark.parametrize("name", public_packages())

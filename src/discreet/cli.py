@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet import cli_ledger
+from discreet import cli_attack, cli_audit, cli_ledger, cli_local
 from discreet.errors import DiscreetError, ParameterError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_ledger.app)
+app.add_typer(cli_local.app)
+app.command()(cli_audit.audit)
+app.command()(cli_attack.attack)
 
 CodebookPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The TOML file about the dataset.")]
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]

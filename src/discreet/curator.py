@@ -51,6 +51,7 @@ class _Priced:
     text: str
     release: Release
     identity: str
+    version: str
 
 
 class Curator:
@@ -90,6 +91,7 @@ class Curator:
         delta: Number | None = None,
         level: Number = 0.95,
         analyst: str = "analyst",
+        project: str = "",
         request: str | None = None,
         watch: Watch | None = None,
     ) -> Answer:
@@ -103,7 +105,7 @@ class Curator:
         stored = self._ledger.replay(priced.identity)
         if stored is not None:
             return self._replayed(stored)
-        charge = self._charge(priced, analyst, request)
+        charge = self._charge(priced, analyst, request, project)
         held = self._ledger.reserve(charge)
         if held.record is not None:
             return self._replayed(held.record)
@@ -135,7 +137,7 @@ class Curator:
     ) -> Preview:
         """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
         priced = self._price(question, Request(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level))
-        fits = self._ledger.fits(self._charge(priced, analyst, None))
+        fits = self._ledger.fits(self._charge(priced, analyst))
         return Preview(release=priced.release, budget=self.budget, fits=fits, remaining=self.remaining)
 
     def explain(self, question: Asked, **offer: Any) -> str:
@@ -197,15 +199,15 @@ class Curator:
             neighbours=self.catalog.neighbours,
             most=self._per_query,
         )
-        text = show(question)
+        text, version = show(question), self._engine.version(table.name)
         facts = [
             self.name,
-            self._engine.version(table.name),
+            version,
             repr(question),
             *map(str, map(events.dump, release.events)),
         ]
         identity = hashlib.sha256("\n".join(facts).encode()).hexdigest()
-        return _Priced(text, release, identity)
+        return _Priced(text, release, identity, version)
 
     def _check_analyst(self, analyst: str) -> None:
         """Refuse who is not on the codebook's list, where it has one."""
@@ -226,7 +228,7 @@ class Curator:
         name = "rho" if self.budget.notion == "zcdp" else "epsilon"
         return {name: float_down(self.budget.amount()) / 10}
 
-    def _charge(self, priced: _Priced, analyst: str, request: str | None) -> Charge:
+    def _charge(self, priced: _Priced, analyst: str, request: str | None = None, project: str = "") -> Charge:
         return Charge(
             request=request or str(uuid.UUID(bytes=_salt(SYSTEM))),
             analyst=analyst,
@@ -235,6 +237,8 @@ class Curator:
             question=priced.text,
             events=priced.release.events,
             loss=priced.release.loss,
+            project=project,
+            version=priced.version,
         )
 
     def _receipt(self, priced: _Priced, charge: Charge, held: Held) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+/**
+ * The published vectors against the client: the same file for Node and for browsers.
+ * `check(vectors)` returns how many cases passed and a line for each that did not.
+ */
+
+import * as client from "./discreet-local.js";
+
+const { Exhausted, Person, Task, TaskError, encode, encodeLine, fromHex, lineOf, toHex } = client;
+
+function refuses(kind, action) {
+  try {
+    action();
+  } catch (error) {
+    return error instanceof kind;
+  }
+  return false;
+}
+
+export function check(vectors) {
+  const failures = [];
+  let passed = 0;
+  const expect = (holds, what) => {
+    if (holds) passed += 1;
+    else failures.push(what);
+  };
+  for (const { task: text, digest, report_bytes: length, cases } of vectors.reports) {
+    const task = Task.read(text);
+    expect(task.json === text && toHex(task.digest) === digest, `${task.name}: digest`);
+    expect(task.reportBytes === length, `${task.name}: length`);
+    cases.forEach(({ answer, random, report, line }, i) => {
+      const bytes = fromHex(random);
+      expect(task.randomBytes(answer) === bytes.length, `${task.name} ${i}: random bytes`);
+      expect(toHex(encode(task, answer, bytes)) === report, `${task.name} ${i}: report`);
+      if (line !== undefined) expect(encodeLine(task, answer, bytes) === line, `${task.name} ${i}: line`);
+      expect(refuses(TaskError, () => encode(task, answer, bytes.subarray(1))), `${task.name} ${i}: too few bytes`);
+      expect(encode(task, answer).length === length, `${task.name} ${i}: fresh report`);
+    });
+  }
+  for (const { task: text, secret, steps } of vectors.memories) {
+    const task = Task.read(text);
+    let saved = { secret };
+    steps.forEach(({ answer, random, report }, i) => {
+      // A restart before every step: nothing but the saved state is carried over.
+      const person = new Person({ state: saved, save: (state) => (saved = JSON.parse(JSON.stringify(state))) });
+      const options = { random: fromHex(random) };
+      const name = `${task.name} step ${i}`;
+      if (report === null) expect(refuses(Exhausted, () => person.report(task, answer, options)), name);
+      else expect(toHex(person.report(task, answer, options)) === report, name);
+      expect(person.distinct(task) <= task.values, `${name}: distinct`);
+    });
+  }
+  for (const { what, task } of vectors.refused) expect(refuses(TaskError, () => Task.read(task)), `refused: ${what}`);
+  return { passed, failures };
+}
+
+/** Reports with real randomness, as lines: for the collector's own test. */
+export function fresh(text, answers) {
+  const task = Task.read(text);
+  const person = task.values === null ? null : new Person();
+  return answers.map((answer) => (person ? lineOf(person.report(task, answer)) : encodeLine(task, answer)));
+}

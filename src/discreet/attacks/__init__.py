@@ -1,0 +1,65 @@
+"""Attacks: runnable lessons about what goes wrong without privacy, and how far each attack gets with it.
+
+Each lesson makes fictional data, runs an attack on exact or naively protected statistics and then on answers of
+discreet, and reports both success rates beside the bound. They use the doors that everybody uses.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    from discreet.attacks.outcome import Outcome
+
+__all__ = ["LESSONS", "find", "run"]
+
+LESSONS = MappingProxyType(
+    {
+        "linkage": "names from a file without names: ZIP code, birth date, sex",
+        "differencing": "everyone minus everyone but one",
+        "averaging": "the same question again and again, until the noise is gone",
+        "reconstruction": "the whole table, from many subset counts; rounding does not help",
+        "census": "the residents of a block, from tables of counts, means and medians",
+        "membership": "who took part in a study, from allele frequencies",
+        "sparse-ratings": "a subscriber's record, from a few films they saw",
+        "float-bits": "the true count, from the last digits of naive noise",
+        "sum-order": "one row that moves a float sum by sixteen times its bound",
+        "timing": "the size of the noise, from the time it took",
+        "error-oracle": "a free bit from every question that fails",
+        "poisoning": "fake reports in a private survey; here privacy makes it worse",
+        "collusion": "many analysts with a small budget each",
+    }
+)
+"""Every lesson by its name, with what the attacker wants or has. The lesson's module has the name with underscores."""
+
+
+def find(name: str) -> str:
+    """The lesson that is meant: its name, or an unmistakable part of it.
+
+    >>> find("float_bits"), find("Ratings"), find("census-style")
+    ('float-bits', 'sparse-ratings', 'census')
+    """
+    said = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+    if said in LESSONS:
+        return said
+    near = [known for known in LESSONS if said and (said in known or known in said)]
+    if len(near) == 1:
+        return near[0]
+    raise UsageError(f"There is no such attack. Choose one of: {', '.join(LESSONS)}.")
+
+
+def run(name: str) -> Outcome:
+    """Run one lesson in its full size, in a few seconds.
+
+    >>> outcome = run("differencing")
+    >>> outcome.raw.value, outcome.holds
+    (1.0, True)
+    """
+    lesson = find(name)
+    module = import_module(f"discreet.attacks.{lesson.replace('-', '_')}")
+    outcome: Outcome = module.run()
+    return outcome

@@ -1,0 +1,216 @@
+"""Census-style reconstruction: tables of counts, means, medians and spreads, turned back into the people behind them.
+
+No table shows a person. But each is an equation, ages are whole numbers, and blocks are small: a search over all
+residents that fit every table usually finds one solution. The 2010 census of the United States was solved like this,
+for a large part exactly (Abowd et al. 2023); an example of seven people is in Garfinkel, Abowd & Martindale 2019.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.attacks.asking import columns, curator_of
+from discreet.attacks.fiction import Bits, coins, frame, whole
+from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+
+OLDEST = 89
+NEIGHBOURS = 5
+LESSON = (
+    "From exact tables a search finds the one set of residents that fits them. Tables with noise fit nobody, or very "
+    "many: the best use of them is hardly better than a coin."
+)
+TABLE = (
+    "SELECT block, woman, works, COUNT(*) AS n, SUM(age) AS ages, SUM(age * age) AS squares "
+    "FROM people GROUP BY block, woman, works"
+)
+
+
+class Person(NamedTuple):
+    """A resident, as a census knows them."""
+
+    age: int
+    woman: bool
+    works: bool
+
+
+Block: TypeAlias = tuple[Person, ...]
+Ages: TypeAlias = tuple[int, ...]
+Reals: TypeAlias = npt.NDArray[np.float64]
+
+
+class Summary(NamedTuple):
+    """What a table says of a group: the number of people, and their mean, standard deviation and median of age.
+
+    Sums stand for the mean and the deviation, and twice the median for the median, so that all are whole numbers.
+    """
+
+    people: int
+    ages: int
+    squares: int
+    middle: int
+
+    @classmethod
+    def of(cls, ages: Iterable[int]) -> Summary:
+        """The published numbers of a group of these ages."""
+        line = sorted(ages)
+        middle = line[(len(line) - 1) // 2] + line[len(line) // 2] if line else 0
+        return cls(len(line), sum(line), sum(age * age for age in line), middle)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """What is published of a block: everyone, women, men, who works, and how many women and men do."""
+
+    everyone: Summary
+    women: Summary
+    men: Summary
+    working: Summary
+    working_women: int
+
+    @classmethod
+    def of(cls, block: Block) -> Tables:
+        """The tables of a block."""
+        return cls(
+            everyone=Summary.of(p.age for p in block),
+            women=Summary.of(p.age for p in block if p.woman),
+            men=Summary.of(p.age for p in block if not p.woman),
+            working=Summary.of(p.age for p in block if p.works),
+            working_women=sum(p.woman and p.works for p in block),
+        )
+
+
+def run(*, blocks: int = 300) -> Outcome:
+    """Guess for one person near each block whether they live in it."""
+    targets, present, residents = _fiction(blocks)
+    solved = [solutions(Tables.of(block)) for block in residents]
+    guesses = [
+        2 * sum(target in found for found in several) >= len(several) for target, several in zip(targets, solved)
+    ]
+    raw = Rate.agreement(guesses, present)
+    alone = Rate.of(sum(len(several) == 1 for several in solved), blocks)
+    private = Rate.agreement(_from_noise(targets, residents), present)
+    return Outcome(
+        name="census",
+        raw=raw,
+        private=private,
+        lesson=LESSON,
+        bars=(
+            Bar(label="blocks with one solution", rate=alone),
+            Bar(label="target found, exact tables", rate=raw),
+            Bar(label="target found, discreet", rate=private),
+        ),
+        facts={"people in a block": f"{NEIGHBOURS} or {NEIGHBOURS + 1}", "ages": f"0 to {OLDEST}"},
+    )
+
+
+def _fiction(blocks: int) -> tuple[Block, Bits, list[Block]]:
+    """A target for each block, whether they live there, and who does."""
+    size = NEIGHBOURS + 1
+    age = whole("census ages", blocks * size, OLDEST + 1).reshape(blocks, size).tolist()
+    woman = coins("census women", blocks * size).reshape(blocks, size).tolist()
+    works = coins("census work", blocks * size).reshape(blocks, size).tolist()
+    crowds = [tuple(map(Person, *rows)) for rows in zip(age, woman, works)]
+    present = coins("census targets", blocks)
+    residents = [crowd if lives else crowd[1:] for crowd, lives in zip(crowds, present.tolist())]
+    return tuple(crowd[0] for crowd in crowds), present, residents
+
+
+def solutions(tables: Tables) -> list[Block]:
+    """Every block that has these tables, each once."""
+    found: set[Block] = set()
+    for women in _fitting(tables.women):
+        for men in _fitting(tables.men):
+            if Summary.of(women + men) == tables.everyone:
+                found.update(_with_work(women, men, tables))
+    return sorted(found)
+
+
+def _fitting(summary: Summary) -> list[Ages]:
+    """All ages, in order, that have these sums and this median."""
+    return [ages for ages in _sums(summary.people, summary.ages, summary.squares, 0) if Summary.of(ages) == summary]
+
+
+def _sums(count: int, total: int, squares: int, least: int) -> Iterator[Ages]:
+    """Ages from ``least`` on, in order, with this sum and this sum of squares.
+
+    No numbers have a sum whose square is above count times the sum of their squares; the last two follow from both.
+    """
+    if total * total > count * squares or squares < 0:
+        return
+    if count == 0:
+        if total == squares == 0:
+            yield ()
+        return
+    if count == 2:
+        apart = math.isqrt(2 * squares - total * total)
+        first, second = (total - apart) // 2, (total + apart) // 2
+        if first >= least and second <= OLDEST and first + second == total and first**2 + second**2 == squares:
+            yield first, second
+        return
+    for age in range(least, min(OLDEST, total // count) + 1):
+        for rest in _sums(count - 1, total - age, squares - age * age, age):
+            yield (age, *rest)
+
+
+def _with_work(women: Ages, men: Ages, tables: Tables) -> Iterator[Block]:
+    """Every way to say who works that fits the table of those who do."""
+    working_men = tables.working.people - tables.working_women
+    for some in combinations(range(len(women)), tables.working_women):
+        for others in combinations(range(len(men)), working_men):
+            ages = [women[i] for i in some] + [men[i] for i in others]
+            if Summary.of(ages) == tables.working:
+                people = [Person(age=age, woman=True, works=i in some) for i, age in enumerate(women)]
+                people += [Person(age=age, woman=False, works=i in others) for i, age in enumerate(men)]
+                yield tuple(sorted(people))
+
+
+def _from_noise(targets: Sequence[Person], residents: Sequence[Block]) -> Bits:
+    """The same sums from the curator, and the likelier of two stories: the target lives there, or does not.
+
+    Laplace noise makes a story of likelihood exp(−Σ|answer − sum|·ε/(3·largest change)). The attacker averages it over
+    up to two other people of any age in the target's part of the table, as many as five neighbours would have there.
+    """
+    measured = _ask(residents)
+    sums, weights = _others()
+    scales = np.array([1, OLDEST, OLDEST**2]) * 3 / EPSILON
+    guesses = []
+    for block, target in enumerate(targets):
+        answer = measured[block, int(target.woman), int(target.works)]
+        own = np.array([1, target.age, target.age**2])
+        here, away = (
+            weights @ np.exp(-np.abs((answer - sums - own * lives) / scales).sum(axis=1)) for lives in (True, False)
+        )
+        guesses.append(here > away)
+    return np.array(guesses)
+
+
+def _others() -> tuple[Reals, Reals]:
+    """Up to two people of any ages: their number, sum and sum of squares, and how likely such a group is."""
+    sums, weights = [], []
+    for size in range(3):
+        groups = list(combinations_with_replacement(range(OLDEST + 1), size))
+        chance = math.comb(NEIGHBOURS, size) * 0.25**size * 0.75 ** (NEIGHBOURS - size)
+        sums += [[size, sum(group), sum(age * age for age in group)] for group in groups]
+        weights += [chance / len(groups)] * len(groups)
+    return np.array(sums, dtype=np.float64), np.array(weights)
+
+
+def _ask(residents: Sequence[Block]) -> Reals:
+    """Count, sum and sum of squares by block, sex and work: an array of shape (blocks, 2, 2, 3)."""
+    rows = [(number, *person) for number, block in enumerate(residents) for person in block]
+    block, age, woman, works = zip(*rows)
+    table = frame({"person": np.arange(len(rows)), "block": block, "age": age, "woman": woman, "works": works})
+    keys = {"block": range(len(residents)), "woman": [False, True], "works": [False, True]}
+    with curator_of(table, epsilon=EPSILON, keys=keys, bounds={"age": (0, OLDEST)}) as curator:
+        found = columns(
+            curator, TABLE, ["n", "ages", "squares"], by=("block", "woman", "works"), epsilon=Fraction(EPSILON)
+        )
+    return np.stack(found, axis=1).reshape(len(residents), 2, 2, 3).astype(np.float64)

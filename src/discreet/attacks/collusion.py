@@ -1,0 +1,72 @@
+"""Collusion: many analysts, each with a small budget of their own, put their answers together.
+
+Budgets for each analyst alone protect against one analyst. People are protected by one budget over all of them, which
+is how the curator counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.attacks.asking import curator_of
+from discreet.attacks.fiction import Bits, Register
+from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+from discreet.curator import Curator
+from discreet.errors import BudgetExceeded
+from discreet.exact import Integers
+
+EACH = Fraction(1, 10)
+LESSON = (
+    "Where every analyst has ε = 1 for themselves, fifty friends have ε = 50. discreet charges one budget for all "
+    "analysts together: after the first few, everybody is refused."
+)
+
+
+def run(*, towns: int = 400, analysts: int = 50) -> Outcome:
+    """Guess for each town's mayor whether they are among the debtors, from what all analysts were told."""
+    register = Register.of(towns)
+    alone = _together(register, 1, shared=False)
+    apart = _together(register, analysts, shared=False)
+    shared = _together(register, analysts, shared=True)
+    return Outcome(
+        name="collusion",
+        raw=apart.rate,
+        private=shared.rate,
+        lesson=LESSON,
+        bars=(
+            Bar(label="own budgets, one analyst", rate=alone.rate),
+            Bar(label=f"own budgets, {analysts} analysts", rate=apart.rate),
+            Bar(label=f"discreet, {analysts} analysts", rate=shared.rate),
+        ),
+        facts={"analysts who got an answer": f"{shared.served} of {analysts}", "without a shared budget": apart.served},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    rate: Rate
+    served: int
+
+
+def _together(register: Register, analysts: int, *, shared: bool) -> _Told:
+    """Each analyst asks in their own way; the answers are averaged.
+
+    A naive service keeps one account for each analyst. What people then lose is the sum of all accounts.
+    """
+    total, cost = (EPSILON, EACH) if shared else (EPSILON * analysts, Fraction(EPSILON))
+    with curator_of(register.frame(), epsilon=total, keys={"town": range(register.towns)}) as curator:
+        told = [answer for number in range(analysts) if (answer := _ask(curator, number, cost)) is not None]
+    guesses: Bits = np.mean(told, axis=0) - register.others > 0.5
+    return _Told(rate=Rate.agreement(guesses, register.listed), served=len(told))
+
+
+def _ask(curator: Curator, number: int, cost: Fraction) -> Integers | None:
+    """The same count in words of one's own, because the same words would get the same answer."""
+    sql = f"SELECT town, COUNT(*) AS n FROM people WHERE born > {1900 - number} GROUP BY town ORDER BY town"
+    try:
+        return np.asarray(curator.ask(sql, epsilon=cost, analyst=f"analyst {number}").table["n"].to_numpy())
+    except BudgetExceeded:
+        return None

@@ -1,0 +1,79 @@
+"""Error oracle: a question that fails only if somebody is in the data, and an error message that says so for free.
+
+A condition can be written so that it overflows or cannot be read for one person only. Where errors
+come through, each is a bit that nobody charged for. Here every expression has a value for whatever the data hold.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.attacks.asking import curator_of
+from discreet.attacks.fiction import Bits, coins, frame
+from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+from discreet.errors import DiscreetError
+
+TRAPS = (
+    "CAST(CASE WHEN number = {} THEN 'x' ELSE '1' END AS BIGINT) = 1",
+    "number + CASE WHEN number = {} THEN 9223372036854775807 ELSE 0 END > 0",
+    "number * CASE WHEN number = {} THEN 9223372036854775807 ELSE 0 END > -1",
+    "CAST(power(10, CASE WHEN number = {} THEN 30 ELSE 1 END) AS BIGINT) > 0",
+)
+LESSON = (
+    "A plain engine fails for those who are in the data and answers for the others. discreet answers for both: what "
+    "has no value is NULL, and every question is charged alike."
+)
+
+
+def run(*, people: int = 40) -> Outcome:
+    """Guess for each person whether they are in the data, from whether a question about them fails."""
+    present = coins("oracle", people)
+    table = frame({"person": np.flatnonzero(present), "number": 1000 + np.flatnonzero(present)})
+    questions = [
+        f"SELECT COUNT(*) AS n FROM people WHERE {TRAPS[i % len(TRAPS)].format(1000 + i)}" for i in range(people)
+    ]
+    naive, ours = _fails_in_engine(table, questions), _fails_here(table, questions)
+    raw, private = Rate.agreement(naive, present), Rate.agreement(ours, present)
+    return Outcome(
+        name="error-oracle",
+        raw=raw,
+        private=private,
+        lesson=LESSON,
+        bars=(Bar(label="plain engine", rate=raw), Bar(label="discreet", rate=private)),
+        facts={"questions": people, "errors of the engine": int(naive.sum()), "errors of discreet": int(ours.sum())},
+    )
+
+
+def _fails_in_engine(table: Any, questions: list[str]) -> Bits:
+    """Which questions fail where the engine's errors are passed on."""
+    import duckdb
+
+    with duckdb.connect() as engine:
+        engine.register("people", table)
+        return np.array([_fails(engine, question) for question in questions])
+
+
+def _fails(engine: Any, question: str) -> bool:
+    import duckdb
+
+    try:
+        engine.execute(question).fetchall()
+    except duckdb.Error:
+        return True
+    return False
+
+
+def _fails_here(table: Any, questions: list[str]) -> Bits:
+    """Which questions fail at the curator, who charges an equal share of the budget for each."""
+    failed = []
+    with curator_of(table, epsilon=EPSILON, keys={}) as curator:
+        for question in questions:
+            try:
+                curator.ask(question, epsilon=Fraction(EPSILON, len(questions)))
+                failed.append(False)
+            except DiscreetError:
+                failed.append(True)
+    return np.array(failed)

@@ -1,0 +1,74 @@
+"""Membership: is this person's genome in the study, of which only allele frequencies were published?
+
+One frequency says nothing about a person. Thousands of them do: whoever took part is a little closer to all of them
+than a stranger is, and small things add up (Homer et al. 2008; the score is that of Dwork et al. 2015).
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.attacks.asking import column, curator_of
+from discreet.attacks.fiction import Bits, frame, whole
+from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+
+Reals: TypeAlias = npt.NDArray[np.float64]
+
+FREQUENCIES = "SELECT place, COUNT(*) AS n FROM people GROUP BY place"
+LESSON = (
+    "Exact frequencies tell participants from strangers almost without error, although each is an average over the "
+    "whole study. With noise for one person's whole genome the score is blind."
+)
+
+
+def run(*, members: int = 60, places: int = 4000) -> Outcome:
+    """Guess for participants and as many strangers who is who."""
+    common, genomes = _fiction(2 * members, places)
+    inside = np.arange(2 * members) < members
+    exact: Reals = genomes[inside].mean(axis=0)
+    # A study publishes two digits. That hides nothing either.
+    rounded = np.round(exact, 2)
+    noisy = _ask(genomes[inside]) / members
+    rates = {
+        "exact frequencies": _guessed(exact, common, genomes, inside),
+        "rounded to two digits": _guessed(rounded, common, genomes, inside),
+        "discreet": _guessed(noisy, common, genomes, inside),
+    }
+    return Outcome(
+        name="membership",
+        raw=rates["rounded to two digits"],
+        private=rates["discreet"],
+        lesson=LESSON,
+        bars=tuple(Bar(label=label, rate=rate) for label, rate in rates.items()),
+        facts={"participants": members, "places in the genome": f"{places:,}"},
+    )
+
+
+def _fiction(people: int, places: int) -> tuple[Reals, Bits]:
+    """How common a variant is at each place of the genome, between 5 % and 50 %, and who has it."""
+    common = 0.05 + 0.45 * whole("common variants", places) / 2**30
+    genomes = whole("genomes", people * places).reshape(people, places) < common * 2**30
+    return common, genomes
+
+
+def _guessed(published: Reals, common: Reals, genomes: Bits, inside: Bits) -> Rate:
+    """Those above the middle of what participants and strangers are expected to score are called participants.
+
+    The score of a person is Σ (theirs − common)·(published − common), over all places. A stranger's is 0 on average,
+    a participant's is the variance of all places together, over the size of the study.
+    """
+    scores = (genomes - common) @ (published - common)
+    middle = (common * (1 - common)).sum() / inside.sum() / 2
+    return Rate.agreement(scores > middle, inside)
+
+
+def _ask(genomes: Bits) -> Reals:
+    """All frequencies as counts, from the curator, who protects all variants of one person together."""
+    person, place = np.nonzero(genomes)
+    places = genomes.shape[1]
+    table = frame({"person": person, "place": place})
+    with curator_of(table, epsilon=EPSILON, keys={"place": range(places)}, max_rows=places) as curator:
+        return column(curator, FREQUENCIES, by=("place",), epsilon=EPSILON).astype(np.float64)

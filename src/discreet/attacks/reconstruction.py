@@ -1,0 +1,106 @@
+"""Reconstruction: enough answers that are all nearly right give the whole table back.
+
+Ask for the sizes of many subsets, write down one linear equation for each, and solve. Noise that is small beside the
+square root of the number of people, rounding included, only slows the attack down (Dinur & Nissim 2003). The subsets
+are chosen by arithmetic on public numbers, as in the attack on Diffix (Cohen & Nissim 2018).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.attacks.asking import columns, curator_of
+from discreet.attacks.fiction import Bits, coins, frame, whole
+from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+from discreet.exact import Integers
+
+Reals: TypeAlias = npt.NDArray[np.float64]
+
+ROUNDED = 5
+TOGETHER = 16  # counts in one question
+LESSON = (
+    "Exact subset counts are a system of linear equations, and counts rounded to fives are almost as good. The same "
+    "questions to discreet share one budget: the noise of each grows with their number, and the solution is a guess."
+)
+
+
+def run(*, people: int = 96, questions: int = 384, towns: int = 12, programs: int = 2) -> Outcome:
+    """Guess for every inhabitant of every town whether they are in the table; ``programs`` towns also by linprog."""
+    numbers = 100_000 + whole("subset numbers", people, 900_000)
+    present = coins("subset members", towns * people).reshape(towns, people)
+    moduli = _primes(questions)
+    design = (numbers[None, :] % moduli[:, None] < moduli[:, None] // 2).astype(np.float64)
+    exact: Reals = present @ design.T
+    rounded = ROUNDED * np.round(exact / ROUNDED)
+    noisy = _ask(numbers, present, moduli)
+    rates = {
+        "exact, least squares": _by_squares(design, exact, present),
+        "rounded to fives, least squares": _by_squares(design, rounded, present),
+        "rounded to fives, linear program": _by_program(design, rounded[:programs], present[:programs]),
+        "discreet, least squares": _by_squares(design, noisy, present),
+        "discreet, linear program": _by_program(design, noisy[:programs], present[:programs]),
+    }
+    return Outcome(
+        name="reconstruction",
+        raw=rates["rounded to fives, least squares"],
+        private=rates["discreet, least squares"],
+        lesson=LESSON,
+        bars=tuple(Bar(label=label, rate=rate) for label, rate in rates.items()),
+        facts={"people in each town": people, "questions": questions, "towns": towns},
+    )
+
+
+def _primes(count: int) -> Integers:
+    """The first primes from 101 on: numbers leave independent remainders by them."""
+    sieve = np.ones(20 * count + 1000, dtype=np.bool_)
+    for factor in range(2, int(len(sieve) ** 0.5) + 1):
+        sieve[factor * factor :: factor] = False
+    return np.flatnonzero(sieve[101:])[:count] + 101
+
+
+def _ask(numbers: Integers, present: Bits, moduli: Integers) -> Reals:
+    """All subset counts of all towns, from the curator; every count gets an equal share of ε."""
+    town, place = np.nonzero(present)
+    table = frame({"person": np.arange(len(town)), "town": town, "number": numbers[place]})
+    found: list[Integers] = []
+    with curator_of(table, epsilon=EPSILON, keys={"town": range(len(present))}) as curator:
+        for first in range(0, len(moduli), TOGETHER):
+            some = moduli[first : first + TOGETHER].tolist()
+            counts = ", ".join(f"COUNT_IF(number % {p} < {p // 2}) AS n{p}" for p in some)
+            sql = f"SELECT town, {counts} FROM people GROUP BY town"
+            share = Fraction(EPSILON * len(some), len(moduli))
+            found += columns(curator, sql, [f"n{p}" for p in some], epsilon=share)
+    return np.stack(found, axis=1).astype(np.float64)
+
+
+def _by_squares(design: Reals, answers: Reals, present: Bits) -> Rate:
+    """The bits nearest to the least-squares solution."""
+    solution, *_ = np.linalg.lstsq(design, answers.T)
+    return Rate.agreement(solution.T > 0.5, present)
+
+
+def _by_program(design: Reals, answers: Reals, present: Bits) -> Rate:
+    """The bits nearest to shares from 0 to 1 whose counts are least far off in sum: a linear program."""
+    solutions = [_least_absolute(design, town) for town in answers]
+    return Rate.agreement(np.stack(solutions) > 0.5, present)
+
+
+def _least_absolute(design: Reals, answers: Reals) -> Reals:
+    """Shares x minimising Σ|A·x − b|: each |…| is a variable of its own, at least A·x − b and at least b − A·x."""
+    from scipy.optimize import linprog
+
+    questions, people = design.shape
+    off = np.eye(questions)
+    result = linprog(
+        np.concatenate([np.zeros(people), np.ones(questions)]),
+        A_ub=np.block([[design, -off], [-design, -off]]),
+        b_ub=np.concatenate([answers, -answers]),
+        bounds=[(0, 1)] * people + [(0, None)] * questions,
+        method="highs",
+    )
+    solution: Reals = result.x[:people]
+    return solution

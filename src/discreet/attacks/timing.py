@@ -1,0 +1,133 @@
+"""Timing: noise that takes longer to draw when it is larger tells its size to anybody with a clock.
+
+The textbook's sampler flips a coin until it fails and returns the number of flips. Whoever counts the flips, or sees
+the time they take, knows the size of the noise and can take it off again (Jin et al. 2022). A sampler that looks a
+number up does the same work for every number.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.attacks.fiction import Bits, coins
+from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+from discreet.entropy import SYSTEM, Source, Words
+from discreet.exact import Integers
+from discreet.mechanisms.laplace import Laplace
+
+Reals: TypeAlias = npt.NDArray[np.float64]
+Noisy: TypeAlias = Callable[[int, Source], int]
+
+MOVE = 50  # how far one person moves the answer
+LESSON = (
+    "The slow sampler's random words give its noise away, and the clock sees them. discreet draws the same number of "
+    "words for every answer. What a shared machine shows beyond that, through caches or load, nobody can promise away."
+)
+
+
+class Meter:
+    """A source that counts the words drawn from the system's: what a clock sees, without a clock's own noise."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def words(self, count: int) -> Words:
+        self.drawn += count
+        return SYSTEM.words(count)
+
+    def word(self) -> int:
+        self.drawn += 1
+        return SYSTEM.word()
+
+    def bits(self, count: int) -> int:
+        self.drawn += -(-count // 64)
+        return SYSTEM.bits(count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """Answers with the words and the nanoseconds that each took."""
+
+    answers: Integers
+    words: Reals
+    clock: Reals
+
+
+def run(*, attempts: int = 2000) -> Outcome:
+    """Guess for each answer whether the person who would move it by 50 is in the data."""
+    secrets = coins("timing", 2 * attempts)
+    naive, ours = _watch(_flipped, secrets), _watch(_discreet, secrets)
+    rates = {
+        "slow sampler, answers only": _guessed(naive, np.zeros(2 * attempts), secrets),
+        "slow sampler, with the clock": _guessed(naive, naive.clock, secrets),
+        "slow sampler, with its work": _guessed(naive, naive.words, secrets),
+        "discreet, with its work": _guessed(ours, ours.words, secrets),
+        "discreet, with the clock": _guessed(ours, ours.clock, secrets),
+    }
+    return Outcome(
+        name="timing",
+        raw=rates["slow sampler, with its work"],
+        private=rates["discreet, with the clock"],
+        lesson=LESSON,
+        bars=tuple(Bar(label=label, rate=rate) for label, rate in rates.items()),
+        facts={"words that an answer takes": f"{_span(naive)} slow, {_span(ours)} discreet"},
+    )
+
+
+def _span(seen: _Seen) -> str:
+    low, high = int(seen.words.min()), int(seen.words.max())
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _flipped(value: int, source: Source) -> int:
+    """Flip until a coin fails; a result of minus zero starts again. The right law, drawn in telling time."""
+    stay = math.floor(math.exp(-EPSILON / MOVE) * 2**64)
+    while True:
+        size = 0
+        while source.word() < stay:
+            size += 1
+        positive = source.word() & 1
+        if size or positive:
+            return value + (size if positive else -size)
+
+
+def _discreet(value: int, source: Source) -> int:
+    return int(Laplace(sensitivity=MOVE, epsilon=EPSILON).release(value, source=source))
+
+
+def _watch(noisy: Noisy, secrets: Bits) -> _Seen:
+    """One answer for each secret, with what it took."""
+    meter, rows = Meter(), []
+    for value in (MOVE * secrets).tolist():
+        drawn, start = meter.drawn, time.perf_counter_ns()
+        answer = noisy(value, meter)
+        rows.append((answer, meter.drawn - drawn, time.perf_counter_ns() - start))
+    answers, words, clock = np.array(rows).T
+    return _Seen(answers=answers, words=words.astype(np.float64), clock=clock.astype(np.float64))
+
+
+def _guessed(seen: _Seen, cost: Reals, secrets: Bits) -> Rate:
+    """Learn from the first half how cost and noise go together, then guess the second half.
+
+    The attacker has the program, so the first half needs no secrets of anybody. Of two rules the one that did better
+    there is used: the answer alone, or the count whose noise would have had the size that the cost suggests.
+    """
+    half = len(secrets) // 2
+    sizes = np.abs(seen.answers - MOVE * secrets)[:half]
+    # A rare pause of the machine says nothing about noise: costs are held to what 99 % of them are.
+    held = np.minimum(cost, np.quantile(cost[:half], 0.99))
+    spread = held[:half].var()
+    slope = np.mean((held[:half] - held[:half].mean()) * (sizes - sizes.mean())) / spread if spread else 0.0
+    expected = sizes.mean() + slope * (held - held[:half].mean())
+    by_size: Bits = seen.answers > MOVE / 2
+    off = [np.abs(np.abs(seen.answers - value) - expected) for value in (0, MOVE)]
+    by_cost: Bits = off[1] < off[0]
+    rules = sorted((by_size, by_cost), key=lambda rule: int((rule[:half] == secrets[:half]).sum()))
+    return Rate.agreement(rules[-1][half:], secrets[half:])

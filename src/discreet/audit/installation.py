@@ -1,0 +1,173 @@
+"""The audit of this installation: every mechanism, every type of question, randomness and the ledger.
+
+The chance that a sound installation fails is below 1e-3 over everything that is tried: each check that could err by
+chance gets an equal share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from discreet.accounting import events
+from discreet.audit import machinery
+from discreet.audit.blackbox import check
+from discreet.audit.exact import check_events, check_fit, check_law
+from discreet.audit.findings import Finding
+from discreet.audit.questions import Line, check_questions
+from discreet.audit.subjects import Subject, subjects
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.types import Type
+from discreet.privacy import Budget, Neighbours, Unit
+
+ALPHA = 1e-3
+Watch: TypeAlias = Callable[[Finding], None]
+
+
+def audit(*, quick: bool = False, watch: Watch | None = None) -> list[Finding]:
+    """All checks, one after the other; ``watch`` is told each finding as it comes."""
+    found: list[Finding] = []
+    for finding in _checks(quick=quick):
+        found.append(finding)
+        if watch is not None:
+            watch(finding)
+    return found
+
+
+def _checks(*, quick: bool) -> Iterator[Finding]:
+    listed = subjects()
+    random = machinery.randomness()
+    share = ALPHA / (2 * len(listed) + len(random))
+    for one in random:
+        yield one(share)
+    for subject in listed:
+        yield from check_subject(subject, share, quick=quick)
+    yield from declared()
+    yield from questions(quick=quick)
+    yield from machinery.ledger()
+
+
+def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Finding]:
+    """One mechanism: its stated law, whether that is what is drawn, and how it looks from outside."""
+    claim = subject.mechanism.privacy
+    if subject.probability is not None:
+        yield check_law(
+            subject.probability, subject.x, subject.y, subject.outputs, claim, name=subject.name, whole=subject.whole
+        )
+        drawn = subject.draw(subject.x, 2_000 if subject.slow else subject.fit)
+        yield check_fit(map(_key, drawn), lambda o: _known(subject, o), name=subject.name, alpha=alpha)
+    runs = (4_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
+    yield check(
+        subject.draw,
+        subject.x,
+        subject.y,
+        claim,
+        batch=True,
+        samples=runs,
+        alpha=alpha,
+        varying=subject.varying,
+        name=subject.name,
+    )
+
+
+def _known(subject: Subject, output: Any) -> Any:
+    if subject.probability is None:
+        raise TypeError("a subject without a law")
+    return subject.probability(output, subject.x)
+
+
+def _key(output: Any) -> Any:
+    """An output as something that can be counted."""
+    if isinstance(output, np.ndarray):
+        return tuple(output.tolist())
+    return output.item() if isinstance(output, np.generic) else output
+
+
+def declared() -> Iterator[Finding]:
+    """Noise that sampling cannot judge: calibrated σ at large ε, and long compositions, by certified formulas."""
+    for epsilon, delta in ((10, Fraction(1, 100)), (8, Fraction(1, 100)), (1, Fraction(1, 10**9))):
+        noise = Gaussian(sensitivity=1, epsilon=epsilon, delta=delta)
+        name = f"Gaussian for ε = {epsilon}, δ = {float(delta):g}"
+        yield check_events(noise.events, (epsilon, delta), name=name)
+    small = events.DiscreteLaplace(sensitivity=1, scale=100, count=100)
+    yield check_events([small], 1, name="100 Laplace releases of ε = 0.01")
+
+
+WARDS = ("A", "B", "C")
+COLUMNS: dict[str, tuple[Type, ColumnFacts]] = {
+    "person": (Type.TEXT, ColumnFacts()),
+    "ward": (Type.TEXT, ColumnFacts(keys=WARDS)),
+    "town": (Type.TEXT, ColumnFacts()),
+    "age": (Type.INTEGER, ColumnFacts(low=Fraction(0), high=Fraction(110))),
+    "cost": (Type.REAL, ColumnFacts(low=Fraction(-10), high=Fraction(1000), resolution=Fraction(1, 4))),
+    "urgent": (Type.BOOLEAN, ColumnFacts()),
+}
+QUESTIONS = (
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT COUNT(age) AS n, COUNT(DISTINCT person) AS people FROM visits WHERE cost > 3 AND urgent",
+    "SELECT SUM(cost) AS s FROM visits",
+    "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2",
+    "SELECT ward, VAR_POP(cost) AS v, STDDEV_POP(age) AS sd FROM visits GROUP BY ward HAVING COUNT(*) > 1",
+)
+PRIVATE_KEYS = (
+    "SELECT town, COUNT(*) AS n FROM visits GROUP BY town",
+    "SELECT lower(town) AS place, SUM(age) AS years FROM visits WHERE age / cost < 9 GROUP BY lower(town)",
+)
+ROW_UNIT = tuple(q for q in (*QUESTIONS, *PRIVATE_KEYS) if "DISTINCT" not in q)
+
+
+def rows() -> list[dict[str, Any]]:
+    """A small table of fictional visits: some people come often, some values are missing or impossible."""
+    return [
+        {
+            "person": f"p{min(i % 17, i % 5 + 3)}",
+            "ward": (*WARDS, None, "D")[i % 5],
+            "town": ("North", "South", "south", "East")[i % 4 if i % 7 else 0],
+            "age": (None, 999, -1)[i % 3] if i % 11 == 0 else (7 * i) % 100,
+            "cost": None if i % 13 == 0 else 1e9 if i % 17 == 0 else i * 0.77,
+            "urgent": (True, False, None)[i % 3],
+        }
+        for i in range(48)
+    ]
+
+
+def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
+    """Every kind of unit, limit, neighbours and budget, with the questions to ask there."""
+    groups, total = Limits(max_groups=2, max_rows_per_group=3), Limits(max_rows=4)
+    pure, approx = Budget(epsilon=3), Budget(epsilon=3, delta=1e-6)
+    both = (*QUESTIONS, *PRIVATE_KEYS)
+    settings: list[tuple[str, str | None, Limits, Neighbours, Budget, tuple[str, ...]]] = [
+        ("person, groups", "person", groups, Neighbours.ADD_REMOVE, approx, both),
+        ("person, rows", "person", total, Neighbours.REPLACE, approx, both),
+        ("person, rows, pure", "person", total, Neighbours.ADD_REMOVE, pure, QUESTIONS),
+        ("person, groups, pure", "person", groups, Neighbours.REPLACE, pure, QUESTIONS),
+        ("row", None, Limits(), Neighbours.ADD_REMOVE, approx, ROW_UNIT),
+        (
+            "row, replaced",
+            None,
+            Limits(),
+            Neighbours.REPLACE,
+            Budget(rho=0.5),
+            tuple(q for q in ROW_UNIT if "town" not in q),
+        ),
+    ]
+    found = []
+    for name, unit, limits, relation, budget, asked in settings:
+        facts = TableFacts(name="visits", columns=COLUMNS, unit=Unit(unit), limits=limits)
+        offer = {"rho": 0.1} if budget.notion == "zcdp" else {"epsilon": 1}
+        catalog = Catalog(tables={"visits": facts}, neighbours=relation)
+        found.append((name, Line(catalog=catalog, table="visits", budget=budget, offer=offer), asked))
+    return found
+
+
+def questions(*, quick: bool) -> Iterator[Finding]:
+    """Whole questions through the curator's line, on generated neighbours."""
+    chosen = lines()[:2] if quick else lines()
+    ask = partial(check_questions, rows=rows(), most=9 if quick else 16)
+    for _, line, asked in chosen:
+        yield from ask(line, questions=asked)

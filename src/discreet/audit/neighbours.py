@@ -1,0 +1,161 @@
+"""Neighbours of a table, made to hurt: one unit added, removed or replaced, with values that break things.
+
+Every value that a column of its type can hold may come: NaN, infinities, minus zero, the ends of integers, NULL, keys
+that nobody else has, very long texts, ids that look like others, and more rows than any limit allows. The same table
+gives the same neighbours every time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from discreet.plan.catalog import ColumnFacts, TableFacts
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
+from discreet.privacy import Neighbours
+
+Row: TypeAlias = dict[str, Value]
+
+NASTY: Mapping[Type, tuple[Value, ...]] = {
+    Type.BOOLEAN: (True, False, None),
+    Type.INTEGER: (0, INTEGER_MAX, INTEGER_MIN, None, -1, 2**53 + 1, 1),
+    Type.REAL: (
+        *(float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 1.7976931348623157e308, -1e300),
+        *(None, 0.1, 1e-9, 2.0**53 + 2),
+    ),
+    Type.TEXT: ("", "rare", "x" * 100_000, None, " ", "RARE", "rare ", "'; --", "\0", "e\u0301", "😀", "NULL"),
+    Type.DATE: (dt.date.min, dt.date.max, None, dt.date(2024, 2, 29)),
+    Type.TIMESTAMP: (dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59), None, dt.datetime(1970, 1, 1)),  # noqa: DTZ001  # plan timestamps have no zone
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two tables that differ in one unit, and what was done to get from one to the other."""
+
+    what: str
+    relation: Neighbours
+    before: Sequence[Row]
+    after: Sequence[Row]
+
+
+def neighbours(
+    rows: Sequence[Row], table: TableFacts, relation: Neighbours, *, most: int | None = None
+) -> Iterator[Pair]:
+    """Pairs of neighbouring tables, the most telling ones first; at most ``most`` of them."""
+    found = _pairs(list(rows), table, relation)
+    for number, pair in enumerate(found):
+        if most is not None and number >= most:
+            return
+        yield pair
+
+
+def _pairs(rows: list[Row], table: TableFacts, relation: Neighbours) -> Iterator[Pair]:
+    unit = table.unit.column
+    for what, new in _newcomers(rows, table):
+        if relation is Neighbours.ADD_REMOVE:
+            yield Pair(f"add a unit: {what}", relation, rows, rows + new)
+        else:
+            gone = _owner(rows, unit)
+            rest = _without(rows, unit, gone)
+            renamed = new if unit is None else [row | {unit: gone} for row in new]
+            yield Pair(f"replace a unit: {what}", relation, rows, rest + (renamed[:1] if unit is None else renamed))
+    if relation is Neighbours.ADD_REMOVE:
+        for owner in _owners(rows, unit):
+            yield Pair("remove a unit", relation, rows, _without(rows, unit, owner))
+
+
+def _newcomers(rows: list[Row], table: TableFacts) -> Iterator[tuple[str, list[Row]]]:
+    """Units that nobody expects; one row each where rows are their own units."""
+    unit = table.unit.column
+    kinds = {name: kind for name, (kind, _) in table.columns.items() if name != unit}
+    facts = {name: known for name, (_, known) in table.columns.items()}
+    ids = _ids(rows, table)
+    usual = {name: _usual(kind, facts[name], rows, name) for name, kind in kinds.items()}
+
+    def made(values: Mapping[str, Value], owner: Value) -> Row:
+        row = {name: values.get(name, usual[name]) for name in kinds}
+        return row if unit is None else row | {unit: owner}
+
+    many = 1 if unit is None else 40
+    yield "as usual", [made({}, ids[0])]
+    yield "at the upper bounds, many rows", [made(_ends(facts, high=True), ids[0]) for _ in range(many)]
+    yield "at the lower bounds, many rows", [made(_ends(facts, high=False), ids[0]) for _ in range(many)]
+    yield "all NULL", [made(dict.fromkeys(kinds, None), ids[0]) for _ in range(min(many, 3))]
+    for shift in range(max(len(NASTY[kind]) for kind in kinds.values())):
+        values = {name: NASTY[kind][shift % len(NASTY[kind])] for name, kind in kinds.items()}
+        yield f"strange values {shift + 1}", [made(values, ids[shift % len(ids)]) for _ in range(min(many, 2))]
+    for name, kind in kinds.items():
+        keys = facts[name].keys or NASTY[kind]
+        if unit is not None:
+            spread = [made({name: keys[i % len(keys)]}, ids[0]) for i in range(many)]
+            yield f"rows in every group of {name}", spread
+        yield f"a rare value of {name}", [made({name: _rare(kind)}, ids[0])]
+        for value in NASTY[kind]:
+            yield f"{name} is {_words(value)}", [made({name: value}, ids[-1]) for _ in range(min(many, 5))]
+    if unit is not None:
+        for owner in ids:
+            yield f"an id like others ({_words(owner)})", [made({}, owner) for _ in range(7)]
+        yield "a NULL id", [made({}, None) for _ in range(7)]
+
+
+def _usual(kind: Type, facts: ColumnFacts, rows: Sequence[Row], name: str) -> Value:
+    if facts.keys:
+        return facts.keys[0]
+    return next((row[name] for row in rows if row.get(name) is not None), NASTY[kind][0])
+
+
+def _ends(facts: Mapping[str, ColumnFacts], *, high: bool) -> dict[str, Value]:
+    ends = {name: known.high if high else known.low for name, known in facts.items()}
+    return {name: int(end) if end.denominator == 1 else float(end) for name, end in ends.items() if end is not None}
+
+
+def _rare(kind: Type) -> Value:
+    rare: dict[Type, Value] = {Type.TEXT: "only once", Type.INTEGER: 987_654_321, Type.REAL: 0.123456789}
+    return rare.get(kind, NASTY[kind][0])
+
+
+def _ids(rows: Sequence[Row], table: TableFacts) -> list[Value]:
+    """Ids that no row has yet, but that look like others."""
+    unit = table.unit.column
+    if unit is None:
+        return [None]
+    taken = {row[unit] for row in rows}
+    kind = table.columns[unit][0]
+    known = next((row[unit] for row in rows if row[unit] is not None), None)
+    texts: tuple[Value, ...] = ("new", "", " ", "x" * 1000, "\0", "NEW", f"{known} ", str(known).upper())
+    numbers: tuple[Value, ...] = (10**9 + 7, 0, -1, INTEGER_MAX, INTEGER_MIN, 2**53 + 1)
+    others = texts if kind is Type.TEXT else numbers if kind is Type.INTEGER else NASTY[kind]
+    return [value for value in others if value not in taken and value is not None]
+
+
+def _owners(rows: Sequence[Row], unit: str | None) -> list[Any]:
+    """Whom to remove: the one with most rows first, then some others."""
+    if unit is None:
+        return list(range(0, len(rows), max(1, len(rows) // 6)))
+    counts: dict[Value, int] = {}
+    for row in rows:
+        if row[unit] is not None:
+            counts[row[unit]] = counts.get(row[unit], 0) + 1
+    ordered = sorted(counts, key=lambda owner: -counts[owner])
+    return ordered[:3] + ordered[-2:]
+
+
+def _owner(rows: Sequence[Row], unit: str | None) -> Any:
+    owners = _owners(rows, unit)
+    return owners[0] if owners else None
+
+
+def _without(rows: Sequence[Row], unit: str | None, owner: Any) -> list[Row]:
+    if unit is None:
+        return [row for number, row in enumerate(rows) if number != owner]
+    return [row for row in rows if row[unit] != owner]
+
+
+def _words(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value)
+    return repr(text) if len(text) <= 24 else f"a text of {len(text):,} characters"

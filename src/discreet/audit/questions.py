@@ -1,0 +1,203 @@
+"""Whole questions under the grey box: through the curator's own line, on generated neighbours.
+
+For each pair of tables the same question is asked twice, at the same price, with the same secret order of groups. The
+engine's exact integers must be no further apart than ``contributions.sensitivity`` claims, in every norm; then the
+recorded noise is replayed, and the two answers, or errors, and all public facts beside them must be equal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from discreet.audit.findings import Finding, Verdict, Witness
+from discreet.audit.neighbours import Pair, Row, neighbours
+from discreet.audit.outputs import Raised
+from discreet.audit.record import Run, difference, run
+from discreet.bounding.contributions import Bounded, Sensitivity, sensitivity
+from discreet.curator import Curator
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.engine import Engine, Groups, Watch
+from discreet.entropy import SYSTEM
+from discreet.ledger.memory import MemoryLedger
+from discreet.plan.catalog import Catalog, TableFacts
+from discreet.plan.types import Type
+from discreet.privacy import Budget, Neighbours
+
+MakeEngine: TypeAlias = Callable[[Mapping[str, Any], Catalog], Engine]
+
+
+@dataclass(slots=True)
+class Watched:
+    """An engine that uses one secret order for all runs and keeps the integers it gave. For audits only."""
+
+    engine: Engine
+    salt: bytes
+    seen: list[tuple[Bounded, Groups]]
+
+    def schema(self, table: str) -> Mapping[str, Type | None]:
+        return self.engine.schema(table)
+
+    def version(self, table: str) -> str:
+        return f"audit of {table}"  # both datasets pretend to be the same version, so that receipts can be compared
+
+    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:  # noqa: ARG002  # see salt
+        groups = self.engine.run(bounded, salt=self.salt, watch=watch)
+        self.seen.append((bounded, groups))
+        return groups
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def one_thread(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
+    """The engine for real data, small: audits ask many questions about few rows."""
+    return DuckDBEngine(sources, catalog, threads=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The curator's line over one declared table, with the budget it spends from and what a question offers."""
+
+    catalog: Catalog
+    table: str
+    budget: Budget
+    offer: Mapping[str, Any]
+    make: MakeEngine = one_thread
+
+    def open(self, rows: Sequence[Row], salt: bytes) -> Watched:
+        """An engine over these rows."""
+        facts = self.catalog.table(self.table)
+        return Watched(self.make({facts.name: frame(rows, facts)}, self.catalog), salt, [])
+
+    def ask(self, engine: Watched, question: str, frozen: Run | None = None) -> tuple[Run, Groups | None]:
+        """Ask a question from a fresh ledger; what was recorded, and the exact integers behind it."""
+        ledger = MemoryLedger(self.budget, unit=self.catalog.table(self.table).unit, neighbours=self.catalog.neighbours)
+        engine.seen.clear()
+
+        def line(_: object) -> Any:
+            curator = Curator(name="audit", catalog=self.catalog, engine=engine, ledger=ledger)
+            answer = curator.ask(question, request="audit", **self.offer)
+            return [answer.table.to_pydict(), answer.remaining, answer.explanation, _public(answer.receipt)]
+
+        found = run(line, None, frozen)
+        return found, engine.seen[-1][1] if engine.seen else None
+
+
+@dataclass(slots=True)
+class _Case:
+    """One question while its neighbours are gone through."""
+
+    question: str
+    recorded: Run
+    exact: Groups | None
+    bounded: Bounded | None
+    pairs: int = 0
+    problem: str = ""
+    what: str = ""
+    seconds: float = 0.0
+
+    def compare(self, line: Line, engine: Watched, pair: Pair) -> None:
+        """Ask again on a neighbour, with the recorded noise."""
+        start = time.monotonic()
+        replayed, moved = line.ask(engine, self.question, self.recorded)
+        self.pairs += 1
+        self.problem = difference(self.recorded, replayed)
+        if not self.problem and self.exact is not None and moved is not None and self.bounded is not None:
+            self.problem = distances(self.bounded, self.exact, moved, pair.relation)
+        self.what = pair.what if self.problem else ""
+        self.seconds += time.monotonic() - start
+
+    def finding(self, rows: int, claim: str) -> Finding:
+        verdict, detail = Verdict.HOLDS, f"{self.pairs} neighbours, {len(self.recorded.calls)} calls, all as declared"
+        if isinstance(self.recorded.output, Raised):
+            verdict, detail = Verdict.RAISES, f"refused or failed: {self.recorded.output.kind}"
+        elif self.problem:
+            verdict, detail = Verdict.BROKEN, self.problem
+        witness = Witness(first=f"{rows} rows", second=self.what, event=self.problem) if self.problem else None
+        return Finding(
+            name=self.question,
+            method="grey box",
+            verdict=verdict,
+            detail=detail,
+            claim=claim,
+            witness=witness,
+            seconds=self.seconds,
+        )
+
+
+def check_questions(
+    line: Line, rows: Sequence[Row], questions: Sequence[str], *, most: int | None = None
+) -> list[Finding]:
+    """Ask questions on a table and its neighbours; for each, the first difference that must not be.
+
+    ``most`` bounds the number of neighbours.
+    """
+    table, relation = line.catalog.table(line.table), line.catalog.neighbours
+    salt = SYSTEM.bits(128).to_bytes(16, "big")
+    base = line.open(rows, salt)
+    cases = [_record(line, base, question) for question in questions]
+    base.close()
+    for pair in neighbours(rows, table, relation, most=most):
+        open_cases = [c for c in cases if not c.problem and not isinstance(c.recorded.output, Raised)]
+        if not open_cases:
+            break
+        engine = line.open(pair.after, salt)
+        for case in open_cases:
+            case.compare(line, engine, pair)
+        engine.close()
+    claim = f"one {table.unit.column or 'row'}, {relation}, {line.budget!r}"
+    return [case.finding(len(rows), claim) for case in cases]
+
+
+def check_question(line: Line, rows: Sequence[Row], question: str, *, most: int | None = None) -> Finding:
+    """Ask one question on a table and its neighbours; see ``check_questions``."""
+    return check_questions(line, rows, [question], most=most)[0]
+
+
+def _record(line: Line, engine: Watched, question: str) -> _Case:
+    recorded, exact = line.ask(engine, question)
+    return _Case(question, recorded, exact, engine.seen[-1][0] if engine.seen else None)
+
+
+def distances(bounded: Bounded, before: Groups, after: Groups, relation: Neighbours) -> str:
+    """Whether some measure moved further than claimed, in any norm; empty if not."""
+    for place, measure in enumerate(bounded.measures):
+        found = moved_by(before, after, place)
+        claim = sensitivity(bounded, measure, relation)
+        for norm in ("l0", "l1", "l2_squared", "linf"):
+            actual, declared = getattr(found, norm), getattr(claim, norm)
+            if actual > declared:
+                return f"measure {place + 1} ({measure.counts}) moved by {actual} in {norm}, declared {declared}"
+    return ""
+
+
+def moved_by(before: Groups, after: Groups, place: int) -> Sensitivity:
+    """How far one measure's vector over groups moved."""
+    here, there = (dict(zip(g.keys, g.values[place])) if g.values else {} for g in (before, after))
+    sizes = [abs(c) for key in here.keys() | there.keys() if (c := there.get(key, 0) - here.get(key, 0))]
+    return Sensitivity(len(sizes), sum(sizes), sum(s * s for s in sizes), max(sizes, default=0))
+
+
+def frame(rows: Iterable[Row], table: TableFacts) -> Any:
+    """Rows as an Arrow table of the declared types."""
+    import pyarrow as pa
+
+    kinds = {
+        Type.BOOLEAN: pa.bool_(),
+        Type.INTEGER: pa.int64(),
+        Type.REAL: pa.float64(),
+        Type.TEXT: pa.string(),
+        Type.DATE: pa.date32(),
+        Type.TIMESTAMP: pa.timestamp("us"),
+    }
+    listed = list(rows)
+    columns = table.columns.items()
+    return pa.table({name: pa.array([row.get(name) for row in listed], kinds[kind]) for name, (kind, _) in columns})
+
+
+def _public(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """A receipt without what is new every time: the hour, and the place in the ledger."""
+    return {name: value for name, value in receipt.items() if name not in ("time", "ledger")}

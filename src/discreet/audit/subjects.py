@@ -1,0 +1,248 @@
+"""The mechanisms under audit: for each one a pair of neighbouring inputs on which its loss should nearly be reached.
+
+A subject says how to draw many outputs, and how likely each is. The same outputs serve the exact check (is the stated
+law private?), the fit (is it the law that is drawn?) and the black box (does it hold for somebody who knows nothing?).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+
+from discreet.exact import Interval, ln
+from discreet.mechanisms.count import Count
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.mean import Mean
+from discreet.mechanisms.noisy_max import NoisyMax, TopK
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.sparse_vector import SparseVector
+from discreet.mechanisms.sum import Sum
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
+from discreet.mechanisms.variance import Variance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A mechanism, two neighbouring inputs, and how to look at it.
+
+    ``draw(given, n)`` makes n outputs. ``probability(output, given)`` is their law, ``outputs`` those that are looked
+    at exactly (``whole``: all there are). ``slow`` outputs cost a call each, so that fewer are drawn; ``fit`` is how
+    many are compared with the law.
+    """
+
+    mechanism: Any
+    x: Any
+    y: Any
+    draw: Callable[[Any, int], Any]
+    probability: Callable[[Any, Any], Interval] | None = None
+    outputs: Iterable[Any] = ()
+    whole: bool = False
+    slow: bool = False
+    varying: bool = False
+    fit: int = 50_000
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name, with what makes this subject special."""
+        return type(self.mechanism).__name__ + (f" ({self.label})" if self.label else "")
+
+
+def subjects() -> list[Subject]:
+    """Every mechanism of the package, at least once."""
+    return [*_noises(), *_responses(), *_choices(), *_keys(), *_statistics()]
+
+
+def _many(mechanism: Any) -> Callable[[Any, int], Any]:
+    """Draws of a mechanism whose noise is independent in each place of an array."""
+    return lambda given, n: mechanism.release(np.full(n, given))
+
+
+def _each(mechanism: Any) -> Callable[[Any, int], Any]:
+    return lambda given, n: [_plain(mechanism.release(given)) for _ in range(n)]
+
+
+def _plain(output: Any) -> Any:
+    return tuple(output.tolist()) if isinstance(output, np.ndarray) else output
+
+
+def _noises() -> list[Subject]:
+    laplace, cents = (
+        Laplace(sensitivity=1, epsilon=1),
+        Laplace(sensitivity=1, epsilon=0.5, resolution=0.25, dimension=1),
+    )
+    strong = Laplace(sensitivity=3, epsilon=ln(20))
+    gaussian = Gaussian(sensitivity=1, epsilon=1, delta=0.01)
+    wide = Gaussian(sensitivity=2, rho=0.5, dimension=1)
+    return [
+        _noise(laplace, 10, 11, range(-10, 32)),
+        _noise(strong, 0, 3, range(-12, 16), "ln 20"),
+        _noise(cents, 1.0, 2.0, [i / 4 for i in range(-40, 52)], "on a grid"),
+        _noise(gaussian, 10, 11, range(-4, 26)),
+        _noise(wide, 0, 2, range(-15, 18), "zCDP"),
+    ]
+
+
+def _noise(mechanism: Any, x: Any, y: Any, outputs: Iterable[Any], label: str = "") -> Subject:
+    return Subject(
+        mechanism=mechanism,
+        x=x,
+        y=y,
+        draw=_many(mechanism),
+        probability=mechanism.probability,
+        outputs=outputs,
+        label=label,
+    )
+
+
+def _responses() -> list[Subject]:
+    coin, five = RandomizedResponse(epsilon=ln(3)), RandomizedResponse(epsilon=1, categories=5)
+    return [
+        Subject(
+            mechanism=mechanism, x=0, y=1, draw=_many(mechanism), probability=mechanism.probability,
+            outputs=range(mechanism.size), whole=True, label=label,
+        )
+        for mechanism, label in ((coin, "the coin"), (five, "5 answers"))
+    ]  # fmt: skip
+
+
+def _selections() -> tuple[Any, ...]:
+    return (
+        Exponential(sensitivity=1, epsilon=1),
+        PermuteAndFlip(sensitivity=1, epsilon=1),
+        NoisyMax(sensitivity=1, epsilon=1),
+    )
+
+
+def _choices() -> list[Subject]:
+    x, y = [3, 2, 2, 0], [2, 3, 3, 1]
+    places = range(4)
+    found = [
+        Subject(mechanism=m, x=x, y=y, draw=_each(m), probability=m.probability, outputs=places, whole=True, slow=True)
+        for m in _selections()
+    ]
+    two = TopK(k=2, sensitivity=1, epsilon=1)
+    found.append(
+        Subject(
+            mechanism=two, x=x, y=y, draw=_each(two), probability=two.probability, slow=True,
+            outputs=list(permutations(places, 2)), whole=True,
+        )
+    )  # fmt: skip
+    sparse = SparseVector(threshold=2, sensitivity=1, epsilon=1)
+    verdicts = [(False,) * i + (True,) for i in range(4)] + [(False,) * 4]
+    found.append(
+        Subject(
+            mechanism=sparse, x=[1, 1, 1, 3], y=[2, 2, 2, 2], draw=_each(sparse), probability=sparse.probability,
+            outputs=verdicts, whole=True, slow=True, varying=True,
+        )
+    )  # fmt: skip
+    median, three = (
+        Quantile(q=0.5, bounds=(0, 10), epsilon=1),
+        Quantiles(qs=[0.25, 0.5, 0.75], bounds=(0, 10), epsilon=1),
+    )
+    found.append(
+        Subject(
+            mechanism=median, x=[3, 3, 4], y=[3, 3, 4, 9], draw=_each(median), probability=median.probability,
+            outputs=range(11), whole=True, slow=True,
+        )
+    )  # fmt: skip
+    found.append(Subject(mechanism=three, x=[3, 3, 4], y=[3, 3, 4, 9], draw=_each(three), slow=True))
+    return found
+
+
+def _keys() -> list[Subject]:
+    rule = KeySelection(epsilon=1, delta=0.01)
+    noisy = (LaplaceThreshold(epsilon=1, delta=0.01), GaussianThreshold(rho=0.2, delta=0.01))
+    found = [
+        Subject(
+            mechanism=rule, x=n, y=n + 1, draw=lambda given, n: rule.release_array(np.full(n, given)),
+            probability=lambda output, given: rule.probability(bool(output), given), outputs=(False, True), whole=True,
+            label=f"{n} or {n + 1} units",
+        )
+        for n in (0, 3)
+    ]  # fmt: skip
+    for one in noisy:
+        bar = int(one.bar)
+        found.append(
+            Subject(
+                mechanism=one, x=1, y=2, draw=_thresholded(one), probability=_with_none(one),
+                outputs=[0, *range(bar, bar + 25)],
+            )
+        )  # fmt: skip
+        found.append(
+            Subject(
+                mechanism=one, x=0, y=1, draw=_thresholded(one), probability=_with_none(one), label="a new key",
+                outputs=[0, *range(bar, bar + 25)],
+            )
+        )  # fmt: skip
+    return found
+
+
+def _thresholded(mechanism: Any) -> Callable[[Any, int], Any]:
+    """The noisy number of units, or 0 where the key is not published."""
+    return lambda given, n: mechanism.release_array(np.full(n, given))[1]
+
+
+def _with_none(mechanism: Any) -> Callable[[Any, Any], Interval]:
+    return lambda output, given: mechanism.probability(None if output == 0 else int(output), given)
+
+
+def _statistics() -> list[Subject]:
+    count, cells = Count(epsilon=1), Histogram(categories=3, epsilon=1)
+    moved = Histogram(categories=3, epsilon=1, neighbours="replace")
+    total = Sum(bounds=(0, 5), epsilon=1)
+    mean, spread = Mean(bounds=(0, 4), epsilon=1), Variance(bounds=(0, 4), epsilon=1)
+    rows, more = [1, 2, 3], [1, 2, 3, 4]
+    found = [
+        Subject(
+            mechanism=count, x=10, y=11, draw=lambda given, n: count.noise.release(np.full(n, given)),
+            probability=count.probability, outputs=range(22),
+        ),
+        Subject(
+            mechanism=total, x=rows, y=[*rows, 5], draw=_parts(total), probability=_single(total),
+            outputs=range(-20, 40),
+        ),
+    ]  # fmt: skip
+    for histogram, y in ((cells, [0, 1, 1, 2]), (moved, [0, 1, 2])):
+        found.append(
+            Subject(
+                mechanism=histogram, x=[0, 1, 1], y=y, draw=_counted(histogram), probability=histogram.probability,
+                outputs=list(product(range(-2, 5), repeat=3)), label=str(histogram.neighbours),
+            )
+        )  # fmt: skip
+    for statistic, low in ((mean, (-6, -1)), (spread, (-3, -6, 0))):
+        spans = [range(first, first + (10 if len(low) == 2 else 8)) for first in low]
+        found.append(
+            Subject(
+                mechanism=statistic, x=rows, y=more, draw=_parts(statistic), probability=statistic.probability,
+                outputs=list(product(*spans)), fit=4_000,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _parts(mechanism: Any) -> Callable[[Any, int], Any]:
+    """The noisy whole numbers behind a statistic; what is published is computed from them."""
+
+    def draw(given: Any, n: int) -> Any:
+        drawn = [part.release(np.full(n, one)) for part, one in zip(mechanism.parts, mechanism.answers(given))]
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
+
+    return draw
+
+
+def _single(mechanism: Any) -> Callable[[Any, Any], Interval]:
+    return lambda output, given: mechanism.probability((int(output),), given)
+
+
+def _counted(histogram: Histogram) -> Callable[[Any, int], Any]:
+    return lambda given, n: histogram.noise.release(np.tile(histogram.count(given), (n, 1)))

@@ -1,0 +1,174 @@
+"""The aggregator: reports become a vector of integers, in any order, on any number of machines.
+
+Its state is the task's digest, a vector of counts, the number of people, and what was set aside and why. Adding is
+idempotent for each batch, merging is addition, and a saved state is picked up where it was left. Two tasks never mix.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.errors import ParameterError, UsageError
+from discreet.exact import Integers
+from discreet.local.hashing import LocalHashing, index_keys, text_keys
+from discreet.local.protocol import Tallies
+from discreet.local.reports import REASONS, Reports, checked, read_arrow, read_lines, read_wire
+from discreet.local.task import Task
+from discreet.local.words import Bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FORMAT = "local-aggregate/1"
+MAX_STATE = 1 << 28  # integers: two gigabytes
+
+
+class Aggregator:
+    """Counts of one task.
+
+    ``candidates`` are the texts to count where the domain is open and reports are hashed; they cannot change later.
+    """
+
+    def __init__(self, task: Task, *, candidates: Sequence[str] | None = None) -> None:
+        hashed_open = isinstance(task.protocol, LocalHashing) and task.domain.open
+        if hashed_open != (candidates is not None):
+            fix = "Give candidates=[...] for hashed reports of an open domain, and only there."
+            raise ParameterError("candidates", "do not go with this task", fix)
+        if candidates is not None and len(set(candidates)) != len(candidates):
+            raise ParameterError("candidates", "must be all different", "Remove the copies.")
+        self.task = task
+        self.candidates = None if candidates is None else tuple(candidates)
+        self.people = 0
+        self.rejected: Counter[str] = Counter()
+        self._batches: dict[str, str] = {}
+        if self._size() > MAX_STATE:
+            raise ParameterError("domain", "has too many values to count", "Use an open domain and candidates.")
+        self.state: Integers = np.zeros(self._size(), dtype=np.int64)
+
+    def _size(self) -> int:
+        if self.candidates is not None:
+            return len(self.candidates)
+        protocol = self.task.protocol
+        return protocol.state_size if isinstance(protocol, Tallies) else self.task.domain.count
+
+    @property
+    def batches(self) -> frozenset[str]:
+        """The batches that were added."""
+        return frozenset(self._batches)
+
+    def add(self, reports: Reports, *, batch: str) -> bool:
+        """Add a batch of reports; False, and no change, when this very batch is in already."""
+        if reports.task.digest != self.task.digest:
+            raise UsageError(f"These reports are for the task {reports.task.id}, not for {self.task.id}.")
+        if not isinstance(batch, str) or not batch:
+            raise ParameterError("batch", "must be a text", "Give batch='2026-01-31/7', unique for each batch.")
+        good = checked(self.task, reports.payload)
+        tally, rejected = self._tally(good.payload), reports.rejected + good.rejected
+        mark = _fingerprint(tally, len(good), rejected)
+        if batch in self._batches:
+            if self._batches[batch] != mark:
+                raise UsageError("This batch id was used for other reports. Give every batch an id of its own.")
+            return False
+        self.state = self.state + tally
+        self.people += len(good)
+        self.rejected += rejected
+        self._batches[batch] = mark
+        return True
+
+    def add_lines(self, lines: Iterable[str], *, batch: str) -> bool:
+        """Add reports from lines of JSON."""
+        return self.add(read_lines(self.task, lines), batch=batch)
+
+    def add_wire(self, reports: Iterable[bytes], *, batch: str) -> bool:
+        """Add reports from bytes."""
+        return self.add(read_wire(self.task, reports), batch=batch)
+
+    def add_arrow(self, table: pa.Table, *, batch: str) -> bool:
+        """Add reports from an Arrow table."""
+        return self.add(read_arrow(self.task, table), batch=batch)
+
+    def _tally(self, payload: Bytes) -> Integers:
+        protocol = self.task.protocol
+        if isinstance(protocol, Tallies):
+            return protocol.tally(payload)
+        if not isinstance(protocol, LocalHashing):
+            raise UsageError("Reports of this protocol cannot be added up.")
+        keys = index_keys(self.task.domain.count) if self.candidates is None else text_keys(self.candidates)
+        return protocol.supports_of(payload, keys)
+
+    def merge(self, other: Aggregator) -> Aggregator:
+        """Both together, as if one had seen all batches; refused across tasks and for batches that both have."""
+        if (other.task.digest, other.candidates) != (self.task.digest, self.candidates):
+            raise UsageError("Aggregates of different tasks or candidates cannot be merged.")
+        if self.batches & other.batches:
+            raise UsageError("Both aggregates hold the same batch: merging would count it twice.")
+        both = Aggregator(self.task, candidates=self.candidates)
+        both.state = self.state + other.state
+        both.people = self.people + other.people
+        both.rejected = self.rejected + other.rejected
+        both._batches = self._batches | other._batches  # an aggregate of our own
+        return both
+
+    def dumps(self) -> str:
+        """The state as text."""
+        packed = zlib.compress(self.state.astype("<i8").tobytes(), 1)
+        return json.dumps(
+            {
+                "discreet": _FORMAT,
+                "task": json.loads(self.task.json),
+                "candidates": self.candidates,
+                "people": self.people,
+                "rejected": dict(self.rejected),
+                "batches": self._batches,
+                "state": base64.b64encode(packed).decode(),
+            },
+            ensure_ascii=False,
+        )
+
+    def save(self, path: Path) -> None:
+        """Write the state to a file, whole or not at all."""
+        beside = path.with_name(path.name + ".part")
+        beside.write_text(self.dumps(), encoding="utf-8")
+        beside.replace(path)
+
+    @classmethod
+    def loads(cls, text: str) -> Aggregator:
+        """An aggregator as it was saved."""
+        try:
+            given = json.loads(text)
+            if given["discreet"] != _FORMAT:
+                raise UsageError("This is not a saved aggregate of a version known here.")
+            made = cls(Task.read(json.dumps(given["task"])), candidates=given["candidates"])
+            state = np.frombuffer(zlib.decompress(base64.b64decode(given["state"])), dtype="<i8").astype(np.int64)
+            if state.size != made.state.size or set(given["rejected"]) - set(REASONS):
+                raise ValueError
+            made.state, made.people = state, int(given["people"])
+            made.rejected, made._batches = Counter(given["rejected"]), dict(given["batches"])
+        except (KeyError, TypeError, ValueError, zlib.error) as error:
+            if isinstance(error, ParameterError):
+                raise
+            raise UsageError("This is not a saved aggregate, or it is damaged.") from None
+        return made
+
+    @classmethod
+    def load(cls, path: Path) -> Aggregator:
+        """An aggregator from its file."""
+        return cls.loads(path.read_text(encoding="utf-8"))
+
+    def __repr__(self) -> str:
+        return f"Aggregator({self.task.id}: {self.people:,} reports, {self.rejected.total():,} set aside)"
+
+
+def _fingerprint(tally: Integers, people: int, rejected: Counter[str]) -> str:
+    """What a batch amounts to, so that the same id with other content is noticed."""
+    words = json.dumps([people, sorted(rejected.items())])
+    return hashlib.sha256(tally.astype("<i8").tobytes() + words.encode()).hexdigest()[:32]

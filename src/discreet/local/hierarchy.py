@@ -1,0 +1,156 @@
+"""Ranges over ordered values: people report a node of a tree, at a level drawn by lot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet import parameters
+from discreet.entropy import SYSTEM, Source
+from discreet.errors import ParameterError
+from discreet.exact import Floats
+from discreet.local.aggregate import Aggregator
+from discreet.local.choose import choose
+from discreet.local.estimate import frequencies, z_score
+from discreet.local.protocol import FrequencyProtocol
+from discreet.local.reports import Reports
+from discreet.local.survey import Survey
+from discreet.local.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hierarchy:
+    """A tree over ``size`` ordered values with ``branching`` children at each node; one task for each level.
+
+    Privacy: that of the survey of its levels.
+    Why: the level is drawn by lot, and the node at a level is a function of the answer.
+    Reference: Cormode, Kulkarni & Srivastava 2019; Hay, Rastogi, Miklau & Suciu 2010 for the consistency.
+    """
+
+    size: int
+    branching: int
+    survey: Survey
+
+    @classmethod
+    def for_epsilon(
+        cls, name: str, size: int, *, epsilon: object, n: int, branching: int = 4, epoch: int = 0
+    ) -> Hierarchy:
+        """A tree whose levels each use the protocol that ``choose`` finds."""
+        parameters.whole(size, "size", least=2, most=1 << 22)
+        parameters.whole(branching, "branching", least=2, most=1 << 10)
+        levels = max(1, math.ceil(math.log(size, branching) - 1e-9))
+        share = max(1, n // levels)
+        tasks = tuple(
+            choose(branching**level, epsilon=epsilon, n=share).task(f"{name}, level {level}", epoch=epoch)
+            for level in range(1, levels + 1)
+        )
+        return cls(size=size, branching=branching, survey=Survey(tasks))
+
+    @property
+    def levels(self) -> int:
+        """How many levels the tree has below its root."""
+        return len(self.survey.tasks)
+
+    @cached_property
+    def _spans(self) -> list[int]:
+        """How many values a node of each level holds."""
+        return [self.branching ** (self.levels - level) for level in range(1, self.levels + 1)]
+
+    def encode_many(self, answers: npt.NDArray[np.integer], *, source: Source = SYSTEM) -> dict[str, Reports]:
+        """Reports of many people, by task id; unknown answers become random ones."""
+        values = np.where((answers >= 0) & (answers < self.size), answers, -1).astype(np.int64)
+        return self.survey.encode_many([values // span for span in self._spans], source=source)
+
+    def encode(self, answer: int, *, source: Source = SYSTEM) -> bytes:
+        """One person's report."""
+        known = not isinstance(answer, bool) and isinstance(answer, int) and 0 <= answer < self.size
+        return self.survey.encode([answer // span if known else None for span in self._spans], source=source)
+
+    def estimate(self, aggregates: Mapping[str, Aggregator]) -> Ranges:
+        """The tree's shares, made consistent by weighing each level by its exact variance."""
+        values, variances = [], []
+        for task in self.survey.tasks:
+            aggregate = aggregates[task.id]
+            if not aggregate.people:
+                raise ParameterError("aggregates", "must have reports at every level", "Collect more.")
+            values.append(frequencies(aggregate).values)
+            variances.append(_variance(task) / aggregate.people)
+        return Ranges(
+            size=self.size,
+            leaves=consistent(values, variances, self.branching),
+            variances=tuple(variances),
+            branching=self.branching,
+        )
+
+
+def _variance(task: Task) -> float:
+    protocol = task.protocol
+    if not isinstance(protocol, FrequencyProtocol):
+        raise ParameterError("task", "must count frequencies", "Use Hierarchy.for_epsilon.")
+    # At the frequency where it is largest: so that the error of a range is not understated.
+    return max(protocol.unit_variance(0.0), protocol.unit_variance(1.0))
+
+
+def consistent(values: list[Floats], variances: list[float], branching: int) -> Floats:
+    """The leaves of the tree nearest to all its noisy nodes: parents are the sums of their children, the root is one.
+
+    Up: each node's own value and the sum of its children's are averaged by their variances. Down: what a parent has
+    more than its children is spread evenly over them.
+    """
+    upward, spread = [values[-1]], [variances[-1]]
+    for own, variance in zip(values[-2::-1], variances[-2::-1]):
+        sums, below = upward[0].reshape(-1, branching).sum(axis=1), branching * spread[0]
+        weight = below / (below + variance)
+        upward.insert(0, weight * own + (1 - weight) * sums)
+        spread.insert(0, weight * variance)
+    parents = np.array([1.0])
+    for level in upward:
+        children = level.reshape(-1, branching)
+        parents = (children + (parents - children.sum(axis=1))[:, np.newaxis] / branching).reshape(-1)
+    return parents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranges:
+    """Shares of ordered values that answer ranges; sums of them are consistent with each other."""
+
+    size: int
+    leaves: Floats
+    variances: tuple[float, ...]
+    branching: int
+
+    def share(self, first: int, last: int) -> float:
+        """The share of people from ``first`` to ``last``, both included."""
+        self._check(first, last)
+        return float(self.leaves[first : last + 1].sum())
+
+    def interval(self, first: int, last: int, *, level: float = 0.95) -> tuple[float, float]:
+        """An interval for ``share``, from the nodes that cover the range; the estimate itself is never worse."""
+        middle = self.share(first, last)
+        reach = z_score(float(parameters.open_probability(level, "level"))) * math.sqrt(self._cover(first, last))
+        return middle - reach, middle + reach
+
+    def _cover(self, first: int, last: int) -> float:
+        """The variance of the fewest nodes that make up the range."""
+        total, low, high = 0.0, first, last + 1
+        for variance in reversed(self.variances):
+            up_low, down_high = -(-low // self.branching), high // self.branching
+            if up_low >= down_high:
+                return total + variance * (high - low)
+            total += variance * (up_low * self.branching - low + high - down_high * self.branching)
+            low, high = up_low, down_high
+        return total
+
+    def quantile(self, share: float) -> int:
+        """The first value up to which at least this share of the people is."""
+        wanted = float(parameters.open_probability(share, "share"))
+        return min(self.size - 1, int(np.searchsorted(np.maximum.accumulate(np.cumsum(self.leaves)), wanted)))
+
+    def _check(self, first: int, last: int) -> None:
+        if not 0 <= first <= last < self.size:
+            raise ParameterError("range", "must lie within the values, first before last", "Give share(0, 9), say.")

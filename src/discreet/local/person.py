@@ -1,0 +1,169 @@
+"""One person over time: a secret, a memory of what was answered, and a ledger of what it cost.
+
+A memoised answer is made once: its random bytes come from HMAC with the person's secret, so that giving the same answer
+a thousand times gives one report a thousand times, also after a restart. New answers cost again, and the ledger counts
+them; when the task's promise or the person's own budget is used up, nothing more is given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from discreet.entropy import SYSTEM, Source
+from discreet.errors import BudgetExceeded, ParameterError, UsageError
+from discreet.exact import upper
+from discreet.local.client import encode, payload_from, unknown, value_bytes
+from discreet.local.domain import text
+from discreet.local.rappor import Rappor
+from discreet.local.reports import write
+from discreet.local.task import Task
+from discreet.local.words import pick, random_bytes, read_words
+from discreet.parameters import Epsilon
+from discreet.parameters import epsilon as read_epsilon
+
+SECRET_BYTES = 32
+_FORMAT = "local-person/1"
+_TAG_BYTES = 16
+
+
+class Person:
+    """The client of one person.
+
+    ``budget`` is the most that all reports of all tasks together may cost; None leaves it to the tasks. ``path`` keeps
+    the memory in a file, written before a report is given out. The memory holds keyed marks, never answers.
+
+    Privacy: all reports of one memoised task together are (v·ε)-private, v distinct answers at most; of all tasks
+    together at most ``budget``, under replace.
+    Why: equal answers give equal permanent bytes, so the reports are a function of v independent ones (HMAC under a
+    secret key standing for independent bits); losses add up.
+    Reference: Erlingsson, Pihur & Korolova 2014, §3.2; Dwork & Roth 2014, Theorem 3.16.
+    """
+
+    def __init__(self, *, secret: bytes | None = None, budget: Epsilon | None = None, path: Path | None = None) -> None:
+        self._path = path
+        self._marks: dict[str, list[str]] = {}
+        self._last: dict[str, str] = {}
+        self._spent = Fraction(0)
+        self._budget = None if budget is None else upper(read_epsilon(budget, "budget"))
+        self._secret = secret if secret is not None else os.urandom(SECRET_BYTES)
+        if not isinstance(self._secret, bytes) or len(self._secret) != SECRET_BYTES:
+            raise ParameterError("secret", "must be 32 bytes", "Leave it out: it is made by the operating system.")
+        if path is not None and path.exists():
+            self._load(path, given=secret)
+        elif path is not None:
+            self._save()
+
+    @property
+    def spent(self) -> Fraction:
+        """What all reports so far cost together, at most."""
+        return self._spent
+
+    def distinct(self, task: Task) -> int:
+        """How many distinct answers to a memoised task were given."""
+        return len(self._marks.get(task.digest.hex(), ()))
+
+    def report(self, task: Task, answer: object, *, when_exhausted: str = "refuse", source: Source = SYSTEM) -> bytes:
+        """One report for the wire; refused when the task's promise or the budget is used up.
+
+        A person who falls silent tells that the answer changed. ``when_exhausted="repeat"`` gives the report of the
+        latest remembered answer instead, which tells nothing more; its stale answer is the price.
+        """
+        if when_exhausted not in ("refuse", "repeat"):
+            raise ParameterError("when_exhausted", "must be 'refuse' or 'repeat'", "Give 'repeat' to stay unnoticed.")
+        if task.values is None:
+            self._charge(task, "")
+            return encode(task, answer, source=source)
+        value = value_bytes(task, answer)
+        mark = self._stream(task, "mark", value, _TAG_BYTES).hex()
+        known = self._marks.setdefault(task.digest.hex(), [])
+        if mark not in known:
+            if len(known) >= task.values:
+                return self._exhausted(task, when_exhausted, source)
+            try:
+                self._charge(task, mark)
+            except BudgetExceeded:
+                return self._exhausted(task, when_exhausted, source)
+        permanent = self._permanent(task, answer, value)
+        if self._last.get(task.digest.hex()) != permanent.hex():
+            self._last[task.digest.hex()] = permanent.hex()
+            self._save()
+        return self._told(task, permanent, source)
+
+    def _exhausted(self, task: Task, way: str, source: Source) -> bytes:
+        last = self._last.get(task.digest.hex())
+        if way == "repeat" and last is not None:
+            return self._told(task, bytes.fromhex(last), source)
+        raise BudgetExceeded("No report was made: the answers this task may remember, or the budget, are used up.")
+
+    def _permanent(self, task: Task, answer: object, value: bytes) -> bytes:
+        """What is the same for ever about an answer: the payload itself, or RAPPOR's permanent bits."""
+        protocol = task.protocol
+        if isinstance(protocol, Rappor):
+            stream = self._stream(task, "permanent", value, protocol.random_bytes)
+            return protocol.permanent(text(answer), self._cohort(task, protocol), stream).tobytes()
+        needed = protocol.random_bytes + 8 * unknown(task, answer)
+        return payload_from(task, answer, self._stream(task, "permanent", value, needed))
+
+    def _told(self, task: Task, permanent: bytes, source: Source) -> bytes:
+        protocol = task.protocol
+        if not isinstance(protocol, Rappor):
+            return write(task, permanent)
+        bits = np.frombuffer(permanent, dtype=np.uint8)[np.newaxis]
+        random = random_bytes(1, protocol.random_bytes, source)
+        return write(task, protocol.instant(bits, self._cohort(task, protocol), random).tobytes())
+
+    def _cohort(self, task: Task, protocol: Rappor) -> int:
+        words = np.frombuffer(self._stream(task, "cohort", b"", 8), dtype=np.uint8)[np.newaxis]
+        return int(pick(read_words(words)[:, 0], protocol.cohorts)[0])
+
+    def _stream(self, task: Task, purpose: str, value: bytes, length: int) -> bytes:
+        """Pseudo-random bytes that belong to a task, a purpose and a value."""
+        head = task.digest + purpose.encode() + b"\0" + value
+        blocks = (
+            hmac.digest(self._secret, head + counter.to_bytes(4, "big"), hashlib.sha256)
+            for counter in range(-(-length // 32))
+        )
+        return b"".join(blocks)[:length]
+
+    def _charge(self, task: Task, mark: str) -> None:
+        """Count the cost, durably, before anything is given out."""
+        cost = task.loss.upper
+        if self._budget is not None and self._spent + cost > self._budget:
+            raise BudgetExceeded("No report was made: it would cost more than is left of this person's budget.")
+        self._spent += cost
+        if mark:
+            self._marks.setdefault(task.digest.hex(), []).append(mark)
+        self._save()
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        shown: dict[str, object] = {"discreet": _FORMAT, "secret": self._secret.hex(), "spent": str(self._spent)}
+        shown |= {"marks": self._marks, "last": self._last}
+        beside = self._path.with_name(self._path.name + ".part")
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(shown, file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self._path)
+
+    def _load(self, path: Path, *, given: bytes | None) -> None:
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["discreet"] != _FORMAT:
+                raise ValueError
+            secret, spent = bytes.fromhex(kept["secret"]), Fraction(kept["spent"])
+            marks, last = dict(kept["marks"]), dict(kept["last"])
+        except (KeyError, TypeError, ValueError):
+            raise UsageError("The memory file cannot be read. Nothing is reported without it.") from None
+        if given is not None and given != secret:
+            raise UsageError("The memory file belongs to another secret.")
+        self._secret, self._spent, self._marks, self._last = secret, spent, marks, last
