@@ -124,7 +124,14 @@ def test_the_layer_checks_can_fail() -> None:
 
 
 def public_packages() -> list[str]:
-    return ["discreet", "discreet.accounting", "discreet.local", "discreet.audit", "discreet.mechanisms", "discreet.samplers"]
+    return [
+        "discreet",
+        "discreet.accounting",
+        "discreet.local",
+        "discreet.audit",
+        "discreet.mechanisms",
+        "discreet.samplers",
+    ]
 
 
 @pytest.mark.parametrize("name", public_packages())

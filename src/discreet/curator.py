@@ -254,7 +254,6 @@ class Curator:
             "loss": loss_dict(release.loss, self.budget),
             "level": f"{float(release.level):.0%}",
             "mechanisms": [events.dump(event) for event in release.events],
-            "identity": priced.identity,
             "ledger": {"ledger": held.ledger, "number": held.number, "hash": held.hash},
         }
 

@@ -141,7 +141,7 @@ def test_csv_is_text_until_declared(tmp_path: Path) -> None:
 
 
 def test_versions_change_with_the_data(tmp_path: Path) -> None:
-    """Files by size and time, frames by registration; and a prepared table of an old version is not used."""
+    """Files by name and time, frames by registration; and a prepared table of an old version is not used."""
     path = a_source("parquet", tmp_path)
     engine = DuckDBEngine({"visits": path}, catalog_of(KINDS, unit="who"))
     engine.prepare("visits")

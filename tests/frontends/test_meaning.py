@@ -154,7 +154,7 @@ def engine() -> duckdb.DuckDBPyConnection:
 
 def ours(text: str) -> list[Value]:
     """The values of an expression by our own plan, row by row."""
-    question = sql.read(f"SELECT COUNT({text}) AS n FROM visits", CATALOG)  # noqa: S608  # a question, not a query
+    question = sql.read(f"SELECT COUNT({text}) AS n FROM visits", CATALOG)  # a question, not a query
     (aggregate,) = question.aggregates
     assert aggregate.argument is not None
     names = {name: Column("visits", name, kind) for name, (kind, _) in VISITS.columns.items()}
@@ -164,20 +164,20 @@ def ours(text: str) -> list[Value]:
 @pytest.mark.parametrize("text", CONDITIONS)
 def test_conditions_mean_the_same(engine: duckdb.DuckDBPyConnection, text: str) -> None:
     """A condition is true, false or NULL for us exactly where it is for DuckDB."""
-    theirs = [row[0] for row in engine.execute(f"SELECT {text} FROM visits ORDER BY patient_id").fetchall()]  # noqa: S608
+    theirs = [row[0] for row in engine.execute(f"SELECT {text} FROM visits ORDER BY patient_id").fetchall()]
     assert ours(text) == theirs
 
 
 @pytest.mark.parametrize("sample", ["VARIANCE", "VAR_SAMP", "STDDEV", "STDDEV_SAMP", "VAR_POP", "STDDEV_POP"])
 def test_sample_forms_follow_from_population_forms(engine: duckdb.DuckDBPyConnection, sample: str) -> None:
     """VARIANCE and STDDEV are DuckDB's: the sample forms, made of the population form and the count."""
-    text = f"SELECT {sample}(age) AS v FROM visits"  # noqa: S608  # a fixed word
+    text = f"SELECT {sample}(age) AS v FROM visits"  # a fixed word
     question = sql.read(text, CATALOG)
     inside = {"count": "COUNT(age)", "variance": "VAR_POP(age)", "stddev": "STDDEV_POP(age)"}
     (theirs,) = engine.execute(text).fetchone() or (None,)
     released: dict[object, Value] = {}
     for index, aggregate in enumerate(question.aggregates):
-        (value,) = engine.execute(f"SELECT {inside[aggregate.statistic]} FROM visits").fetchone() or (None,)  # noqa: S608
+        (value,) = engine.execute(f"SELECT {inside[aggregate.statistic]} FROM visits").fetchone() or (None,)
         released[question.aggregate(index)] = value
     mine = evaluate(question.outputs[0].expression, released)  # type: ignore[arg-type]  # Released keys only
     assert isinstance(mine, float) and math.isclose(mine, theirs, rel_tol=1e-12)

@@ -223,14 +223,14 @@ def _header(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _files_version(paths: Sequence[str]) -> str:
-    """Names, sizes and times of change, as one digest."""
+    """Names and times of change, as one digest. Not sizes: they depend on the rows, and the digest goes on record."""
     digest = hashlib.sha256()
     for path in paths:
         try:
             stat = Path(path).stat()
         except OSError:
             raise UsageError(f"The file {path!r} is gone. Check the source. Nothing was charged.") from None
-        digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+        digest.update(f"{path}\0{stat.st_mtime_ns}\0".encode())
     return "files " + digest.hexdigest()[:32]
 
 
