@@ -124,7 +124,8 @@ def ask():
     context = dp.Context.compositor(
         data=frame, privacy_unit=dp.unit_of(contributions=10, identifier=pl.col("user_id")),
         privacy_loss=dp.loss_of(epsilon=1.0, delta=1e-7), split_evenly_over=1,
-        margins=[dp.polars.Margin(by=[], max_length=10**9)])
+        margins=[dp.polars.Margin(by=[], max_length=10**8),
+                 dp.polars.Margin(by=["region"], max_length=10**7, max_groups=1000)])
     query = (context.query().truncate_per_group(10).group_by("region")
              .agg(dp.len(), pl.col("amount").fill_nan(0).fill_null(0).dp.sum((0.0, 100.0))))
     query.release().collect()

@@ -183,3 +183,13 @@ def test_explain_tells_sensitivities_and_noise() -> None:
     text = curator().explain(BY_WARD)
     for part in ("rows of visits", "for each ward", "at most 5 rows", "one unit changes at most 3 groups", "noise"):
         assert part in text
+
+
+def test_a_prepared_table_answers_alike() -> None:
+    """Preparing changes how fast answers come, not what they are about; unknown tables are refused."""
+    holder = curator(discreet.Budget(epsilon=100))
+    holder.prepare()
+    table = holder.ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=50).table
+    assert table["ward"].to_pylist() == ["A", "B", "C"] and all(abs(n - 600) < 30 for n in table["n"].to_pylist())
+    with pytest.raises(UsageError, match="visits"):
+        holder.prepare("visit")

@@ -148,6 +148,14 @@ class Curator:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
         return Table(self.catalog, self.catalog.table(name).name, curator=self)
 
+    def prepare(self, *tables: str) -> None:
+        """Make tables ready, all of them if none is named, so that later questions about units run faster.
+
+        Worth it from the second or third question on. The copy lies in a private folder until the curator is closed.
+        """
+        for name in tables or tuple(self.catalog.tables):
+            self._engine.prepare(self.catalog.table(name).name)
+
     @property
     def budget(self) -> Budget:
         """What may be spent in all."""

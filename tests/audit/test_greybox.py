@@ -169,6 +169,9 @@ class Bent:
     def version(self, table: str) -> str:
         return self.plain.version(table)
 
+    def prepare(self, table: str) -> None:
+        self.plain.prepare(table)
+
     def close(self) -> None:
         self.plain.close()
 

@@ -43,6 +43,9 @@ class Watched:
     def version(self, table: str) -> str:
         return f"audit of {table}"  # both datasets pretend to be the same version, so that receipts can be compared
 
+    def prepare(self, table: str) -> None:
+        self.engine.prepare(table)
+
     def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:  # noqa: ARG002  # see salt
         groups = self.engine.run(bounded, salt=self.salt, watch=watch)
         self.seen.append((bounded, groups))

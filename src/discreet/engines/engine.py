@@ -40,6 +40,10 @@ class Engine(Protocol):
         """A text that changes whenever the data may have changed; equal texts allow an answer to be replayed."""
         ...
 
+    def prepare(self, table: str) -> None:
+        """Make a table ready once, where that makes later questions faster; answers stay the same."""
+        ...
+
     def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
         """The exact integers of ``contributions.py``. ``salt`` (16 secret bytes) orders a unit's groups."""
         ...

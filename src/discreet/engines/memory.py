@@ -44,6 +44,9 @@ class MemoryEngine:
     def version(self, table: str) -> str:
         return f"memory {self._versions[table]}"
 
+    def prepare(self, table: str) -> None:
+        """Nothing to do: rows are as ready as they will be."""
+
     def close(self) -> None:
         self._tables.clear()
 
