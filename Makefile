@@ -55,7 +55,7 @@ $(PEERS)/%: benchmarks/peers/%.txt
 	@touch $@
 
 lock: $(READY)   ## choose new versions for the development environment
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-emit-index-url --no-header \
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
 
 clean:           ## remove environments and caches
