@@ -127,3 +127,20 @@ def test_simulated_intervals_cover() -> None:
 def test_the_coverage_check_can_fail() -> None:
     """Negative control: intervals of noise that is far too small do not cover."""
     assert coverage(ask(of(Statistic.MEAN, "age")), {0: 400, 1: -1200}, 58.0, 0, 100) < 0.5
+
+
+def test_a_level_beyond_simulation_is_not_claimed() -> None:
+    """Higher levels give wider intervals, one that simulation cannot reach gives none; counts always have theirs."""
+    question = ask(COUNT, of(Statistic.MEAN, "age"))
+    widths = []
+    for level in (0.9, 0.99, 0.999):
+        release = priced(question, epsilon=2, level=level)
+        noisy = {position: np.array([400]) for position in release.noises}
+        cell = finish(release, Noisy(((),), noisy), source=SeededForTestsOnly(1)).rows[0][1]
+        assert isinstance(cell.high, float) and isinstance(cell.low, float)
+        widths.append(cell.high - cell.low)
+    assert widths[0] < widths[1] < widths[2]
+    release = priced(question, epsilon=2, level=1 - 1e-10)
+    count, mean = finish(release, Noisy(((),), {p: np.array([400]) for p in release.noises})).rows[0]
+    assert mean.value is not None and mean.low is None and mean.high is None
+    assert count.low is not None

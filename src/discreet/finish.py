@@ -3,7 +3,8 @@
 Counts and sums are read off directly, means and variances are computed from them, then come the analyst's own
 arithmetic, HAVING, ORDER BY, LIMIT. Intervals cover the noise (not the sampling of people): exact where a column is a
 count or a sum, and otherwise by simulating the known noise: values that could have been the truth are the released
-ones minus fresh noise of the same law, and the interval holds the middle share of what they give.
+ones minus fresh noise of the same law, and the interval holds the middle share of what they give. A level so high that
+it would take too many simulated truths leaves the ends unknown.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 # Simulated truths for each group: as many as fit the work that one answer may be, within these limits.
 _DRAWS = (100, 1000)
 _WORK = 200_000
+# A level needs draws beyond its ends, at least this many; where that is too much work, the ends are not claimed.
+_BEYOND = 2
+_MOST_WORK = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +186,13 @@ def _simulate(
 ) -> dict[tuple[int, int], tuple[Value, Value]]:
     """The middle share of what a column would be for truths that the noise could have come from."""
     least, most = _DRAWS
-    draws = max(least, min(most, _WORK // len(chosen)))
+    tail = float((1 - release.level) / 2)
+    needed = math.ceil(_BEYOND / tail)
+    if needed > least and needed * len(chosen) > _MOST_WORK:
+        return {}
+    draws = max(least, needed, min(most, _WORK // len(chosen)))
     outputs = release.bounded.question.outputs
     ends: dict[tuple[int, int], tuple[Value, Value]] = {}
-    tail = (1 - float(release.level)) / 2
     for group in chosen:
         truths = {}
         for position, noise in release.noises.items():
