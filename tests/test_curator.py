@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -193,3 +194,19 @@ def test_a_prepared_table_answers_alike() -> None:
     assert table["ward"].to_pylist() == ["A", "B", "C"] and all(abs(n - 600) < 30 for n in table["n"].to_pylist())
     with pytest.raises(UsageError, match="visits"):
         holder.prepare("visit")
+
+
+def test_only_listed_analysts_are_answered_also_from_the_record(tmp_path: Path) -> None:
+    """Who is not on the codebook's list gets neither a new answer nor one that was given to somebody else."""
+    (tmp_path / "data.csv").write_text("value\n1\n2\n")
+    (tmp_path / "book.toml").write_text(
+        'name = "book"\nunit = "row"\nanalysts = ["ann"]\n[budget]\nepsilon = 9\n[tables.data]\nsource = "data.csv"\n'
+        '[tables.data.columns]\nvalue = { type = "integer", bounds = [0, 9] }\n'
+    )
+    with discreet.open(tmp_path / "book.toml") as holder:
+        holder.ask("SELECT COUNT(*) AS n FROM data", epsilon=1, analyst="ann")
+        assert holder.ask("SELECT COUNT(*) AS n FROM data", epsilon=1, analyst="ann").replayed
+        for name in ("bob", "analyst", "ANN", ""):
+            with pytest.raises(DiscreetError, match="Nothing was charged"):
+                holder.ask("SELECT COUNT(*) AS n FROM data", epsilon=1, analyst=name)
+        assert len(holder.history()) == 1
