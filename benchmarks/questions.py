@@ -28,6 +28,7 @@ from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 
@@ -39,10 +40,9 @@ MEASURES = (
     Measure(counts=Counts.ROWS),
     Measure(counts=Counts.STEPS, argument=AMOUNT, resolution=Fraction(1, 100), first=0, last=10_000),
 )
-ROW_LEVEL = Bounded(table="events", conditions=(), keys=(REGION,), domain=None, unit=None, measures=MEASURES)
+ROW_LEVEL = Bounded(source=Scan("events"), keys=(REGION,), domain=None, unit=None, measures=MEASURES)
 USER_LEVEL = Bounded(
-    table="events",
-    conditions=(),
+    source=Scan("events"),
     keys=(REGION,),
     domain=None,
     unit=USER,

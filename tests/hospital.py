@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Expression
-from discreet.plan.nodes import Aggregate, Filter, Output, Question, Scan, Statistic
+from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.relations import Filter, Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 

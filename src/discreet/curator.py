@@ -198,16 +198,15 @@ class Curator:
     def _price(self, asked: Asked, offer: Request) -> _Priced:
         """Read, bound and price; everything before any data is touched."""
         question = self._read(asked)
-        table = self.catalog.table(question.table)
         release = price(
             bound(question, self.catalog),
             offer,
             self.budget,
-            unit=table.unit,
+            unit=self.catalog.unit,
             neighbours=self.catalog.neighbours,
             most=self._per_query,
         )
-        text, version = show(question), self._engine.version(table.name)
+        text, version = show(question), self._version(question)
         facts = [
             self.name,
             version,
@@ -216,6 +215,10 @@ class Curator:
         ]
         identity = hashlib.sha256("\n".join(facts).encode()).hexdigest()
         return _Priced(text, release, identity, version)
+
+    def _version(self, question: Question) -> str:
+        """The versions of all tables that a question reads."""
+        return "; ".join(self._engine.version(table) for table in question.tables)
 
     def _check_analyst(self, analyst: str) -> None:
         """Refuse who is not on the codebook's list, where it has one."""

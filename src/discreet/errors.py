@@ -13,6 +13,7 @@
     │   ├── LedgerDamaged       the record of charges is not whole, so nothing more is released
     │   ├── MixedGuarantees     losses about different units or neighbours cannot be added
     │   ├── Unbounded           one unit could move the answer without limit
+    │   ├── UnitLost            rows of several units would meet before anything is measured
     │   └── UnknownLoss         nobody can say what this costs, so it is refused
     └── InternalError           our bug: please report it                (exit code 4)
         ├── EngineFailure       the data could not be read to the end; one constant message, the charge stands
@@ -150,6 +151,12 @@ class Unbounded(PrivacyError):
     """A bound or a limit is missing, so that one unit could move the answer without limit."""
 
     code = "unbounded"
+
+
+class UnitLost(PrivacyError):
+    """Rows of several units would meet below the aggregation, or no longer say whose they are."""
+
+    code = "unit-lost"
 
 
 class UnknownLoss(PrivacyError):

@@ -9,8 +9,8 @@ before anything is spent.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -21,11 +21,12 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.accounting.zcdp import rho_for
 from discreet.bounding.bound import BoundedQuestion, Estimate
-from discreet.bounding.contributions import Measure, Sensitivity, group_cap, sensitivity
-from discreet.engines.engine import Groups
+from discreet.bounding.contributions import Measure, Sensitivity, group_cap, reach, sensitivity
+from discreet.engines.engine import EMPTY, Groups, Histogram
 from discreet.entropy import SYSTEM, Source
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, UnknownLoss
 from discreet.exact import Exact, Integers, float_down, sqrt_lower
+from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.threshold import KeySelection
@@ -36,6 +37,7 @@ from discreet.plan.types import Value
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | Gaussian
+Choice: TypeAlias = CellQuantiles | CellMode
 
 # Of an (ε, δ) budget, half of δ pays for turning ρ into ε, the other half for naming private keys; one question takes
 # a hundredth of that half unless it says otherwise.
@@ -78,16 +80,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A priced question: the noise of each measure, the rule for keys, and the events they amount to.
+    """A priced question: the noise of each measure, the choice from each spread, the rule for keys, and their events.
 
     Privacy: the released values are a post-processing of the noisy measures and the selected keys, so their loss is
     the composition of ``events``. Why: the exact measures of neighbours differ by at most ``sensitivity`` (see
-    ``contributions``), for which each noise is calibrated; the counts of units by which keys are chosen change by one
-    in at most ``max_groups`` keys.
+    ``contributions``), for which each noise is calibrated; a unit reaches into spreads no further than the choices
+    allow for; the counts of units by which keys are chosen change by one in at most ``max_groups`` keys.
     """
 
     bounded: BoundedQuestion
     noises: Mapping[int, Noise]
+    choices: Mapping[int, Choice]
     selection: KeySelection | None
     level: Fraction
     unit: Unit
@@ -96,8 +99,8 @@ class Release:
     @property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
-        chosen = () if self.selection is None else self.selection.events
-        return (*(event for noise in self.noises.values() for event in noise.events), *chosen)
+        drawn = (*self.noises.values(), *self.choices.values(), *(() if self.selection is None else (self.selection,)))
+        return tuple(event for mechanism in drawn for event in mechanism.events)
 
     @property
     def loss(self) -> Loss:
@@ -111,7 +114,7 @@ class Release:
     def error(self, estimate: Estimate) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
         match estimate:
-            case Estimate(statistic=Statistic.COUNT | Statistic.COUNT_UNITS, count=int(count)):
+            case Estimate(count=int(count), steps=None):
                 return float(self.noise_bound(count))
             case Estimate(statistic=Statistic.SUM, count=None, steps=int(steps)):
                 return float(self.noise_bound(steps) * estimate.resolution)
@@ -195,13 +198,13 @@ class _Pricing:
 
     def of(self, amount: Fraction) -> Release:
         """The release that costs this amount."""
-        measured = self.bounded.measured
+        measured, spreads = self.bounded.measured, self.bounded.bounded.spreads
         private = self.bounded.selector is not None
-        share = amount / (len(measured) + private)
-        noises = {position: self._noise(position, share) for position in measured}
+        share = amount / (len(measured) + len(spreads) + private)
         return Release(
             bounded=self.bounded,
-            noises=noises,
+            noises={position: self._noise(position, share) for position in measured},
+            choices={position: self._choice(position, share) for position in range(len(spreads))},
             selection=self._selection(share) if private else None,
             level=parameters.open_probability(self.request.level, "level"),
             unit=self.unit,
@@ -225,6 +228,33 @@ class _Pricing:
             unit=self.unit,
         )
 
+    def _choice(self, position: int, share: Fraction) -> Choice:
+        """What chooses from a spread."""
+        spread = self.bounded.bounded.spreads[position]
+        far = reach(self.bounded.bounded, self.neighbours)
+        paid: dict[str, Fraction] = {"epsilon": share} if self.pure else {"rho": share}
+        shares = self.bounded.shares(position)
+        if not shares:
+            return CellMode(
+                first=spread.first,
+                last=spread.last,
+                groups=far.groups,
+                max_rows=far.rows,
+                neighbours=self.neighbours,
+                unit=self.unit,
+                **paid,
+            )
+        return CellQuantiles(
+            qs=shares,
+            first=spread.first,
+            last=spread.last,
+            groups=far.groups,
+            max_rows=far.rows,
+            neighbours=self.neighbours,
+            unit=self.unit,
+            **paid,
+        )
+
     def _selection(self, share: Fraction) -> KeySelection:
         """The rule for private keys: ε of its own that costs the share, and the δ it needs."""
         delta = self._key_delta()
@@ -233,7 +263,14 @@ class _Pricing:
             raise InternalError("Private keys without a cap on groups.")
         # An (ε, δ) rule is δ-approximately ε²/2-zCDP, so a share of ρ buys ε = √(2ρ).
         epsilon = sqrt_lower(2 * share, bits=64)
-        return KeySelection(epsilon=epsilon, delta=delta, max_groups=groups, neighbours=self.neighbours, unit=self.unit)
+        return KeySelection(
+            epsilon=epsilon,
+            delta=delta,
+            max_groups=groups,
+            min_units=self.bounded.question.min_units or 1,
+            neighbours=self.neighbours,
+            unit=self.unit,
+        )
 
     def _key_delta(self) -> Fraction:
         if not self.budget.slack():
@@ -276,7 +313,7 @@ class _Pricing:
         raise ParameterError(f"error[{name!r}]", "is not an error that public facts determine", fix)
 
 
-_DIRECT = frozenset({Statistic.COUNT, Statistic.COUNT_UNITS, Statistic.SUM})
+_DIRECT = frozenset({Statistic.COUNT, Statistic.COUNT_UNITS, Statistic.COUNT_DISTINCT, Statistic.SUM})
 
 
 def measure_sensitivity(bounded: BoundedQuestion, measure: Measure, neighbours: Neighbours) -> Sensitivity:
@@ -286,10 +323,13 @@ def measure_sensitivity(bounded: BoundedQuestion, measure: Measure, neighbours: 
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """What was drawn: the keys that may be named, in an order of their own, and the noisy integers of each measure."""
+    """What was drawn: the keys that may be named, in an order of their own, and for each of them the noisy integers of
+    every measure and the cells chosen from every spread.
+    """
 
     keys: tuple[tuple[Value, ...], ...]
     measures: Mapping[int, Integers]
+    chosen: Mapping[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
 
 def draw(release: Release, groups: Groups, *, source: Source = SYSTEM) -> Noisy:
@@ -305,9 +345,23 @@ def draw(release: Release, groups: Groups, *, source: Source = SYSTEM) -> Noisy:
     else:
         units = groups.values[release.bounded.selector or 0]
         keys = tuple(release.selection.release(dict(zip(groups.keys, units)), source=source))
-    exact = {p: _column(groups.values[p], [positions.get(key) for key in keys]) for p in release.noises}
+    order = [positions.get(key) for key in keys]
+    exact = {p: _column(groups.values[p], order) for p in release.noises}
     noisy = {p: np.asarray(noise.release(exact[p], source=source)) for p, noise in release.noises.items()}
-    return Noisy(keys, noisy)
+    chosen = {p: _chosen(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
+    return Noisy(keys, noisy, chosen)
+
+
+def _chosen(
+    choice: Choice, spread: Sequence[Histogram], order: list[int | None], source: Source
+) -> tuple[tuple[int, ...], ...]:
+    """The cells chosen in each group; a group without rows has an empty spread to choose from."""
+    found = []
+    for i in order:
+        cells, counts = EMPTY if i is None else spread[i]
+        drawn = choice.release(cells, counts, source=source)
+        found.append(drawn if isinstance(drawn, tuple) else (drawn,))
+    return tuple(found)
 
 
 def _column(values: tuple[int, ...], order: list[int | None]) -> Integers:

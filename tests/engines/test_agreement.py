@@ -17,7 +17,8 @@ from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.kernel import HASH_BITS
 from discreet.engines.memory import MemoryEngine
-from discreet.plan.expressions import Column
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.relations import Scan
 from discreet.plan.types import Value
 from tests.engines.worlds import NAME, SALT, UNIT, Rows, World, a_world, catalog, frame
 
@@ -36,7 +37,7 @@ def in_memory(rows: Rows, bounded: Bounded) -> dict[Key, tuple[int, ...]]:
     return as_dict(MemoryEngine({"t": rows}, catalog(bounded.unit)).run(bounded, salt=SALT))
 
 
-def engine_for(rows: Rows, unit: Column | None) -> DuckDBEngine:
+def engine_for(rows: Rows, unit: Expression | None) -> DuckDBEngine:
     return DuckDBEngine({"t": frame(rows)}, catalog(unit), threads=2)
 
 
@@ -111,7 +112,7 @@ def chosen_counts(run: Callable[..., Groups], groups: int, units: int, keep: int
     from discreet.bounding.contributions import Counts, Measure
     from tests.engines.worlds import CODE
 
-    bounded = Bounded(table="t", conditions=(), keys=(CODE,), domain=None, unit=UNIT,
+    bounded = Bounded(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT,
                       measures=(Measure(counts=Counts.UNITS),), max_groups=keep, max_rows_per_group=1)  # fmt: skip
     found = as_dict(run(bounded, salt=SALT))
     return [found.get((code,), (0,))[0] for code in range(groups)]

@@ -27,6 +27,7 @@ from discreet.errors import EngineFailure, InternalError
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Call, Column, Expression
 from discreet.plan.functions import FUNCTIONS, call, literal
+from discreet.plan.relations import Scan, where
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.nasty import VALUES, calls
@@ -39,7 +40,7 @@ COSTS = Measure(counts=Counts.STEPS, argument=COST, resolution=Fraction(1, 100),
 
 def ask(*measures: Measure, **more: Any) -> Bounded:
     """A question about rows, unless a unit is given."""
-    plain: dict[str, Any] = {"table": "t", "conditions": (), "keys": (), "domain": None, "unit": None}
+    plain: dict[str, Any] = {"source": Scan("t"), "keys": (), "domain": None, "unit": None}
     return Bounded(**{**plain, "measures": measures, **more})
 
 
@@ -99,7 +100,7 @@ def test_5_narrow_floats_are_widened_first() -> None:
         Measure(counts=Counts.VALUES, argument=ten),
         Measure(counts=Counts.STEPS, argument=call("divide", ten, literal(1e38)), first=0, last=100),
     )
-    assert engine.run(ask(*measures, table="n"), salt=SALT).values == ((2,), (60,))
+    assert engine.run(ask(*measures, source=Scan("n")), salt=SALT).values == ((2,), (60,))
 
 
 def test_6_what_is_not_a_number_counts_for_nothing() -> None:
@@ -151,9 +152,9 @@ def test_16_nothing_is_zero_and_not_null(unit: Column | None) -> None:
     squares = replace(COSTS, counts=Counts.SQUARES)
     for table in (rows, []):
         engine = engine_for(table, unit)
-        empty = engine.run(ask(ROWS, COSTS, squares, conditions=(none,), **limits), salt=SALT)
+        empty = engine.run(ask(ROWS, COSTS, squares, source=where(Scan("t"), none), **limits), salt=SALT)
         assert (empty.keys, empty.values) == (((),), ((0,), (0,), (0,)))
-        assert engine.run(ask(ROWS, COSTS, keys=(WARD,), conditions=(none,), **limits), salt=SALT).keys == ()
+        assert engine.run(ask(ROWS, COSTS, keys=(WARD,), source=where(Scan("t"), none), **limits), salt=SALT).keys == ()
 
 
 def test_18_no_function_is_volatile() -> None:
@@ -205,9 +206,9 @@ def test_21_no_expression_fails_whatever_the_data() -> None:
         }
         arguments = tuple(there.get(argument, argument) for argument in expression.arguments)
         measures.append(Measure(counts=Counts.VALUES, argument=replace(expression, arguments=arguments)))
-    whole = engine.run(ask(*measures, table="n"), salt=SALT)
+    whole = engine.run(ask(*measures, source=Scan("n")), salt=SALT)
     by_unit = engine.run(
-        ask(*measures, table="n", unit=columns[Type.INTEGER], keys=(columns[Type.TEXT],), max_rows=2), salt=SALT
+        ask(*measures, source=Scan("n"), unit=columns[Type.INTEGER], keys=(columns[Type.TEXT],), max_rows=2), salt=SALT
     )
     assert len(whole.values) == len(by_unit.values) == len(FUNCTIONS)
 
@@ -279,7 +280,7 @@ def test_26_texts_and_names_are_never_code() -> None:
         {column.table: pa.table({name: [text, "other", None]})},
         Catalog(tables={column.table: facts}, neighbours=Neighbours.ADD_REMOVE),
     )
-    question = ask(ROWS, table=column.table, keys=(column,), conditions=(call("equal", column, literal(text)),))
+    question = ask(ROWS, source=where(Scan(column.table), call("equal", column, literal(text))), keys=(column,))
     assert engine.run(question, salt=SALT).keys == ((text,),)
 
 
@@ -297,7 +298,7 @@ def test_the_ends_of_time_are_null_beyond_python() -> None:
     facts = TableFacts(name="n", columns={"d": (Type.DATE, ColumnFacts())}, unit=Unit(), limits=Limits())
     engine = DuckDBEngine({"n": table}, Catalog(tables={"n": facts}, neighbours=Neighbours.ADD_REMOVE))
     day = Column("n", "d", Type.DATE)
-    found = engine.run(ask(ROWS, table="n", keys=(day,)), salt=SALT)
+    found = engine.run(ask(ROWS, source=Scan("n"), keys=(day,)), salt=SALT)
     assert dict(zip(found.keys, found.values[0])) == {
         (dt.date(1, 1, 1),): 1, (dt.date(9999, 12, 31),): 1, (None,): 2,
     }  # fmt: skip

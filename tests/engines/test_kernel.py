@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from discreet.engines import blocks, kernel, prepared, statement
 from discreet.engines.kernel import Block, Layout, Shape, bounded_sums
 from discreet.exact import Integers
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan
 from tests.engines.test_agreement import as_dict, engine_for, uncapped
 from tests.engines.worlds import AGE, NAME, SALT, UNIT, WARD, Rows, World, a_world
 
@@ -120,10 +122,13 @@ def test_blocks_against_plain_python(name: str, ordered: bool, monkeypatch: pyte
         units = np.sort(units) if ordered else units
         places = (rng.integers(0, 4, size) << layout.group_bits) | rng.integers(0, 8, size)
         values = np.where(rng.random(size) < 0.2 * (trial % 2), kernel.NULL, rng.integers(-1000, 1000, size))
-        limits = [{"max_rows": 4}, {"max_rows_per_group": 2, "max_groups": 2}, {"max_rows": 7, "max_groups": 3}]
+        limits: list[dict[str, Any]] = [
+            {"max_rows": 4},
+            {"max_rows_per_group": 2, "max_groups": 2},
+            {"max_rows": 7, "max_groups": 3},
+        ]
         bounded = Bounded(
-            table="t",
-            conditions=(),
+            source=Scan("t"),
             keys=(WARD,),
             domain=None,
             unit=UNIT,

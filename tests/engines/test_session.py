@@ -18,6 +18,7 @@ from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Frame
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.worlds import SALT
@@ -47,8 +48,7 @@ def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, Bounded]:
         Measure(counts=Counts.STEPS, argument=COST, resolution=Fraction(1, 100), first=0, last=100),
     )
     bounded = Bounded(
-        table="t",
-        conditions=(),
+        source=Scan("t"),
         keys=(WARD,),
         domain=None,
         unit=WHO,

@@ -25,6 +25,7 @@ from discreet.engines.memory import MemoryEngine
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.test_agreement import as_dict
@@ -57,8 +58,7 @@ def question(**more: Any) -> Bounded:
         Measure(counts=Counts.STEPS, argument=COLUMNS["cost"], first=0, last=100),
     )
     plain: dict[str, Any] = {
-        "table": "visits",
-        "conditions": (),
+        "source": Scan("visits"),
         "keys": (COLUMNS["ward"],),
         "domain": None,
         "unit": None,
@@ -186,9 +186,7 @@ def test_stored_values_are_brought_to_plan_types(stored: str, tmp_path: Path) ->
     engine = DuckDBEngine({"s": path}, catalog_of({"x": declared}, name="s"))
     assert engine.schema("s") == {"x": declared}
     count = Measure(counts=Counts.ROWS)
-    ask = Bounded(
-        table="s", conditions=(), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,)
-    )
+    ask = Bounded(source=Scan("s"), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,))
     assert engine.run(ask, salt=SALT).keys == ((wanted,),)
 
 

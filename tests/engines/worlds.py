@@ -15,6 +15,7 @@ from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import call, literal
+from discreet.plan.relations import Scan, where
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -46,12 +47,12 @@ COSTS = (None, 0.0, -0.0, 0.5, 1.0, 2.5, -3.75, 99.99, 1e300, -1e300, float("nan
 AGES = (None, 0, 1, -1, 40, 41, 110, 2**62, -(2**63), 2**63 - 1)
 
 
-def catalog(unit: Column | None) -> Catalog:
+def catalog(unit: Expression | None) -> Catalog:
     """Everything declared, nothing known."""
     facts = TableFacts(
         name="t",
         columns={column.name: (column.type, ColumnFacts()) for column in COLUMNS},
-        unit=Unit(None if unit is None else unit.name),
+        unit=Unit(unit.name if isinstance(unit, Column) else None),
         limits=Limits(),
     )
     return Catalog(tables={"t": facts}, neighbours=Neighbours.ADD_REMOVE)
@@ -164,15 +165,14 @@ def a_world(seed: int, *, unit: Column | None, units: int = 5, most: int = 9) ->
     rng = random.Random(seed)
     keys = tuple(a_key(rng) for _ in range(rng.choice((0, 1, 1, 2))))
     measures = tuple(dict.fromkeys(a_measure(rng) for _ in range(rng.randrange(1, 5))))
-    limits: dict[str, int | None] = {}
+    limits: dict[str, Any] = {}
     if unit is not None:
         if rng.random() < 0.4:
             limits = {"max_rows": rng.randrange(1, 8), "max_groups": rng.choice((None, 1, 2))}
         else:
             limits = {"max_rows_per_group": rng.randrange(1, 4), "max_groups": rng.randrange(1, 4) if keys else None}
     bounded = Bounded(
-        table="t",
-        conditions=tuple(a_condition(rng) for _ in range(rng.choice((0, 0, 1, 2)))),
+        source=where(Scan("t"), *(a_condition(rng) for _ in range(rng.choice((0, 0, 1, 2))))),
         keys=keys,
         domain=a_domain(rng, keys) if keys and rng.random() < 0.5 else None,
         unit=unit,

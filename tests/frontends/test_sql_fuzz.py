@@ -98,7 +98,7 @@ def check(question: Question) -> None:
     assert len(set(question.keys)) == len(question.keys)
     for part in (part for expression in below for part in walk(expression)):
         assert not isinstance(part, Released)
-        assert not isinstance(part, Column) or question.table != "visits" or part == VISITS.column(part.name)
+        assert not isinstance(part, Column) or question.tables != ("visits",) or part == VISITS.column(part.name)
     promised = [*map(question.key, range(len(question.keys)))]
     promised += [*map(question.aggregate, range(len(question.aggregates)))]
     for part in (part for expression in above for part in walk(expression)):

@@ -2,23 +2,25 @@
 
 A statistic is computed from noisy integers: a mean from a sum and a count, a variance from those and a sum of squares.
 Equal integers are measured once, however many statistics use them. Sums for means are taken from the middle of the
-bounds, which halves what one row can add.
+bounds, which halves what one row can add. Quantiles and modes are chosen from the spread of an argument's values; all
+quantiles of one argument share a spread, and are chosen together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
 from discreet.bounding.facts import MAX_KEYS, facts_of
-from discreet.errors import Unbounded, UsageError
+from discreet.bounding.stability import NO_UNIT, Known, Owner, known
+from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.exact import FIXED_LIMIT
-from discreet.plan.catalog import Catalog, ColumnFacts, TableFacts
-from discreet.plan.expressions import Column, Expression, columns
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits
+from discreet.plan.expressions import Expression, columns
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
 
@@ -26,13 +28,18 @@ from discreet.plan.types import Type, Value
 DEFAULT_STEPS = 1 << 20
 # Squares are taken of fewer steps, so that they stay far from the edge of 64 bits.
 SQUARE_STEPS = 1 << 15
+# Cells of a spread: fine enough to choose a quantile from, few enough to count.
+SPREAD_STEPS = 1 << 16
+# A row's own clamp where the analyst bounds what a unit adds to a group instead.
+PARTIAL_STEPS = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """How one aggregate follows from measures: their positions, and the grid that the sum was taken on.
 
-    ``count``, ``steps`` and ``squares`` are positions among the measures, or None where not needed.
+    ``count``, ``steps`` and ``squares`` are positions among the measures, ``spread`` is one among the spreads; None
+    where not needed.
     """
 
     statistic: Statistic
@@ -43,19 +50,23 @@ class Estimate:
     resolution: Fraction = Fraction(1)
     low: Fraction | None = None
     high: Fraction | None = None
+    spread: int | None = None
+    share: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedQuestion:
     """A question, its bounded form, and the way back from integers to statistics, one for each aggregate.
 
-    ``selector`` is the position of the count of units that decides which private keys may be named.
+    ``selector`` is the position of the measure that decides which private keys may be named: a count of units, or
+    their weights. ``keys`` are the positions of the question's keys that this form groups by.
     """
 
     question: Question
     bounded: Bounded
     estimates: tuple[Estimate, ...]
     selector: int | None = None
+    keys: tuple[int, ...] = ()
 
     @property
     def measured(self) -> tuple[int, ...]:
@@ -63,129 +74,280 @@ class BoundedQuestion:
         used = {p for e in self.estimates for p in (e.count, e.steps, e.squares) if p is not None}
         return tuple(sorted(used))
 
+    def shares(self, spread: int) -> tuple[Fraction, ...]:
+        """The quantiles that are chosen from a spread, ascending, each once; none for a mode."""
+        wanted = {e.share for e in self.estimates if e.spread == spread and e.share is not None}
+        return tuple(sorted(wanted))
+
 
 def bound(question: Question, catalog: Catalog) -> BoundedQuestion:
-    """The bounded form of a question; refused where a bound or a limit is missing."""
-    table = catalog.table(question.table)
-    domain = _domain(question.keys, catalog, table)
-    if domain is not None and not question.aggregates:
-        raise UsageError("This asks for public keys only; add an aggregate such as COUNT(*). Nothing was charged.")
-    measures: dict[Measure, int] = {}
-    estimates = tuple(_estimate(aggregate, question, catalog, table, measures) for aggregate in question.aggregates)
-    selector = None if domain is not None else _position(measures, _units(table))
-    limits = table.limits
-    unit = table.unit_column
-    grouped = unit is not None and limits.max_rows is None
-    bounded = Bounded(
-        table=table.name,
-        conditions=question.conditions,
-        keys=question.keys,
-        domain=domain,
-        unit=unit,
-        measures=tuple(measures),
-        max_groups=_max_groups(question.keys, domain, table, catalog) if grouped else None,
-        max_rows_per_group=limits.max_rows_per_group if grouped else None,
-        max_rows=limits.max_rows if unit is not None else None,
-    )
-    return BoundedQuestion(question, bounded, estimates, selector)
+    """The bounded form of a question with one grouping; refused where a bound or a limit is missing."""
+    (only,) = bound_all(question, catalog)
+    return only
 
 
-def _max_groups(
-    keys: Sequence[Expression], domain: Sequence[object] | None, table: TableFacts, catalog: Catalog
-) -> int | None:
-    """The cap on groups per unit, or None where there cannot be more groups than that anyway.
+def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ...]:
+    """The bounded forms of a question, one for each of its groupings."""
+    source = known(question.source, catalog)
+    if source.owner is Owner.NOBODY:
+        raise UsageError("This reads public tables only, which need no protection. Nothing was charged.")
+    if source.owner is Owner.LOST:
+        raise UnitLost(NO_UNIT)
+    everything = tuple(range(len(question.keys)))
+    sets = (everything,) if question.sets is None else question.sets
+    return tuple(_Binding(question, source, keys).bounded() for keys in sets)
 
-    Keys that are declared constant per unit need one group only; the cap of 1 is still enforced, not believed.
-    """
-    if not keys:
-        return None
-    cap = table.limits.max_groups
-    if all(facts_of(key, catalog).constant for key in keys):
-        cap = 1
-    if cap is None:
-        raise Unbounded(
-            f"The codebook gives no max_groups for {table.name!r}. Add it, or max_rows. Nothing was charged."
+
+@dataclass(slots=True)
+class _Binding:
+    """One grouping of a question while its measures are collected."""
+
+    question: Question
+    source: Known
+    positions: tuple[int, ...]
+    measures: dict[Measure, int] = field(default_factory=dict)
+    spreads: dict[Spread, int] = field(default_factory=dict)
+
+    def bounded(self) -> BoundedQuestion:
+        domain = self._domain()
+        if domain is not None and not self.question.aggregates:
+            raise UsageError("This asks for public keys only; add an aggregate such as COUNT(*). Nothing was charged.")
+        estimates = tuple(self._estimate(aggregate) for aggregate in self.question.aggregates)
+        limits, unit = self._limits(), self.source.unit
+        grouped = unit is not None and limits.max_rows is None
+        max_groups = self._max_groups(domain, limits) if grouped else None
+        selector = None if domain is not None else self._position(self._units())
+        bounded = Bounded(
+            source=self.question.source,
+            keys=self._keys,
+            domain=domain,
+            unit=unit,
+            measures=tuple(self.measures),
+            spreads=tuple(self.spreads),
+            max_groups=max_groups,
+            max_rows_per_group=limits.max_rows_per_group if grouped else None,
+            max_rows=limits.max_rows if unit is not None else None,
+            spread_rows=self.source.spread_rows or 1,
         )
-    return None if domain is not None and len(domain) <= cap else cap
+        return BoundedQuestion(self.question, bounded, estimates, selector, self.positions)
 
+    @property
+    def _keys(self) -> tuple[Expression, ...]:
+        return tuple(self.question.keys[i] for i in self.positions)
 
-def _domain(keys: Sequence[Expression], catalog: Catalog, table: TableFacts) -> tuple[tuple[Value, ...], ...] | None:
-    """All public groups: the combinations of the keys' values, where every key has public ones."""
-    if not keys:
-        return ((),)
-    for key in keys:
-        _check_key(key, facts_of(key, catalog), table)
-    domains = [facts_of(key, catalog).keys for key in keys]
-    size = 1
-    for values in domains:
-        if values is None:
+    # Limits
+
+    def _limits(self) -> Limits:
+        """The question's own limits where it has some, with the codebook's for what they leave open."""
+        own, declared = self.question.limits, self.source.limits
+        if own is None:
+            return declared
+        if own.max_rows is not None:
+            return Limits(max_rows=own.max_rows)
+        groups = own.max_groups or declared.max_groups or declared.max_rows
+        rows = own.max_rows_per_group or declared.max_rows_per_group or declared.max_rows
+        return Limits(max_groups=groups, max_rows_per_group=rows)
+
+    def _max_groups(self, domain: Sequence[object] | None, limits: Limits) -> int | None:
+        """The cap on groups per unit, or None where there cannot be more groups than that anyway.
+
+        Keys that are declared constant per unit need one group only; the cap of 1 is still enforced, not believed.
+        """
+        if not self._keys:
             return None
-        size *= len(values)
-    if size > MAX_KEYS:
-        raise UsageError(
-            f"These keys have {size:,} combinations; at most {MAX_KEYS:,} can be shown. Nothing was charged."
+        cap = limits.max_groups
+        if all(facts_of(key, self.source).constant for key in self._keys):
+            cap = 1
+        if cap is None:
+            raise Unbounded(
+                "The codebook does not say in how many groups one unit may count. Add max_groups, or max_rows. "
+                "Nothing was charged."
+            )
+        return None if domain is not None and len(domain) <= cap else cap
+
+    # Keys
+
+    def _domain(self) -> tuple[tuple[Value, ...], ...] | None:
+        """All public groups: the combinations of the keys' values, where every key has public ones."""
+        if not self._keys:
+            return ((),)
+        for key in self._keys:
+            self._check_key(key, facts_of(key, self.source))
+        domains = [facts_of(key, self.source).keys for key in self._keys]
+        size = 1
+        for values in domains:
+            if values is None:
+                self._check_private()
+                return None
+            size *= len(values)
+        if size > MAX_KEYS:
+            raise UsageError(
+                f"These keys have {size:,} combinations; at most {MAX_KEYS:,} can be shown. Nothing was charged."
+            )
+        if self.question.min_units is not None:
+            raise UsageError(
+                "These groups are public and always shown, so a least number of units cannot hide any. "
+                "Use HAVING on a count. Nothing was charged."
+            )
+        return tuple(product(*(values or () for values in domains)))
+
+    def _check_private(self) -> None:
+        """Keys from the data are chosen by units, so there must be units to choose by."""
+        if self.source.owner is Owner.MIXED:
+            raise UnitLost(
+                "This join does not keep units together, so its groups cannot be chosen by units. Group by columns "
+                "whose keys the codebook lists. Nothing was charged."
+            )
+
+    def _check_key(self, key: Expression, facts: ColumnFacts) -> None:
+        if key in self.source.units:
+            raise UsageError(
+                f"Groups by {str(key)!r} would be single units. Group by a property of them. Nothing was charged."
+            )
+        if key.type is Type.REAL and facts.keys is None:
+            raise UsageError(
+                f"Groups by the real number {key} would be single rows. Use bin(x, width). Nothing was charged."
+            )
+
+    # Statistics
+
+    def _estimate(self, aggregate: Aggregate) -> Estimate:
+        match aggregate.statistic:
+            case Statistic.COUNT:
+                return Estimate(aggregate.statistic, count=self._position(self._count(aggregate)))
+            case Statistic.COUNT_UNITS:
+                return Estimate(aggregate.statistic, count=self._position(self._units(aggregate.argument)))
+            case Statistic.COUNT_DISTINCT:
+                if aggregate.argument is None:
+                    raise InternalError("Distinct values of nothing.")
+                measure = Measure(counts=Counts.DISTINCT, argument=aggregate.argument)
+                return Estimate(aggregate.statistic, count=self._position(measure))
+            case Statistic.QUANTILE:
+                return self._quantile(aggregate)
+            case Statistic.MODE:
+                return self._mode(aggregate)
+            case Statistic.SUM if aggregate.bounds is not None:
+                return self._bounded_sum(aggregate, aggregate.bounds)
+            case statistic:
+                return self._moments(statistic, aggregate.argument)
+
+    def _units(self, argument: Expression | None = None) -> Measure:
+        """Units with a row in the group. Where a row is its own unit, rows."""
+        if self.source.owner is Owner.MIXED:
+            raise UnitLost(
+                "This join does not keep units together, so they cannot be counted. Count rows, or join on the unit. "
+                "Nothing was charged."
+            )
+        if self.source.unit is None:
+            return Measure(counts=Counts.ROWS) if argument is None else self._values(argument)
+        if argument is not None and not facts_of(argument, self.source).nullable:
+            argument = None
+        return Measure(counts=Counts.UNITS, argument=argument)
+
+    def _count(self, aggregate: Aggregate) -> Measure:
+        measure = Measure(counts=Counts.ROWS) if aggregate.argument is None else self._values(aggregate.argument)
+        if aggregate.bounds is None:
+            return measure
+        low, high = aggregate.bounds
+        return replace(measure, partial=_ordered(floor(low), ceil(high)))
+
+    def _values(self, argument: Expression) -> Measure:
+        """Values that are not NULL; rows, where the codebook says that there are no NULLs."""
+        if not facts_of(argument, self.source).nullable:
+            return Measure(counts=Counts.ROWS)
+        return Measure(counts=Counts.VALUES, argument=argument)
+
+    def _moments(self, statistic: Statistic, argument: Expression | None) -> Estimate:
+        """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
+        argument, facts = self._number(statistic, argument)
+        asked = {a.statistic for a in self.question.aggregates if a.argument == argument and a.bounds is None}
+        squared = bool(asked & {Statistic.VARIANCE, Statistic.STDDEV})
+        centred = squared or Statistic.MEAN in asked
+        steps = _steps(argument, facts, centred=centred, squared=squared)
+        needs_count = statistic is not Statistic.SUM or steps.origin != 0
+        count = self._position(self._values(argument)) if needs_count else None
+        position = self._position(steps)
+        squares = None
+        if statistic in (Statistic.VARIANCE, Statistic.STDDEV):
+            squares = self._position(replace(steps, counts=Counts.SQUARES))
+        return Estimate(statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high)
+
+    def _bounded_sum(self, aggregate: Aggregate, bounds: tuple[Fraction, Fraction]) -> Estimate:
+        """A sum of which one unit adds to a group something within bounds that the analyst set."""
+        argument, low, high = aggregate.argument, *bounds
+        if argument is None or not argument.type.is_number:
+            raise UsageError("sum needs a number. Use CAST, or count. Nothing was charged.")
+        whole = argument.type is Type.INTEGER
+        step = facts_of(argument, self.source).resolution
+        step = step or (Fraction(1) if whole else _power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS))
+        partial = _ordered(floor(low / step), ceil(high / step))
+        if max(map(abs, partial)) > PARTIAL_STEPS:
+            raise Unbounded(f"The bounds of sum({argument}) are too wide for its resolution. Nothing was charged.")
+        measure = Measure(
+            counts=Counts.STEPS,
+            argument=argument,
+            resolution=step,
+            first=-PARTIAL_STEPS,
+            last=PARTIAL_STEPS,
+            partial=partial,
         )
-    return tuple(product(*(values or () for values in domains)))
+        return Estimate(Statistic.SUM, steps=self._position(measure), resolution=step)
 
-
-def _check_key(key: Expression, facts: ColumnFacts, table: TableFacts) -> None:
-    if isinstance(key, Column) and key == table.unit_column:
-        raise UsageError(
-            f"Groups by {key.name!r} would be single units. Group by a property of them. Nothing was charged."
+    def _quantile(self, aggregate: Aggregate) -> Estimate:
+        argument, facts = self._number(aggregate.statistic, aggregate.argument)
+        if aggregate.share is None:
+            raise InternalError("A quantile without a share.")
+        steps = _steps(argument, facts, centred=False, squared=False, most=SPREAD_STEPS)
+        spread = Spread(
+            argument=argument,
+            origin=steps.origin,
+            resolution=steps.resolution,
+            first=steps.first,
+            last=steps.last,
         )
-    if key.type is Type.REAL and facts.keys is None:
-        raise UsageError(
-            f"Groups by the real number {key} would be single rows. Use bin(x, width). Nothing was charged."
+        position = self.spreads.setdefault(spread, len(self.spreads))
+        return Estimate(
+            aggregate.statistic,
+            origin=steps.origin,
+            resolution=steps.resolution,
+            low=facts.low,
+            high=facts.high,
+            spread=position,
+            share=aggregate.share,
         )
 
+    def _mode(self, aggregate: Aggregate) -> Estimate:
+        argument = aggregate.argument
+        if argument is None:
+            raise InternalError("A mode of nothing.")
+        values = facts_of(argument, self.source).keys
+        values = None if values is None else tuple(value for value in values if value is not None)
+        if not values:
+            raise Unbounded(
+                f"mode({argument}) chooses among values that are publicly known, and none are declared. Declare keys "
+                f"for it, or use GROUP BY {argument} with ORDER BY and LIMIT. Nothing was charged."
+            )
+        spread = Spread(argument=argument, first=0, last=len(values) - 1, values=values)
+        return Estimate(aggregate.statistic, spread=self.spreads.setdefault(spread, len(self.spreads)))
 
-def _estimate(
-    aggregate: Aggregate, question: Question, catalog: Catalog, table: TableFacts, measures: dict[Measure, int]
-) -> Estimate:
-    match aggregate.statistic:
-        case Statistic.COUNT:
-            return Estimate(aggregate.statistic, count=_position(measures, _count(aggregate.argument, catalog)))
-        case Statistic.COUNT_UNITS:
-            return Estimate(aggregate.statistic, count=_position(measures, _units(table)))
-        case statistic:
-            return _moments(statistic, aggregate.argument, question, catalog, measures)
+    def _number(self, statistic: Statistic, argument: Expression | None) -> tuple[Expression, ColumnFacts]:
+        """A bounded number, or the reason why it is none."""
+        if argument is None or not argument.type.is_number:
+            raise UsageError(f"{statistic} needs a number. Use CAST, or count. Nothing was charged.")
+        facts = facts_of(argument, self.source)
+        if facts.low is None or facts.high is None:
+            raise Unbounded(_unbounded(statistic, argument))
+        return argument, facts
+
+    def _position(self, measure: Measure) -> int:
+        """Where a measure stands in the list; equal measures stand once."""
+        return self.measures.setdefault(measure, len(self.measures))
 
 
-def _units(table: TableFacts) -> Measure:
-    return Measure(counts=Counts.ROWS if table.unit_column is None else Counts.UNITS)
-
-
-def _count(argument: Expression | None, catalog: Catalog) -> Measure:
-    """Rows, or values that are not NULL; the same thing where the codebook says that there are no NULLs."""
-    if argument is None or not facts_of(argument, catalog).nullable:
-        return Measure(counts=Counts.ROWS)
-    return Measure(counts=Counts.VALUES, argument=argument)
-
-
-def _moments(
-    statistic: Statistic,
-    argument: Expression | None,
-    question: Question,
-    catalog: Catalog,
-    measures: dict[Measure, int],
-) -> Estimate:
-    """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
-    if argument is None or not argument.type.is_number:
-        raise UsageError(f"{statistic} needs a number. Use CAST, or count. Nothing was charged.")
-    facts = facts_of(argument, catalog)
-    if facts.low is None or facts.high is None:
-        raise Unbounded(_unbounded(statistic, argument))
-    asked = {a.statistic for a in question.aggregates if a.argument == argument}
-    squared = bool(asked & {Statistic.VARIANCE, Statistic.STDDEV})
-    centred = squared or Statistic.MEAN in asked
-    steps = _steps(argument, facts, centred=centred, squared=squared)
-    needs_count = statistic is not Statistic.SUM or steps.origin != 0
-    count = _position(measures, _count(argument, catalog)) if needs_count else None
-    position = _position(measures, steps)
-    squares = None
-    if statistic in (Statistic.VARIANCE, Statistic.STDDEV):
-        squares = _position(measures, _squares(steps))
-    return Estimate(statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high)
+def _ordered(low: int, high: int) -> tuple[int, int]:
+    if low > high:
+        raise UsageError("The lower bound is above the upper one. Nothing was charged.")
+    return low, high
 
 
 def _unbounded(statistic: Statistic, argument: Expression) -> str:
@@ -197,15 +359,18 @@ def _unbounded(statistic: Statistic, argument: Expression) -> str:
     )
 
 
-def _steps(argument: Expression, facts: ColumnFacts, *, centred: bool, squared: bool) -> Measure:
-    """The grid that a sum is taken on."""
+def _steps(
+    argument: Expression, facts: ColumnFacts, *, centred: bool, squared: bool, most: int | None = None
+) -> Measure:
+    """The grid that a sum is taken on, in at most so many steps."""
     low, high = facts.low or Fraction(0), facts.high or Fraction(0)
     whole = argument.type is Type.INTEGER
     resolution = facts.resolution or (Fraction(1) if whole else _power_of_two((high - low) / DEFAULT_STEPS))
     if whole:
         resolution = Fraction(max(1, floor(resolution)))
-    if squared and (high - low) / resolution > SQUARE_STEPS:
-        coarse = _power_of_two((high - low) / SQUARE_STEPS)
+    most = SQUARE_STEPS if squared else most
+    if most is not None and (high - low) / resolution > most:
+        coarse = _power_of_two((high - low) / most)
         resolution = Fraction(max(1, ceil(coarse))) if whole else coarse
     origin = floor((low + high) / 2 / resolution) * resolution if centred else Fraction(0)
     first, last = floor((low - origin) / resolution), ceil((high - origin) / resolution)
@@ -216,25 +381,9 @@ def _steps(argument: Expression, facts: ColumnFacts, *, centred: bool, squared: 
     return Measure(counts=Counts.STEPS, argument=argument, origin=origin, resolution=resolution, first=first, last=last)
 
 
-def _squares(steps: Measure) -> Measure:
-    return Measure(
-        counts=Counts.SQUARES,
-        argument=steps.argument,
-        origin=steps.origin,
-        resolution=steps.resolution,
-        first=steps.first,
-        last=steps.last,
-    )
-
-
 def _power_of_two(size: Fraction) -> Fraction:
     """The largest power of two at or below a size; 1 for an empty range."""
     if size <= 0:
         return Fraction(1)
     power = Fraction(2) ** (size.numerator.bit_length() - size.denominator.bit_length())
     return power if power <= size else power / 2
-
-
-def _position(measures: dict[Measure, int], measure: Measure) -> int:
-    """Where a measure stands in the list; equal measures stand once."""
-    return measures.setdefault(measure, len(measures))

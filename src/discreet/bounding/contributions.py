@@ -2,19 +2,31 @@
 
 This is the contract between the planner, which claims sensitivities, and the engines, which must make them true:
 
-1. Keep the rows for which every condition is true, whose unit (if there is a unit column) is not NULL, and whose key
-   tuple is one of ``domain`` (where the keys are public). Each of these looks at one row alone.
+1. Take the rows of ``source``, a relation that keeps units apart (``plan.relations``). Keep those whose unit (if there
+   is one) is not NULL, and whose key tuple is one of ``domain`` (where the keys are public).
 2. Every row yields one integer for each ``Measure``, within [row_low, row_high] (``Measure.row``).
 3. Per unit and group, ``rows`` rows are *allowed*: at most ``max_rows_per_group``; and where ``max_rows`` is set, a
    unit's groups are taken in a secret random order until ``max_rows`` rows are used up.
    A measure's partial sum is the plain sum if no more than the allowed rows count for it, otherwise the sum scaled
    down to the allowed rows: sum·allowed/n, rounded towards zero. (A person with 10 visits where 3 are allowed counts
-   as 3 visits of their own average.)
+   as 3 visits of their own average.) A measure with ``partial`` bounds is not scaled: its sum is clamped to them.
 4. Per unit, at most ``max_groups`` groups, chosen by a secret random order, are kept.
 5. The answer is the sum of the partials over units, for each group and measure.
 
+Three kinds of measures look at the allowed rows in their own way:
+
+- DISTINCT: of a unit's distinct values in a kept group, as many as rows are allowed are taken, in a secret order; the
+  answer is the number of values that some unit brings to the group.
+- WEIGHT: a unit adds ⌊√(last²/g)⌋ to each of the g groups that it is kept in.
+- ``Spread``: the allowed rows themselves, counted by cell. Of n rows that have a value, in the order of their cells,
+  the r-th is taken if ⌊r·allowed/n + 1/2⌋ > ⌊(r − 1)·allowed/n + 1/2⌋: evenly spaced, as many as allowed, all if n is
+  no more than that. (A person with 10 visits where 3 are allowed is represented by three typical ones.)
+
 Everything before the last step is a function of one unit's rows and of the secret order, so a unit moves the answer
 by its own vector of partials and nothing else.
+
+Where a join does not keep units together, there is no unit left to bound by (``unit`` is None): rows count as they
+are, and ``spread_rows`` says how many rows one unit can add or take away, by the truncation inside ``source``.
 """
 
 from __future__ import annotations
@@ -22,9 +34,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from math import isqrt
 
 from discreet.errors import InternalError
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Expression
+from discreet.plan.relations import Relation
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
 
@@ -34,9 +48,11 @@ class Counts(StrEnum):
 
     ROWS = "rows"  # 1 for each row
     VALUES = "values"  # 1 for each row whose argument is not NULL
-    UNITS = "units"  # 1 for each unit that has a row in the group
+    UNITS = "units"  # 1 for each unit that has a row in the group (with an argument: one where it is not NULL)
     STEPS = "steps"  # the argument in steps from the origin; NULL is 0
     SQUARES = "squares"  # the square of that
+    DISTINCT = "distinct"  # 1 for each distinct value of the argument
+    WEIGHT = "weight"  # less for each group, the more groups a unit is in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +62,7 @@ class Measure:
     A value x becomes steps: x is clamped to [low, high] and steps = floor((x − origin)/resolution + 1/2), computed in
     doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
     [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
+    ``partial`` bounds what one unit adds to one group, for ROWS, VALUES and STEPS, in place of the scaling.
     """
 
     counts: Counts
@@ -54,6 +71,7 @@ class Measure:
     resolution: Fraction = Fraction(1)
     first: int = 0
     last: int = 1
+    partial: tuple[int, int] | None = None
 
     @property
     def row_low(self) -> int:
@@ -73,26 +91,45 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How the values of an argument are spread in each group: counts of allowed rows by cell.
+
+    A cell is the step of a number as in ``Measure``; or, with ``values``, the position among these (other values count
+    nowhere). NULL counts nowhere.
+    """
+
+    argument: Expression
+    origin: Fraction = Fraction(0)
+    resolution: Fraction = Fraction(1)
+    first: int = 0
+    last: int = 1
+    values: tuple[Value, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
     """A bounded question, ready for an engine. ``unit`` is None where each row is its own unit.
 
     ``max_groups`` None means that no cap is needed because the claims hold without one.
     """
 
-    table: str
-    conditions: tuple[Expression, ...]
+    source: Relation
     keys: tuple[Expression, ...]
     domain: tuple[tuple[Value, ...], ...] | None
-    unit: Column | None
+    unit: Expression | None
     measures: tuple[Measure, ...]
+    spreads: tuple[Spread, ...] = ()
     max_groups: int | None = None
     max_rows_per_group: int | None = None
     max_rows: int | None = None
+    spread_rows: int = 1
 
     def __post_init__(self) -> None:
         capped = self.max_rows is not None or self.max_rows_per_group is not None
         if self.unit is not None and not capped:
             raise InternalError("A bounded question about units must cap their rows.")
+        if self.unit is not None and self.spread_rows != 1:
+            raise InternalError("Rows cannot be bounded by unit and by truncation both.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +154,67 @@ def sensitivity(bounded: Bounded, measure: Measure, neighbours: Neighbours) -> S
     case of a convex function of the row counts has each side in one group: the same one, K·(b − a), or two, 2·K·m.
     Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
     """
-    low, high = measure.row_low, measure.row_high
-    m, spread = max(-low, high), high - low
     groups, among = group_cap(bounded), group_count(bounded)
-    rows = 1 if bounded.unit is None or measure.counts is Counts.UNITS else bounded.max_rows_per_group
-    single = bounded.unit is None or measure.counts is Counts.UNITS
+    if measure.counts is Counts.WEIGHT:
+        return _by_weight(measure.last, groups, neighbours)
+    low, high = (measure.row_low, measure.row_high) if measure.partial is None else _around_zero(measure.partial)
+    m, spread = max(-low, high), high - low
+    if bounded.unit is None and bounded.spread_rows > 1:
+        changed = bounded.spread_rows * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
+        return _by_total(changed, among, among=among, m=m, spread=spread, neighbours=Neighbours.ADD_REMOVE)
+    single = bounded.unit is None or measure.counts is Counts.UNITS or measure.partial is not None
+    rows = 1 if single else bounded.max_rows_per_group
     if bounded.max_rows is not None and not single:
         return _by_total(bounded.max_rows, groups, among=among, m=m, spread=spread, neighbours=neighbours)
     if groups is None or rows is None:
         raise InternalError("A measure without caps has no sensitivity.")
     return _by_group(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far one unit reaches into spreads: as if in ``groups`` groups it changed ``rows`` rows, and no more in all.
+
+    Whatever a unit changes, it is covered by so many groups with so many rows added or removed (or replaced, if there
+    is one group only and units are replaced), for every loss that is convex in the number of rows.
+    """
+
+    groups: int
+    rows: int
+
+
+def reach(bounded: Bounded, neighbours: Neighbours) -> Reach:
+    """How far one unit reaches into the spreads of all groups.
+
+    Privacy: a mechanism that reads one group, and loses at most ε·c/R when c of its rows change, loses in all groups
+    together no more than ``groups`` such mechanisms with c = R = ``rows``. Why: with at most G groups of at most R
+    rows that is immediate. With at most K rows in all, Σc ≤ K, and ε·c/K and its square are convex and 0 at 0, so the
+    sums over groups are largest where one group has them all. A replaced unit takes c rows away and brings c′: with R
+    doubled, a shared group loses at most ε and two separate ones ε/2 each; again one shared group is the worst case.
+    """
+    in_place = group_count(bounded) == 1 and bounded.spread_rows == 1
+    twice = 2 if neighbours is Neighbours.REPLACE and not in_place else 1
+    if bounded.unit is None:
+        return Reach(1, bounded.spread_rows * twice)
+    if bounded.max_rows is not None:
+        return Reach(1, bounded.max_rows * twice)
+    groups = group_cap(bounded)
+    if groups is None or bounded.max_rows_per_group is None:
+        raise InternalError("A spread without caps has no reach.")
+    return Reach(groups, bounded.max_rows_per_group * twice)
+
+
+def _around_zero(ends: tuple[int, int]) -> tuple[int, int]:
+    """Bounds that also allow for a unit that adds nothing."""
+    return min(0, ends[0]), max(0, ends[1])
+
+
+def _by_weight(whole: int, groups: int | None, neighbours: Neighbours) -> Sensitivity:
+    """A unit in g groups adds at most whole/√g to each: whole² in squares, √g·whole in all, and nothing negative."""
+    if groups is None:
+        raise InternalError("Weights without a cap on groups.")
+    units = 1 if neighbours is Neighbours.ADD_REMOVE else 2
+    return Sensitivity(units * groups, units * isqrt(groups * whole**2), units * whole**2, whole)
 
 
 def _by_group(groups: int, rows: int, *, among: int | None, m: int, spread: int, neighbours: Neighbours) -> Sensitivity:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from discreet.exact import decimal
-from discreet.plan.catalog import Catalog, ColumnFacts
+from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, Released, columns, walk
 from discreet.plan.types import Type, Value
@@ -29,7 +29,15 @@ MAX_KEYS = 100_000
 Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
 
-def facts_of(expression: Expression, catalog: Catalog) -> ColumnFacts:
+class Facts(Protocol):
+    """What knows the facts of columns: a catalog, or a relation (``stability.Known``)."""
+
+    def facts(self, column: Column) -> ColumnFacts:
+        """The facts of a column."""
+        ...
+
+
+def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
     """The facts of an expression, bottom up."""
     match expression:
         case Column():
@@ -56,7 +64,7 @@ def _literal(expression: Literal) -> ColumnFacts:
     return ColumnFacts(nullable=False, low=exact, high=exact, keys=keys, resolution=step, constant=True)
 
 
-def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Catalog) -> ColumnFacts:
+def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Facts) -> ColumnFacts:
     """Public keys and constancy of a call.
 
     A function of columns that each have public keys has public keys: its values over all their combinations. And a
@@ -67,7 +75,7 @@ def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFact
     return replace(known, keys=keys, constant=constant)
 
 
-def _image(call: Call, catalog: Catalog) -> tuple[Value, ...] | None:
+def _image(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
     """The values a call takes over the public keys of the columns in it; None when some column has none."""
     inputs = sorted(columns(call), key=str)
     domains = [catalog.facts(column).keys for column in inputs]

@@ -28,10 +28,11 @@ from discreet.engines.scanning import brought, fits, plan_type, unguarded
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Source, open_source
 from discreet.engines.statement import Relation, Statement
-from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.errors import DiscreetError, EngineFailure, InternalError, UsageError
 from discreet.plan.catalog import Catalog, nearest
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan, split
 from discreet.plan.types import Type, Value
 
 LOG = logging.getLogger("discreet.curator")
@@ -106,9 +107,12 @@ class DuckDBEngine:
 
     def _run(self, bounded: Bounded, salt: bytes, watch: Watch | None, *, blocks: bool = True) -> Groups:
         """``blocks`` False forces the SQL form, for tests."""
-        ready = self._ready(bounded.table)
-        source: Source = ready or self._source(bounded.table)
-        relation = ready.columns() if ready else self._relation(bounded)
+        base, _ = split(bounded.source)
+        if not isinstance(base, Scan):
+            raise InternalError("not yet")
+        ready = self._ready(base.table)
+        source: Source = ready or self._source(base.table)
+        relation = ready.columns() if ready else self._relation(bounded, base.table)
         statement = Statement(bounded, relation, salt)
         with Session(self._settings, [source]) as session:
             if bounded.keys and bounded.domain is not None:
@@ -132,15 +136,17 @@ class DuckDBEngine:
             return None
         return ready
 
-    def _relation(self, bounded: Bounded) -> Relation:
-        facts, stored = self._catalog.tables[bounded.table], self._columns(bounded.table)
+    def _relation(self, bounded: Bounded, table: str) -> Relation:
+        facts, stored = self._catalog.tables[table], self._columns(table)
         columns = {
             Column(facts.name, name, kind): brought(*stored[name.lower()], kind)
             for name, (kind, _) in facts.columns.items()
         }
-        ordinal = None if bounded.unit is None else ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
+        ordinal = None
+        if isinstance(bounded.unit, Column):
+            ordinal = ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
         raw = {c: sql for c in columns if (sql := unguarded(*stored[c.name.lower()], c.type)) is not None}
-        return Relation(self._source(bounded.table).relation(), columns, raw, ordinal=ordinal or "")
+        return Relation(self._source(table).relation(), columns, raw, ordinal=ordinal or "")
 
     def _source(self, table: str) -> Source:
         if table not in self._sources:

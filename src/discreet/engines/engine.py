@@ -10,16 +10,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
 from discreet.bounding.contributions import Bounded
+from discreet.exact import Integers
 from discreet.plan.types import Type, Value
 
 Watch: TypeAlias = Callable[[float], None]
 """Called now and then with the share of the work done, between 0 and 1. A public estimate, never a row count."""
 
+Histogram: TypeAlias = tuple[Integers, Integers]
+"""Cells in ascending order, and how many rows each holds (at least one)."""
+
+EMPTY: Histogram = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Exact, private integers: for each observed group its key tuple, and for each measure one integer a group.
+    """Exact, private integers: for each observed group its key tuple, for each measure one integer a group, and for
+    each spread one histogram a group.
 
     Only the curator sees this, and only to add noise. Groups appear in no particular order; a group that no row fell
     into may be missing. Without keys there is exactly one group, ``()``.
@@ -27,6 +36,7 @@ class Groups:
 
     keys: tuple[tuple[Value, ...], ...]
     values: tuple[tuple[int, ...], ...]
+    spreads: tuple[tuple[Histogram, ...], ...] = ()
 
 
 class Engine(Protocol):

@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines.engine import Groups, Watch
-from discreet.errors import UsageError
+from discreet.errors import InternalError, UsageError
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.evaluate import evaluate, settle
 from discreet.plan.expressions import Column, Released
+from discreet.plan.relations import Scan, split
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
 
 Key: TypeAlias = tuple[Value, ...]
@@ -65,13 +66,16 @@ class MemoryEngine:
 
     def _rows(self, bounded: Bounded) -> Iterator[Row]:
         """Step 1: rows that fulfil every condition, have a unit, and fall into a public group where keys are public."""
-        facts = self._catalog.tables[bounded.table]
+        base, conditions = split(bounded.source)
+        if not isinstance(base, Scan):
+            raise InternalError("not yet")
+        facts = self._catalog.tables[base.table]
         domain = None if bounded.domain is None else set(bounded.domain)
-        for stored in self._tables[bounded.table]:
+        for stored in self._tables[base.table]:
             row = _scanned(facts, stored)
-            if not all(evaluate(condition, row) is True for condition in bounded.conditions):
+            if not all(evaluate(condition, row) is True for condition in conditions):
                 continue
-            if bounded.unit is not None and row[bounded.unit] is None:
+            if bounded.unit is not None and evaluate(bounded.unit, row) is None:
                 continue
             if domain is None or _key(bounded, row) in domain:
                 yield row
@@ -85,7 +89,7 @@ def _by_unit(bounded: Bounded, rows: Sequence[Row]) -> dict[Value, dict[Key, lis
     """The rows of each unit by group; without a unit column every row is a unit of its own."""
     units: dict[Value, dict[Key, list[Row]]] = {}
     for number, row in enumerate(rows):
-        unit = number if bounded.unit is None else row[bounded.unit]
+        unit = number if bounded.unit is None else evaluate(bounded.unit, row)
         units.setdefault(unit, {}).setdefault(_key(bounded, row), []).append(row)
     return units
 

@@ -26,6 +26,7 @@ from discreet.engines.dialect import Layers, cast, identifier
 from discreet.engines.kernel import HASH_BITS, NULL, Layout
 from discreet.errors import InternalError
 from discreet.plan.expressions import Column, Expression, columns
+from discreet.plan.relations import split
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
 MAX_ROW = 2**79
@@ -85,11 +86,11 @@ class Statement:
         self.steps = _distinct_steps(bounded.measures)
         keys = [f"{self._layers.value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
         values = [f"{self._integer(steps)} AS v{i}" for i, steps in enumerate(self.steps)]
-        conditions = [self._layers.value(condition) for condition in bounded.conditions]
+        conditions = [self._layers.value(condition) for condition in split(bounded.source)[1]]
         units = []
         if bounded.unit is not None:
             conditions.append(f"{self._layers.value(bounded.unit)} IS NOT NULL")
-            units = [f"{identifier(names[bounded.unit])} AS u", "ordinal", "identity"]
+            units = [f"{self._layers.value(bounded.unit)} AS u", "ordinal", "identity"]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         clauses, top = self._layers.ctes("scan", "e")
         items = ", ".join([*units, *keys, *values]) or "1 AS nothing"
@@ -257,6 +258,8 @@ class Statement:
                 return f"coalesce(sum(v{source}), 0)"
             case Counts.SQUARES:
                 return f"coalesce(sum({self._square(source or 0)}), 0)"
+            case Counts.DISTINCT | Counts.WEIGHT:
+                raise InternalError("not yet")
 
     def _squared(self) -> list[int]:
         squares = (m for m in self.bounded.measures if m.counts is Counts.SQUARES)
@@ -315,12 +318,10 @@ class Statement:
 def _columns(bounded: Bounded) -> list[Column]:
     """Every column that a question reads, in a fixed order."""
     arguments = [measure.argument for measure in bounded.measures if measure.argument is not None]
-    found = {
-        column for expression in (*bounded.conditions, *bounded.keys, *arguments) for column in columns(expression)
-    }
-    if bounded.unit is not None:
-        found.add(bounded.unit)
-    return sorted(found, key=lambda column: column.name)
+    units = () if bounded.unit is None else (bounded.unit,)
+    read = (*split(bounded.source)[1], *bounded.keys, *arguments, *units)
+    found = {column for expression in read for column in columns(expression)}
+    return sorted(found, key=lambda column: (column.table, column.name))
 
 
 def _has_value(measure: Measure) -> bool:

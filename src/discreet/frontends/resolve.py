@@ -18,7 +18,8 @@ from discreet.frontends.terms import Apply, Constant, Draft, Item, Measure, Name
 from discreet.plan.catalog import Catalog, TableFacts, nearest
 from discreet.plan.expressions import Call, Column, Expression, Literal, Released, columns
 from discreet.plan.functions import literal
-from discreet.plan.nodes import Aggregate, Filter, Order, Output, Question, Relation, Scan, Statistic
+from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
+from discreet.plan.relations import Filter, Relation, Scan
 from discreet.plan.types import Type
 
 

@@ -19,7 +19,8 @@ class ColumnFacts:
 
     ``low`` and ``high`` bound every value that is not NULL (numbers only). ``keys`` lists every value that counts as a
     group, NULL only if listed. ``resolution`` is the step in which sums are taken. ``constant`` says that all rows of a
-    unit hold the same value.
+    unit hold the same value. ``unique`` says that no two rows hold the same value, and ``frequency`` how many rows with
+    the same value take part in a join that does not keep units together.
     """
 
     nullable: bool = True
@@ -28,6 +29,8 @@ class ColumnFacts:
     keys: tuple[Value, ...] | None = None
     resolution: Fraction | None = None
     constant: bool = False
+    unique: bool = False
+    frequency: int | None = None
 
     @property
     def bounded(self) -> bool:
@@ -46,14 +49,31 @@ class Limits:
     max_rows_per_group: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How the rows of a table reach their unit: ``column`` holds a value of ``parent``'s ``key``."""
+
+    column: str
+    parent: str
+    key: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """One declared table: its columns with their facts, and the unit that owns its rows."""
+    """One declared table: its columns with their facts, and the unit that owns its rows.
+
+    A private table names its unit in a column of its own (``owner``, by default the unit's name), or reaches it by a
+    ``link``; the rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
+    """
 
     name: str
     columns: Mapping[str, tuple[Type, ColumnFacts]]
     unit: Unit
     limits: Limits
+    public: bool = False
+    owner: str | None = None
+    link: Link | None = None
+    keys: tuple[Link, ...] = ()
 
     def column(self, name: str) -> Column:
         """A column by its name as declared, whatever its case; refused with what exists."""
@@ -65,8 +85,10 @@ class TableFacts:
 
     @property
     def unit_column(self) -> Column | None:
-        """The column that names the owner of a row; None where a row is its own unit."""
-        return None if self.unit.column is None else self.column(self.unit.column)
+        """The column that names the owner of a row; None where a row is its own unit, or reaches it by a link."""
+        if self.public or self.link is not None or self.unit.column is None:
+            return None
+        return self.column(self.owner or self.unit.column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +97,12 @@ class Catalog:
 
     tables: Mapping[str, TableFacts]
     neighbours: Neighbours
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected, in all tables alike."""
+        private = [table.unit for table in self.tables.values() if not table.public]
+        return private[0] if private else Unit()
 
     def table(self, name: str) -> TableFacts:
         """A table by its name as declared, whatever its case; undeclared tables do not exist."""

@@ -1,6 +1,7 @@
 """A question, as immutable values: which rows, which groups, which statistics, what to show of released numbers.
 
-Below the aggregation everything works on one private row at a time. ``Aggregate`` is the only place where rows meet.
+Below the aggregation, rows belong to units and no unit's rows meet another's (``relations``). ``Aggregate`` is the only
+place where they do.
 Above it there are only released numbers (``Released``), so ``outputs``, ``having``, ``order`` and ``limit`` are
 post-processing and cost nothing.
 """
@@ -9,28 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from fractions import Fraction
 
+from discreet.plan.catalog import Limits
 from discreet.plan.expressions import Expression, Released
+from discreet.plan.relations import Relation, split, tables
 from discreet.plan.types import Type
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """All rows of a declared table."""
-
-    table: str
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """The rows for which a condition is true (not false, not NULL)."""
-
-    source: Relation
-    condition: Expression
-
-
-Relation: TypeAlias = Scan | Filter
 
 
 class Statistic(StrEnum):
@@ -42,22 +27,39 @@ class Statistic(StrEnum):
     MEAN = "mean"
     VARIANCE = "variance"  # of the population
     STDDEV = "stddev"
+    COUNT_DISTINCT = "count_distinct"  # distinct values of the argument, of which a unit brings only so many
+    QUANTILE = "quantile"  # the value with about a share of the rows below it
+    MODE = "mode"  # the most frequent of the argument's public keys
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One statistic of an argument in each group. Two equal aggregates are one measurement."""
+    """One statistic of an argument in each group. Two equal aggregates are one measurement.
+
+    ``share`` is the q of a quantile. For COUNT_UNITS an argument says which rows count: those where it is not NULL.
+    ``bounds`` are public limits that the analyst set for what one unit adds to a group (a sum or a count).
+    """
 
     statistic: Statistic
     argument: Expression | None = None
+    share: Fraction | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
 
     @property
     def type(self) -> Type:
-        """Counts are integers, everything else is real."""
-        return Type.INTEGER if self.statistic in (Statistic.COUNT, Statistic.COUNT_UNITS) else Type.REAL
+        """Counts are integers; quantiles and modes are what their argument is; everything else is real."""
+        match self.statistic:
+            case Statistic.COUNT | Statistic.COUNT_UNITS | Statistic.COUNT_DISTINCT:
+                return Type.INTEGER
+            case Statistic.QUANTILE | Statistic.MODE if self.argument is not None:
+                return self.argument.type
+            case _:
+                return Type.REAL
 
     def __str__(self) -> str:
-        return f"{self.statistic}({'*' if self.argument is None else self.argument})"
+        share = "" if self.share is None else f", {float(self.share):g}"
+        bounds = "" if self.bounds is None else " within [{:g}, {:g}]".format(*map(float, self.bounds))
+        return f"{self.statistic}({'*' if self.argument is None else self.argument}{share}){bounds}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked. ``Released(i)`` refers to the i-th of keys followed by aggregates."""
+    """What is asked. ``Released(i)`` refers to the i-th of keys followed by aggregates.
+
+    ``sets`` asks for several groupings at once, each by some of the keys (their positions); the other keys are NULL
+    in its rows. ``limits`` replace the codebook's limits on what a unit contributes, and ``min_units`` leaves out
+    groups that have fewer units: both are public parameters of the question.
+    """
 
     source: Relation
     keys: tuple[Expression, ...] = ()
@@ -88,24 +95,19 @@ class Question:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    sets: tuple[tuple[int, ...], ...] | None = None
+    limits: Limits | None = None
+    min_units: int | None = None
 
     @property
-    def table(self) -> str:
-        """The table that the question reads."""
-        node = self.source
-        while isinstance(node, Filter):
-            node = node.source
-        return node.table
+    def tables(self) -> tuple[str, ...]:
+        """The declared tables that the question reads."""
+        return tables(self.source)
 
     @property
     def conditions(self) -> tuple[Expression, ...]:
-        """The conditions on rows, in the order they were given."""
-        found: list[Expression] = []
-        node = self.source
-        while isinstance(node, Filter):
-            found.append(node.condition)
-            node = node.source
-        return tuple(reversed(found))
+        """The conditions on the rows that are aggregated, in the order they were given."""
+        return split(self.source)[1]
 
     def key(self, index: int) -> Released:
         """The reference to a key in the answer."""

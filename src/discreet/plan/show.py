@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from discreet.plan.nodes import Question
+from discreet.plan.relations import Scan, split
 
 
 def show(question: Question) -> str:
     """The plan from the rows up, one line a step.
 
-    >>> from discreet.plan.nodes import Aggregate, Output, Scan, Statistic
+    >>> from discreet.plan.nodes import Aggregate, Output, Statistic
+    >>> from discreet.plan.relations import Scan
     >>> q = Question(source=Scan("visits"), aggregates=(Aggregate(Statistic.COUNT),))
     >>> print(show(Question(source=q.source, aggregates=q.aggregates, outputs=(Output("n", q.aggregate(0)),))))
     rows of visits
     measure count(*)
     show n = count(*)
     """
-    lines = [f"rows of {question.table}"]
+    base, _ = split(question.source)
+    lines = [f"rows of {base.table}" if isinstance(base, Scan) else str(base)]
     lines += [f"where {condition}" for condition in question.conditions]
     if question.keys:
         lines.append("for each " + ", ".join(map(str, question.keys)))
