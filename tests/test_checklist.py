@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.codebook import Codebook
-from discreet.codebook.checklist import Line, Mark, checklist, worst_case
+from discreet.codebook.checklist import checklist, worst_case
+from discreet.codebook.marks import Line, Mark
 from discreet.odds import posterior
 from discreet.plan.types import Type
 
@@ -32,6 +33,30 @@ patient_id = "integer"
 age = { type = "integer", bounds = [0, 110] }
 ward = { type = "text", keys = ["A", "B"], null_key = true }
 """
+TABLES = """
+[tables.people]
+source = "people.parquet"
+max_rows = 1
+rows = 12_000
+columns.patient_id = "integer"
+
+[tables.notes]
+source = "notes.parquet"
+foreign_keys = { day = "visits.day" }
+max_rows = 2
+columns.day = "integer"
+
+[tables.wards]
+source = "wards.parquet"
+public = true
+rows = 2
+columns.ward = { type = "text", unique = true, keys = ["A", "B"], nullable = false }
+"""
+WIDE = (
+    GOOD.replace("max_rows = 20", 'foreign_keys = { ward = "wards.ward" }\nmax_rows = 20')
+    + 'day = "integer"\n'
+    + TABLES
+)
 SCHEMA = {"patient_id": Type.INTEGER, "age": Type.INTEGER, "ward": Type.TEXT}
 
 
@@ -74,11 +99,74 @@ WEAK = [
 ]
 
 
+WEAK += [
+    (
+        "wards: unit",
+        WIDE + 'columns.nurse_email = "text"\n',
+        "public, but its column 'nurse_email' looks like one about people",
+    ),
+    ("wards: unit", WIDE + 'columns.patient_id = "integer"\n', "its column 'patient_id' looks like"),
+    ("visits.ward", WIDE.replace("unique = true, ", ""), "refers to wards.ward, which is not declared unique"),
+    (
+        "notes.day",
+        WIDE.replace('\nday = "integer"\n', '\nday = { type = "integer", bounds = [1, 366] }\n'),
+        "refers to visits.day, which several rows must share",
+    ),
+    (
+        "notes.day",
+        WIDE.replace('\nday = "integer"\n', '\nday = { type = "integer", keys = [1, 2] }\n'),
+        "refers to visits.day, which several rows must share",
+    ),
+    (
+        "notes.day",
+        WIDE.replace('\nday = "integer"\n', '\nday = { type = "integer", constant_per_unit = true }\n'),
+        "refers to visits.day, which several rows must share",
+    ),
+    (
+        "visits: unit",
+        WIDE.replace('{ ward = "wards.ward" }', '{ day = "people.patient_id" }'),
+        "also leads to a unit by day → people.patient_id: if that is somebody else",
+    ),
+    (
+        "notes: unit",
+        WIDE.replace('{ day = "visits.day" }', '{ day = "visits.day", by = "visits.day" }\ncolumns.by = "integer"'),
+        "also leads to a unit by by → visits.day",
+    ),
+]
+
+
 @pytest.mark.parametrize(("topic", "text", "finding"), WEAK, ids=[f"{case[0]}: {case[2]}" for case in WEAK])
 def test_weak_choices_are_named(topic: str, text: str, finding: str) -> None:
     """A choice that may be unwise is marked, with the reason and a fix."""
     weak = [line for line in found(text, topic) if line.mark is Mark.WEAK]
     assert [line for line in weak if finding in line.finding and line.fix]
+
+
+def test_every_table_says_how_it_reaches_the_unit() -> None:
+    """By a name, along foreign keys, or not at all because it is public; nothing to think about where facts fit."""
+    result = {line.topic: line for line in lines(WIDE) if line.topic.endswith(": unit")}
+    assert {line.mark for line in result.values()} == {Mark.GOOD}
+    assert result["visits: unit"].finding == "each row names its unit in patient_id."
+    assert "by day → visits.day, which names it in patient_id" in result["notes: unit"].finding
+    assert result["wards: unit"].finding == "is public: its rows belong to nobody, and everyone may know them."
+    assert not [line for line in lines(WIDE) if line.topic in ("notes.day", "visits.ward")]
+    twice = WIDE.replace("columns.day", "columns.note").replace('{ day = "visits.day" }', '{ note = "visits.day" }')
+    twice += '[tables.marks]\nsource = "m.csv"\nmax_rows = 1\n'
+    twice += 'foreign_keys = { note = "notes.note" }\ncolumns.note = "integer"'
+    (line,) = [line for line in lines(twice) if line.topic == "marks: unit"]
+    assert "note → notes.note, then note → visits.day, which names it in patient_id" in line.finding
+
+
+def test_public_tables_are_not_people() -> None:
+    """Their rows count neither as units nor as groups that need a δ, and nothing limits them."""
+    rows = WIDE.replace('unit = "patient_id"', 'unit = "row"').replace("rows = 2\n", "rows = 999_999_999\n")
+    rows = rows[: rows.index("[tables.people]")] + rows[rows.index("[tables.wards]") :]
+    rows = rows.replace("max_rows = 20", "")
+    (line,) = [line for line in lines(rows) if line.topic == "delta"]
+    assert "60,000 units" in line.finding
+    assert not [line for line in lines(WIDE) if line.topic == "wards: rows"]
+    pure = WIDE.replace("delta = 1e-9", "").replace(', keys = ["A", "B"], nullable = false', "")
+    assert not [line for line in lines(pure) if line.topic == "delta"]
 
 
 def test_a_delta_that_publishes_people_is_wrong() -> None:

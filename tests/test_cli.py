@@ -80,7 +80,7 @@ def test_help_names_every_command(run: Run) -> None:
     """--help lists the commands, and each has a help of its own with an example of use."""
     code, out, _ = run("--help")
     assert code == 0
-    for name in ("init", "check", "preview", "ask", "explain", "budget", "demo"):
+    for name in ("init", "check", "preview", "ask", "batch", "bounds", "explain", "budget", "demo"):
         assert re.search(rf"^  {name} +\w", out, re.M), name
         code, text, _ = run(name, "--help")
         assert code == 0 and "--json" in text
@@ -151,6 +151,66 @@ def test_questions_from_files_and_pipes(
         assert code == 2 and "charged" in err
 
 
+SCRIPT = """
+-- two questions; and a semicolon in a comment
+SELECT COUNT(*) AS n FROM visits;
+SELECT ward, COUNT(*) AS n FROM visits WHERE ward <> ';' GROUP BY ward;
+"""
+
+
+def test_batch(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """A file of questions: previewed for free, asked as one charge, as tables and as JSON."""
+    script = tmp_path / "questions.sql"
+    script.write_text(SCRIPT)
+    code, out, _ = run("batch", hospital, script, "--epsilon", "1", "--preview")
+    assert code == 0 and "question 2" in out and "nothing was charged" in out
+    code, out, _ = run("batch", hospital, script, "--epsilon", "1", "--weights", "1,3", "--preview", "--json")
+    assert code == 0 and len(json.loads(out)["questions"]) == 2
+    code, out, _ = run("batch", hospital, script, "--epsilon", "1", "--json")
+    answers = json.loads(out)
+    assert code == 0 and [len(answer["rows"]) for answer in answers] == [1, 8]
+    code, out, _ = run("batch", hospital, script, "--epsilon", "1")
+    assert code == 0 and "given before" in out and "Emergency" in out
+    code, out, _ = run("budget", hospital, "--json")
+    assert len(json.loads(out)["charges"]) == 1
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ("", ["--epsilon", "1"], "holds no question"),
+        ("SELECT 'a", ["--epsilon", "1"], "not closed"),
+        (SCRIPT, [], "Say what all of it may cost"),
+        (SCRIPT, ["--epsilon", "1", "--weights", "1"], "one for each question"),
+        (SCRIPT, ["--epsilon", "1", "--weights", "1,x"], "must be a number"),
+    ],
+)
+def test_bad_batches(run: Run, hospital: Path, tmp_path: Path, bad: tuple[str, list[str], str]) -> None:
+    """Refused with what to do, and free."""
+    text, options, words = bad
+    script = tmp_path / "questions.sql"
+    script.write_text(text)
+    code, _, err = run("batch", hospital, script, *options)
+    assert code == 2 and words in " ".join(err.split()) and "Nothing was charged" in " ".join(err.split())
+
+
+def test_public_tables(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """A released answer, or a file that the analyst brings, is a table of the next question."""
+    code, out, _ = run("ask", hospital, COUNT, "--epsilon", "1", "--json")
+    answer = tmp_path / "answer.json"
+    answer.write_text(out)
+    listed = tmp_path / "mine.csv"
+    listed.write_text("ward,mine\nSurgery,yes\nMaternity,no\n")
+    joined = "SELECT COUNT(*) AS n FROM visits v JOIN t ON v.ward = t.ward"
+    for file in (answer, listed):
+        code, out, err = run("ask", hospital, joined, "--epsilon", "0.5", "--public", f"t={file}", "--json")
+        assert code == 0, err
+        assert json.loads(out)["rows"][0]["n"] > 0
+    for bad in ("t", "t=", f"t={tmp_path / 'no.csv'}"):
+        code, _, err = run("ask", hospital, joined, "--epsilon", "0.5", "--public", bad)
+        assert code == 2 and "Nothing was charged" in " ".join(err.split())
+
+
 def test_explain(run: Run, hospital: Path) -> None:
     """The plan and its noise, as text and as JSON."""
     code, out, _ = run("explain", hospital, COUNT)
@@ -169,7 +229,7 @@ def test_budget(run: Run, hospital: Path) -> None:
 def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     """0 where nothing is wrong, 2 where something is, with every line in JSON, too."""
     code, out, _ = run("check", hospital)
-    assert code == 0 and "0 wrong" in out and "the data has all 9 declared columns" in out
+    assert code == 0 and "0 wrong" in out and "the data has all 10 declared columns" in out
     bad = tmp_path / "bad.toml"
     text = demo.CODEBOOK.replace('"visits.parquet"', f'"{hospital.parent}/visits.parquet"')
     bad.write_text(text.replace("diagnosis =", "diagnose ="))
@@ -232,7 +292,7 @@ def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: Ba
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "_open", fail)
+    monkeypatch.setattr(cli, "open_curator", fail)
     assert run("explain", "x.toml", COUNT)[0] == code
 
 
@@ -288,6 +348,23 @@ def test_init_beside_the_data(run: Run, tmp_path: Path) -> None:
     assert Codebook.load(tmp_path / "lab.toml").sources["lab"].kind == "csv"
 
 
+def test_init_takes_several_files(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """Each is a table; what relates them is proposed and left to a person, and the codebook is refused until then."""
+    out_file = tmp_path / "all.toml"
+    data = [hospital.parent / f"{name}.parquet" for name in ("patients", "visits", "labs")]
+    said = ["--unit", "patients.patient_id", "--max-rows", "20", "--epsilon", "1", "--yes", "--out", out_file]
+    code, out, _ = run("init", *data, *said)
+    assert code == 0 and "no value was read" in out
+    code, _, err = run("check", out_file)
+    assert code == 2 and "tables.labs.columns lacks the unit column 'patient_id'" in " ".join(err.split())
+    text = out_file.read_text()
+    out_file.write_text(text.replace("# foreign_keys = { visit_id", "foreign_keys = { visit_id"))
+    code, out, _ = run("check", out_file)
+    assert code == 0 and "visit_id → visits.visit_id" in out
+    code, _, err = run("init", data[0], data[0], "--out", tmp_path / "twice.toml", "--yes")
+    assert code == 2 and "Two files would be the table" in err
+
+
 def test_init_asks_on_a_terminal(hospital: Path, tmp_path: Path) -> None:
     """Questions are asked where somebody sits; a wrong word is asked again with a hint."""
     out_file = tmp_path / "visits.toml"
@@ -319,4 +396,4 @@ def test_demo(run: Run, tmp_path: Path) -> None:
         assert words in out
     shown: dict[str, Any] = json.loads(run("demo", "--folder", tmp_path / "demo", "--json")[1])
     assert len(shown["rows"]) == 8 and shown["refused"] == "question"
-    assert {file.name for file in (tmp_path / "demo").glob("*.parquet")} == {"visits.parquet", "patients.parquet"}
+    assert {file.stem for file in (tmp_path / "demo").glob("*.parquet")} == {"visits", "patients", "labs", "wards"}

@@ -21,10 +21,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.bounding.stability import Owner, known
 from discreet.codebook import Codebook, Source
+from discreet.codebook.checklist import checklist
 from discreet.codebook.entries import Bins, Column, Document, Entry, Place, Spending, Table, did_you_mean
 from discreet.codebook.frames import types_of
+from discreet.doors import terms_of
 from discreet.errors import CodebookError, ParameterError
+from discreet.plan.catalog import Catalog
+from discreet.plan.reach import reach
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -427,22 +432,94 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         Codebook.read(text)
 
 
-TOML_VALUES = st.sampled_from(
-    ["1", "-1", "0.5", "true", '"x"', '"?"', "[]", "[1, 2]", '["a"]', "{}", "2024-01-01", "inf", "nan", "10:00:00"]
-)
+WIDE = """
+name = "hospital"
+unit = "patients.patient_id"
+analysts = ["ana"]
+projects = ["thesis"]
+ledger = "postgresql://host/database"
+[budget]
+epsilon = 0.3
+per_analyst = { ana = 0.2, "*" = 0.1 }
+per_project = 0.2
+per_month = 0.1
+[tables.patients]
+source = "patients.parquet"
+max_rows = 1
+columns.patient_id = "integer"
+[tables.visits]
+source = "visits.parquet"
+foreign_keys = { person = "patients.patient_id", ward = "wards.ward" }
+max_rows = 20
+[tables.visits.columns]
+visit_id = "integer"
+person = "integer"
+ward = { type = "text", max_frequency = 50 }
+[tables.labs]
+source = "labs.parquet"
+foreign_keys = { visit_id = "visits.visit_id" }
+max_rows = 20
+[tables.labs.columns]
+visit_id = "integer"
+[tables.wards]
+source = "wards.parquet"
+public = true
+columns.ward = { type = "text", unique = true }
+"""
+PLAIN = ["1", "-1", "0.5", "true", '"x"', '"?"', "[]", "[1, 2]", '["a"]', "{}", "2024-01-01", "inf", "nan", "10:00:00"]
+WIDER = """
+{ a = 1 }
+{ "*" = -1 }
+{ visit_id = "visits.visit_id" }
+{ visit_id = "labs.visit_id" }
+{ person = "labs.visit_id" }
+{ ward = "labs.visit_id" }
+{ type = "integer", unique = true }
+{ type = "text", max_frequency = 2 }
+"labs.visit_id"
+"patients.patient_id"
+"integer"
+"row"
+"postgres://a:b@c"
+"*"
+["*"]
+"."
+""
+"""
+TOML_VALUES = st.sampled_from([*PLAIN, *WIDER.split("\n")[1:-1]])
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=300)
 def test_mutated_codebooks_are_read_or_refused(data: st.DataObject) -> None:
     """Any value in any place: no other error comes out, and what is read makes a catalog."""
-    lines = GOOD.splitlines()
+    lines = data.draw(st.sampled_from([GOOD, WIDE])).splitlines()
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.sampled_from([i for i, line in enumerate(lines) if "=" in line]))
         word = lines[at].partition("=")[0]
         lines[at] = f"{word}= {data.draw(TOML_VALUES)}"
     with contextlib.suppress(CodebookError):
-        Codebook.read("\n".join(lines)).catalog()
+        book = Codebook.read("\n".join(lines))
+        catalog = book.catalog()
+        everybody_is_reached(catalog)
+        assert terms_of(book).unit == catalog.unit == book.unit
+        assert all(line.finding for line in checklist(book))
+
+
+def everybody_is_reached(catalog: Catalog) -> None:
+    """Whatever a codebook says, each private row names its unit, or is joined to rows that do."""
+    for name, table in catalog.tables.items():
+        reached = reach(name, catalog)
+        assert (reached.unit is None) == (table.public or table.unit.column is None)
+        assert known(reached.relation, catalog).owner is (
+            Owner.NOBODY if table.public else Owner.ROW if table.unit.column is None else Owner.UNIT
+        )
+
+
+def test_the_fuzz_starts_from_codebooks_that_are_right() -> None:
+    """Negative control: both load, so that a mutation can be what is refused; and both are reached."""
+    for text in (GOOD, WIDE):
+        everybody_is_reached(Codebook.read(text).catalog())
 
 
 def test_date_bins() -> None:

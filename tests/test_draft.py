@@ -87,6 +87,84 @@ def test_duckdb_files_have_many_tables(tmp_path: Path) -> None:
     assert book.sources["lab"] == Source(kind="duckdb", path=str(file), table="lab")
 
 
+def several(folder: Path) -> Found:
+    tables = {
+        "patients": pa.table({"patient_id": [1], "sex": ["f"]}),
+        "visits": pa.table({"visit_id": [1], "patient_id": [1], "ward": ["Marker"]}),
+        "labs": pa.table({"lab_id": [1], "visit_id": [1], "value": [1.5]}),
+        "wards": pa.table({"ward": ["Marker"], "beds": [3]}),
+    }
+    for name, table in tables.items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    return inspect(*(str(folder / f"{name}.parquet") for name in tables))
+
+
+def test_several_files(tmp_path: Path) -> None:
+    """Each file is a table with its own source; relations are proposed, and nothing is decided."""
+    found = several(tmp_path)
+    text = draft(found, Choices(unit="patients.patient_id", max_rows="9", epsilon="1"), tmp_path)
+    assert '# foreign_keys = { visit_id = "visits.visit_id" }' in text.partition("[tables.labs]")[2]
+    assert (
+        '# foreign_keys = { ward = "wards.ward" }' in text.partition("[tables.visits]")[2].partition("[tables.labs]")[0]
+    )
+    assert text.count("# public = true") == 2 and text.count("do not name the unit") == 2 and "Marker" not in text
+    assert "patients.patient_id" not in text.partition("[tables.patients]")[2]
+    with pytest.raises(CodebookError) as caught:
+        Codebook.read(text)
+    assert [problem.entry for problem in caught.value.problems] == ["tables.labs.columns", "tables.wards.columns"]
+    decided = text.replace('# foreign_keys = { visit_id = "visits', 'foreign_keys = { visit_id = "visits')
+    head, _, wards = decided.partition("[tables.wards]")
+    book = Codebook.read(
+        head + "[tables.wards]" + wards.replace("# public", "public").replace("max_rows", "# max_rows")
+    )
+    assert book.catalog().tables["labs"].link is not None and book.catalog().tables["wards"].public
+    assert book.name == "patients" and len(book.sources) == 4
+
+
+def test_what_to_propose_as_the_unit(tmp_path: Path) -> None:
+    """A column of all tables, else the first of each; and any column by its full name."""
+    found = several(tmp_path)
+    assert found.columns == [] and found.likely[:2] == ["patients.patient_id", "visits.visit_id"]
+    assert "labs.value" in found.units
+    two = inspect(str(tmp_path / "patients.parquet"), str(tmp_path / "visits.parquet"))
+    assert two.likely == ["patient_id"] and "visits.ward" in two.units
+
+
+def test_ids_by_the_name_of_their_table() -> None:
+    """``patient_id`` may be the id of patients; ids of two tables, or of other types, are unrelated."""
+    tables: dict[str, dict[str, Type | None]] = {
+        "patients": {"name": Type.TEXT, "id": Type.INTEGER},
+        "visits": {"id": Type.INTEGER, "patient_id": Type.INTEGER, "name": Type.INTEGER},
+    }
+    found = Found(tables, dict.fromkeys(tables, Source(kind="parquet", path="x.parquet")))
+    text = draft(found, Choices(unit="patients.id"), Path())
+    assert text.count("# foreign_keys") == 1 and '# foreign_keys = { patient_id = "patients.id" }' in text
+    assert "do not name the unit" in text.partition("[tables.visits]")[2]
+    assert "do not name" not in draft(found, Choices(), Path()) and "do not" not in draft(
+        found, Choices(unit="row"), Path()
+    )
+
+
+def test_two_files_of_one_name(tmp_path: Path) -> None:
+    """They would be one table under one name: refused."""
+    (tmp_path / "visits.csv").write_text("a\n")
+    pq.write_table(TABLE, tmp_path / "Visits.parquet")
+    with pytest.raises(UsageError, match=r"Two files would be the table 'visits'.*charged\.$"):
+        inspect(str(tmp_path / "visits.csv"), str(tmp_path / "Visits.parquet"))
+
+
+def test_a_database_beside_a_file(tmp_path: Path) -> None:
+    """Tables of a DuckDB file then name it one by one."""
+    with duckdb.connect(str(tmp_path / "hospital.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits (patient_id BIGINT)")
+    (tmp_path / "notes.csv").write_text("patient_id,text\n")
+    found = inspect(str(tmp_path / "hospital.duckdb"), str(tmp_path / "notes.csv"))
+    text = draft(found, CHOICES, tmp_path)
+    assert text.count("Only the header") == 1 and not found.typed
+    sources = Codebook.read(text.replace('"text" }', '"integer" }', 1), tmp_path / "x.toml").sources
+    assert sources["visits"].table == "visits" and sources["notes"].kind == "csv"
+
+
 def test_patterns_take_the_schema_of_the_first_file(parquet: Path) -> None:
     """A pattern stays a pattern in the codebook."""
     found = inspect(str(parquet.parent / "*.parquet"))
@@ -120,8 +198,13 @@ def test_only_the_footer_of_a_parquet_file_is_read(tmp_path: Path) -> None:
 @settings(deadline=None, max_examples=100)
 def test_any_names_make_toml(names: list[str]) -> None:
     """Quotes, newlines, hashes and emoji in names cannot break out of their place."""
-    schema = dict.fromkeys(names, Type.INTEGER) | {"patient_id": Type.INTEGER, "zz hidden\n#": None}
-    found = Found(Source(kind="parquet", path="data.parquet"), {names[0]: schema})
+    schema = {**dict.fromkeys(names, Type.INTEGER), "patient_id": Type.INTEGER, "zz hidden\n#": None}
+    other = f"{names[0]}s"
+    tables: dict[str, dict[str, Type | None]] = {names[0]: schema, other: dict.fromkeys(names, Type.INTEGER)}
+    found = Found(tables, dict.fromkeys(tables, Source(kind="parquet", path="data.parquet")))
     raw = tomllib.loads(draft(found, CHOICES, Path()))
-    assert raw["tables"].keys() == {names[0]}
+    assert raw["tables"].keys() == {names[0], other}
     assert set(raw["tables"][names[0]]["columns"]) == {*names, "patient_id"}
+    # What is proposed in comments is TOML, too.
+    text = "\n".join(line.removeprefix("# ") for line in draft(found, CHOICES, Path()).splitlines() if "_keys" in line)
+    assert all(isinstance(target, str) for target in tomllib.loads(text.partition("\n")[0])["foreign_keys"].values())

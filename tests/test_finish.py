@@ -9,21 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.bounding.bound import Estimate, bound
+from discreet.bounding.bound import Estimate, bound, bound_all
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
 from discreet.finish import Rows, finish, statistic
 from discreet.plan.functions import call, literal
-from discreet.plan.nodes import Order, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
+from discreet.price import Request, price
 from discreet.privacy import Budget, Neighbours, Unit
-from discreet.release import Noisy, Release, Request, draw, price
+from discreet.release import Noisy, Plan, Release, draw
+from tests import hospital
 from tests.hospital import COUNT, ask, catalog, of
+
+ADD = Neighbours.ADD_REMOVE
 
 
 def priced(question: Question, **offer: Any) -> Release:
     budget = Budget(epsilon=1000)
     unit, neighbours = Unit("patient"), Neighbours.ADD_REMOVE
-    return price(bound(question, catalog()), Request(**offer), budget, unit=unit, neighbours=neighbours)
+    (release,) = price(
+        (bound(question, catalog()),), Request(**offer), budget, unit=unit, neighbours=neighbours
+    ).releases
+    return release
 
 
 def finished(question: Question, counts: dict[str, int], **offer: Any) -> Rows:
@@ -31,7 +38,7 @@ def finished(question: Question, counts: dict[str, int], **offer: Any) -> Rows:
     release = priced(question, **(offer or {"epsilon": 1}))
     keys = tuple((ward,) for ward in counts)
     noisy = {position: np.array(list(counts.values())) for position in release.noises}
-    return finish(release, Noisy(keys, noisy), source=SeededForTestsOnly(1))
+    return finish(Plan((release,)), [Noisy(keys, noisy)], source=SeededForTestsOnly(1))
 
 
 BY_WARD = ask(COUNT, keys=("ward",))
@@ -108,7 +115,7 @@ def coverage(question: Question, truth: dict[int, int], target: float, column: i
     source = SeededForTestsOnly(5)
     held = 0
     for _ in range(seeds):
-        cell = finish(release, draw(release, groups, source=source), source=source).rows[0][column]
+        cell = finish(Plan((release,)), [draw(release, groups, source=source)], source=source).rows[0][column]
         held += cell.low is None or cell.high is None or cell.low <= target <= cell.high  # type: ignore[operator]
     return held / seeds
 
@@ -136,11 +143,77 @@ def test_a_level_beyond_simulation_is_not_claimed() -> None:
     for level in (0.9, 0.99, 0.999):
         release = priced(question, epsilon=2, level=level)
         noisy = {position: np.array([400]) for position in release.noises}
-        cell = finish(release, Noisy(((),), noisy), source=SeededForTestsOnly(1)).rows[0][1]
+        cell = finish(Plan((release,)), [Noisy(((),), noisy)], source=SeededForTestsOnly(1)).rows[0][1]
         assert isinstance(cell.high, float) and isinstance(cell.low, float)
         widths.append(cell.high - cell.low)
     assert widths[0] < widths[1] < widths[2]
     release = priced(question, epsilon=2, level=1 - 1e-10)
-    count, mean = finish(release, Noisy(((),), {p: np.array([400]) for p in release.noises})).rows[0]
+    count, mean = finish(Plan((release,)), [Noisy(((),), {p: np.array([400]) for p in release.noises})]).rows[0]
     assert mean.value is not None and mean.low is None and mean.high is None
     assert count.low is not None
+
+
+def test_groupings_stand_in_one_table() -> None:
+    """Keys that a grouping does not group by are NULL, and ORDER BY and LIMIT see the rows of all groupings."""
+    question = replace(ask(COUNT, keys=("ward", "sex")), sets=((0,), (1,), ()))
+    plan = price(
+        bound_all(question, catalog()), Request(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
+    )
+    drawn = [
+        Noisy((("A",), ("B",), ("C",)), {0: np.array([5, 50, 7])}),
+        Noisy((("f",), ("m",)), {0: np.array([30, 31])}),
+        Noisy(((),), {0: np.array([61])}),
+    ]
+    rows = finish(plan, drawn, source=SeededForTestsOnly(1))
+    seen = [tuple(cell.value for cell in row) for row in rows.rows]
+    assert seen == [
+        ("A", None, 5),
+        ("B", None, 50),
+        ("C", None, 7),
+        (None, "f", 30),
+        (None, "m", 31),
+        (None, None, 61),
+    ]
+    first = replace(question, order=(Order(question.aggregate(0), descending=True),), limit=2)
+    plan = Plan(tuple(replace(r, bounded=replace(r.bounded, question=first)) for r in plan.releases))
+    top = [tuple(cell.value for cell in row) for row in finish(plan, drawn).rows]
+    assert top == [(None, None, 61), ("B", None, 50)]
+    assert all(cell.low is not None for row in rows.rows for cell in row[2:])
+
+
+def test_groupings_share_the_price() -> None:
+    """Three groupings at a third each: together what was offered, each with three times the noise of one alone."""
+    question = replace(ask(COUNT, keys=("ward",)), sets=((0,), ()))
+    plan = price(
+        bound_all(question, catalog()), Request(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
+    )
+    assert plan.loss.epsilon() == 1.0
+    alone = priced(ask(COUNT, keys=("ward",)), epsilon=Fraction(1, 2))
+    assert plan.releases[0].noises == alone.noises
+    assert plan.error(0) == max(r.error(r.bounded.estimates[0]) or 0 for r in plan.releases)
+
+
+def test_chosen_cells_become_values() -> None:
+    """A quantile is its cell on the grid, held to the bounds; a mode is its value; neither has an interval."""
+    half, quarter = Fraction(1, 2), Fraction(1, 4)
+    question = ask(
+        Aggregate(Statistic.QUANTILE, hospital.column("cost"), half),
+        Aggregate(Statistic.QUANTILE, hospital.column("cost"), quarter),
+        Aggregate(Statistic.MODE, hospital.column("ward")),
+        Aggregate(Statistic.QUANTILE, hospital.column("age"), half),
+    )
+    release = priced(question, epsilon=4)
+    assert len(release.choices) == 3 and release.loss.epsilon() == pytest.approx(4)
+    drawn = Noisy(((),), {}, {0: ((100, 402),), 1: ((2,),), 2: ((41,),)})
+    rows = finish(Plan((release,)), [drawn])
+    assert [cell.value for cell in rows.rows[0]] == [100.5, 25.0, "C", 41]
+    assert rows.measured == (False,) * 4 and all(cell.low is None for cell in rows.rows[0])
+
+
+def test_what_depends_on_a_choice_has_no_interval() -> None:
+    """Arithmetic with a quantile in it claims nothing."""
+    question = ask(COUNT, Aggregate(Statistic.QUANTILE, hospital.column("cost"), Fraction(1, 2)))
+    mixed = replace(question, outputs=(Output("x", call("add", question.aggregate(0), question.aggregate(1))),))
+    rows = finish(Plan((priced(mixed, epsilon=4),)), [Noisy(((),), {0: np.array([7])}, {0: ((8,),)})])
+    (cell,) = rows.rows[0]
+    assert cell.value == 9.0 and (cell.low, cell.high) == (None, None) and rows.measured == (False,)

@@ -17,8 +17,9 @@ from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.nodes import Question, Statistic
+from discreet.price import Request, price
 from discreet.privacy import Budget, Neighbours, Unit
-from discreet.release import Release, Request, draw, price
+from discreet.release import Release, draw
 from tests.hospital import COUNT, UNITS, ask, catalog, of
 
 PURE, APPROX, ZCDP = Budget(epsilon=3), Budget(epsilon=3, delta=1e-6), Budget(rho=1)
@@ -29,7 +30,8 @@ def priced(
     question: Question, budget: Budget, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, **offer: Any
 ) -> Release:
     bounded = bound(question, catalog(neighbours=neighbours))
-    return price(bounded, Request(**offer), budget, unit=PATIENT, neighbours=neighbours)
+    (release,) = price((bounded,), Request(**offer), budget, unit=PATIENT, neighbours=neighbours).releases
+    return release
 
 
 FOUR = ask(COUNT, of(Statistic.MEAN, "age"), of(Statistic.SUM, "cost"), keys=("ward",))

@@ -19,7 +19,27 @@ from discreet.privacy import Budget, Loss, Neighbours, Unit
 if TYPE_CHECKING:
     from discreet.doors import curate
     from discreet.doors import open_codebook as open  # noqa: A004  # discreet.open reads as it should
-    from discreet.frontends.builder import col, count, count_units, lit, mean, stddev, variance, when
+    from discreet.frontends.builder import (
+        col,
+        correlation,
+        count,
+        count_distinct,
+        count_units,
+        covariance,
+        intercept,
+        lit,
+        mean,
+        median,
+        mode,
+        quantile,
+        slope,
+        stddev,
+        variance,
+        weighted_mean,
+        when,
+    )
+    from discreet.frontends.builder import max_ as max  # noqa: A004  # discreet.max reads as it should
+    from discreet.frontends.builder import min_ as min  # noqa: A004  # discreet.min reads as it should
     from discreet.frontends.builder import sum_ as sum  # noqa: A004  # discreet.sum reads as it should
 
 __version__ = "0.1.0"
@@ -30,28 +50,40 @@ __all__ = [
     "Neighbours",
     "Unit",
     "col",
+    "correlation",
     "count",
+    "count_distinct",
     "count_units",
+    "covariance",
     "curate",
+    "intercept",
     "lit",
     "ln",
+    "max",
     "mean",
+    "median",
+    "min",
+    "mode",
     "open",
+    "quantile",
+    "slope",
     "stddev",
     "sum",
     "variance",
+    "weighted_mean",
     "when",
 ]
 
 # Names that need an engine or a parser load it when they are first used, so that importing discreet stays quick.
+_CHAIN = (
+    "col", "correlation", "count", "count_distinct", "count_units", "covariance", "intercept", "lit", "mean", "median",
+    "mode", "quantile", "slope", "stddev", "variance", "weighted_mean", "when",
+)  # fmt: skip  # a list of words
 _LATE = {
     "curate": ("discreet.doors", "curate"),
     "open": ("discreet.doors", "open_codebook"),
-    "sum": ("discreet.frontends.builder", "sum_"),
-    **{
-        name: ("discreet.frontends.builder", name)
-        for name in ("col", "count", "count_units", "lit", "mean", "stddev", "variance", "when")
-    },
+    **{name: ("discreet.frontends.builder", f"{name}_") for name in ("max", "min", "sum")},
+    **{name: ("discreet.frontends.builder", name) for name in _CHAIN},
 }
 
 

@@ -6,7 +6,6 @@ standard error and an exit code by their root: 2 you asked wrongly, 3 privacy fo
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,14 +14,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet import cli_attack, cli_audit, cli_ledger, cli_local
+from discreet import cli_attack, cli_audit, cli_batch, cli_bounds, cli_ledger, cli_local
 from discreet.errors import DiscreetError, ParameterError, UsageError
+from discreet.shell import (
+    Analyst,
+    CodebookPath,
+    Delta,
+    Epsilon,
+    Error,
+    Json,
+    Level,
+    Project,
+    Public,
+    Rho,
+    Sql,
+    SqlFile,
+    console,
+    note_forgetful,
+    number,
+    offer,
+    open_curator,
+    print_json,
+    question,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from discreet.codebook import Codebook
-    from discreet.codebook.checklist import Line
+    from discreet.codebook.marks import Line
     from discreet.curator import Curator
     from discreet.plan.types import Type
 
@@ -34,24 +52,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-app.add_typer(cli_ledger.app)
-app.add_typer(cli_local.app)
-app.command()(cli_audit.audit)
-app.command()(cli_attack.attack)
-
-CodebookPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The TOML file about the dataset.")]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
-SqlFile = Annotated[Path | None, typer.Option("--file", help="Read the question from a file.")]
-Epsilon = Annotated[str | None, typer.Option(help="The loss ε to spend.", metavar="ε")]
-Rho = Annotated[str | None, typer.Option(help="The loss ρ to spend (zCDP).", metavar="ρ")]
-Error = Annotated[
-    list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
-]
-Delta = Annotated[str | None, typer.Option(help="What naming groups from the data may cost.", metavar="δ")]
-Level = Annotated[str, typer.Option(help="The confidence of errors and intervals.")]
-Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def main() -> None:
@@ -71,23 +71,11 @@ def main() -> None:
 
 def _fail(error: DiscreetError) -> None:
     if "--json" in sys.argv:
-        _print_json({"error": {"code": error.code, "message": str(error)}})
+        print_json({"error": {"code": error.code, "message": str(error)}})
         return
     from discreet import terminal
 
-    terminal.error(_console(stderr=True), str(error), error.code)
-
-
-def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
-
-
-def _print_json(value: Any) -> None:
-    from discreet.terminal import plain
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
+    terminal.error(console(stderr=True), str(error), error.code)
 
 
 def _version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callback
@@ -110,7 +98,7 @@ def root(
 
 @app.command()
 def init(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A .parquet, .csv or .duckdb file.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files: .parquet, .csv or .duckdb.")],
     *,
     out: Annotated[Path | None, typer.Option(help="Where to write the codebook; beside the data if not said.")] = None,
     unit: Annotated[str | None, typer.Option(help="Who is protected: a column, or row.")] = None,
@@ -127,21 +115,21 @@ def init(
     """
     from discreet.codebook.draft import Choices, draft, inspect
 
-    found = inspect(data)
-    target = out or Path(data.partition("*")[0]).with_suffix("").with_suffix(".toml")
+    found = inspect(*data)
+    target = out or Path(data[0].partition("*")[0]).with_suffix("").with_suffix(".toml")
     if target.exists():
         raise UsageError(f"{target} exists. Remove it or give another --out. Nothing was written or charged.")
     numbers = {"epsilon": epsilon, "delta": delta, "rho": rho}
     for name, text in numbers.items():
         if text is not None:
-            _number(text, name)
+            number(text, name)
     choices = Choices(unit=unit, max_rows=None if max_rows is None else str(max_rows), **numbers)
     if not yes and sys.stdin.isatty() and not as_json:
-        choices = _asked(choices, found.columns)
+        choices = _asked(choices, found.likely, found.units)
     target.write_text(draft(found, choices, target.parent), encoding="utf-8")
     blanks = _blanks(choices)
     if as_json:
-        _print_json({"codebook": str(target), "tables": {t: dict(s) for t, s in found.tables.items()}, "blank": blanks})
+        print_json({"codebook": str(target), "tables": {t: dict(s) for t, s in found.tables.items()}, "blank": blanks})
         return
     typer.echo(f"Wrote {target} from the schema; no value was read.")
     if not found.typed:
@@ -151,14 +139,14 @@ def init(
     typer.echo(f"Next: discreet check {target}")
 
 
-def _asked(choices: Any, columns: Sequence[str]) -> Any:
+def _asked(choices: Any, columns: Sequence[str], units: Sequence[str]) -> Any:
     """What only a person knows, asked one by one; an empty line leaves a blank."""
     from dataclasses import replace
 
     typer.echo("Columns: " + ", ".join(columns))
     if choices.unit is None:
         text = "Who is protected? A column that says whose row it is, or row"
-        choices = replace(choices, unit=_prompt(text, [*columns, "row"]))
+        choices = replace(choices, unit=_prompt(text, [*units, "row"]))
     if choices.max_rows is None and choices.unit not in (None, "row"):
         choices = replace(choices, max_rows=_prompt(f"How many rows of one {choices.unit} may count in a question?"))
     if choices.epsilon is None and choices.rho is None:
@@ -176,7 +164,7 @@ def _prompt(text: str, known: Sequence[str] | None = None) -> str | None:
             return None
         if known is None:
             try:
-                _number(said, "answer")
+                number(said, "answer")
             except ParameterError as error:
                 typer.echo(str(error))
                 continue
@@ -204,12 +192,13 @@ def check(codebook: CodebookPath, *, as_json: Json = False) -> None:
     It is compared with the schema of the data; no value is read. Exit code 2 if something is wrong.
     """
     from discreet.codebook import Codebook
-    from discreet.codebook.checklist import Mark, checklist
+    from discreet.codebook.checklist import checklist
+    from discreet.codebook.marks import Mark
 
     book = Codebook.load(codebook)
     lines = checklist(book, _schemas(book))
     if as_json:
-        _print_json(
+        print_json(
             [
                 {"mark": line.mark.name.lower(), "topic": line.topic, "finding": line.finding, "fix": line.fix}
                 for line in lines
@@ -223,13 +212,13 @@ def check(codebook: CodebookPath, *, as_json: Json = False) -> None:
 
 def _show_checks(name: str, lines: Sequence[Line]) -> None:
     from discreet import terminal
-    from discreet.codebook.checklist import Mark
+    from discreet.codebook.marks import Mark
 
-    console = _console()
-    terminal.heading(console, f"Checklist of {name}")
-    terminal.checks(console, lines)
+    out = console()
+    terminal.heading(out, f"Checklist of {name}")
+    terminal.checks(out, lines)
     counts = {mark: sum(line.mark is mark for line in lines) for mark in Mark}
-    console.print(f"{counts[Mark.GOOD]} good, {counts[Mark.WEAK]} to think about, {counts[Mark.WRONG]} wrong")
+    out.print(f"{counts[Mark.GOOD]} good, {counts[Mark.WEAK]} to think about, {counts[Mark.WRONG]} wrong")
 
 
 @app.command()
@@ -243,22 +232,35 @@ def preview(
     error: Error = None,
     delta: Delta = None,
     level: Level = "0.95",
+    public: Public = None,
     analyst: Analyst = None,
+    project: Project = None,
     as_json: Json = False,
 ) -> None:
     """Show what an answer would cost and how wrong it would be.
 
     Free: computed from public facts, no data is read, nothing is charged.
     """
-    offer = _offer(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level, analyst=analyst)
-    with _open(codebook) as curator:
-        shown = curator.preview(_question(sql, file), **offer)
+    asked = question(sql, file)
+    offered = offer(
+        asked,
+        epsilon=epsilon,
+        rho=rho,
+        error=error,
+        delta=delta,
+        level=level,
+        analyst=analyst,
+        project=project,
+        public=public,
+    )
+    with open_curator(codebook) as curator:
+        shown = curator.preview(asked, **offered)
         if as_json:
-            _print_json(shown.to_dict())
+            print_json(shown.to_dict())
             return
         from discreet import terminal
 
-        terminal.preview(_console(), shown)
+        terminal.preview(console(), shown)
 
 
 @app.command()
@@ -272,19 +274,32 @@ def ask(
     error: Error = None,
     delta: Delta = None,
     level: Level = "0.95",
+    public: Public = None,
     analyst: Analyst = None,
+    project: Project = None,
     as_json: Json = False,
 ) -> None:
     """Answer a question, and charge the budget for it.
 
     Say what it may cost (--epsilon, --rho) or how exact it must be (--error). Asking the same again is free.
     """
-    offer = _offer(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level, analyst=analyst)
-    with _open(codebook) as curator:
-        given = _with_progress(curator, _question(sql, file), offer)
-        _note_forgetful(curator)
+    asked = question(sql, file)
+    offered = offer(
+        asked,
+        epsilon=epsilon,
+        rho=rho,
+        error=error,
+        delta=delta,
+        level=level,
+        analyst=analyst,
+        project=project,
+        public=public,
+    )
+    with open_curator(codebook) as curator:
+        given = _with_progress(curator, asked, offered)
+        note_forgetful(curator)
         if as_json:
-            _print_json(
+            print_json(
                 {
                     "rows": given.table.to_pylist(),
                     "receipt": dict(given.receipt),
@@ -295,28 +310,28 @@ def ask(
             return
         from discreet import terminal
 
-        terminal.answer(_console(), given)
+        terminal.answer(console(), given)
 
 
-def _with_progress(curator: Curator, question: str, offer: Mapping[str, Any]) -> Any:
+def _with_progress(curator: Curator, asked: str, offered: Mapping[str, Any]) -> Any:
     """Ask, with a bar on standard error where somebody may be watching."""
-    console = _console(stderr=True)
-    if not console.is_terminal:
-        return curator.ask(question, **offer)
+    out = console(stderr=True)
+    if not out.is_terminal:
+        return curator.ask(asked, **offered)
     from rich.progress import Progress
 
-    with Progress(console=console, transient=True) as progress:
+    with Progress(console=out, transient=True) as progress:
         task = progress.add_task("asking", total=1.0)
-        return curator.ask(question, watch=lambda share: progress.update(task, completed=share), **offer)
+        return curator.ask(asked, watch=lambda share: progress.update(task, completed=share), **offered)
 
 
 @app.command()
 def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_json: Json = False) -> None:
     """Show the plan of a question, its limits and its noise."""
-    with _open(codebook) as curator:
-        text = curator.explain(_question(sql, file))
+    with open_curator(codebook) as curator:
+        text = curator.explain(question(sql, file))
     if as_json:
-        _print_json({"explanation": text})
+        print_json({"explanation": text})
     else:
         typer.echo(text)
 
@@ -330,10 +345,10 @@ def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
     from discreet.preview import cost_words
 
     odds = worst_case(Codebook.load(codebook)).sentence()
-    with _open(codebook) as curator:
+    with open_curator(codebook) as curator:
         left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
         entries = curator.history()
-        _note_forgetful(curator)
+        note_forgetful(curator)
         if as_json:
             charges = [
                 {
@@ -345,11 +360,11 @@ def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
                 }
                 for entry in entries
             ]
-            _print_json({"left": left, "whole": whole, "words": curator.remaining, "odds": odds, "charges": charges})
+            print_json({"left": left, "whole": whole, "words": curator.remaining, "odds": odds, "charges": charges})
             return
         from discreet import terminal
 
-        terminal.budget(_console(), curator, odds)
+        terminal.budget(console(), curator, odds)
 
 
 @app.command()
@@ -366,11 +381,11 @@ def demo(
     from discreet import tour
 
     path = hospital.write(folder)
-    with _open(str(path)) as curator:
+    with open_curator(str(path)) as curator:
         if as_json:
-            _print_json(tour.record(path, curator))
+            print_json(tour.record(path, curator))
         else:
-            tour.run(_console(), path, curator)
+            tour.run(console(), path, curator)
 
 
 def _schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
@@ -391,71 +406,12 @@ def _schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
     return found
 
 
-def _open(codebook: str) -> Curator:
-    import discreet
-
-    return discreet.open(codebook)
-
-
-def _note_forgetful(curator: Curator) -> None:
-    """Say so where the ledger ends with this command: a budget that is forgotten protects nobody."""
-    from discreet.ledger.memory import MemoryLedger
-
-    if isinstance(curator.ledger, MemoryLedger):
-        typer.echo("Note: this ledger is in memory and forgets its charges when the command ends.", err=True)
-
-
-def _question(sql: str, file: Path | None) -> str:
-    """The SQL text, from the one place where it was given."""
-    if (file is not None) == bool(sql):
-        raise UsageError(
-            "Give the question once: as SQL, as - for standard input, or with --file. Nothing was charged."
-        )
-    if file is not None:
-        try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file} cannot be read. Nothing was charged.") from error
-    return sys.stdin.read() if sql == "-" else sql
-
-
-def _offer(
-    *, epsilon: str | None, rho: str | None, error: list[str] | None, delta: str | None, level: str, analyst: str | None
-) -> dict[str, Any]:
-    """What the analyst offers, as exact numbers."""
-    if sum(form is not None for form in (epsilon, rho, error or None)) != 1:
-        raise UsageError("Say what it may cost: --epsilon 0.5, --rho 0.01, or --error n=12. Nothing was charged.")
-    offer: dict[str, Any] = {"level": _number(level, "--level")}
-    if epsilon is not None:
-        offer["epsilon"] = _number(epsilon, "--epsilon")
-    if rho is not None:
-        offer["rho"] = _number(rho, "--rho")
-    if delta is not None:
-        offer["delta"] = _number(delta, "--delta")
-    if error:
-        offer["error"] = dict(_wanted(pair) for pair in error)
-    return offer if analyst is None else {**offer, "analyst": analyst}
-
-
-def _wanted(pair: str) -> tuple[str, Any]:
-    column, equals, size = pair.rpartition("=")
-    if not equals or not column.strip():
-        raise UsageError("--error takes a column and a size, such as --error n=12. Nothing was charged.")
-    return column.strip(), _number(size, "--error")
-
-
-def _number(text: str, name: str) -> Any:
-    """A number exactly as it was typed."""
-    from decimal import Decimal, InvalidOperation
-
-    try:
-        value = Decimal(text.strip())
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite():
-        raise ParameterError(name, "must be a number", "Write it like 0.5 or 1e-6. Nothing was charged.")
-    return value
-
+app.command()(cli_batch.batch)
+app.command()(cli_bounds.bounds)
+app.command()(cli_audit.audit)
+app.command()(cli_attack.attack)
+app.add_typer(cli_ledger.app)
+app.add_typer(cli_local.app)
 
 if __name__ == "__main__":
     main()

@@ -11,8 +11,8 @@ import typer
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
+    from discreet.ledger.book import Book
     from discreet.ledger.chain import Head
-    from discreet.ledger.sqlite import SQLiteLedger
 
 app = typer.Typer(
     name="ledger",
@@ -132,7 +132,9 @@ def head(ledger: LedgerPath, *, out: Out = None) -> None:
 @app.command()
 def backup(ledger: LedgerPath, to: Annotated[Path, typer.Argument(help="A file that is not there yet.")]) -> None:
     """Copy the ledger while others go on using it."""
-    with _existing(ledger) as book:
+    from discreet.ledger.sqlite import SQLiteLedger
+
+    with SQLiteLedger.existing(_file(ledger)) as book:
         made = book.backup(to)
     typer.echo(f"{to} holds {made.number + 1:,} entries; head {made.to_json()}")
 
@@ -154,11 +156,11 @@ def amend(
 ) -> None:
     """Put the budget, caps and names of a changed codebook on record."""
     from discreet.codebook import Codebook
-    from discreet.doors import ledger_path, terms_of
+    from discreet.doors import existing_ledger, terms_of
 
     book = Codebook.load(codebook)
     terms = terms_of(book)
-    with _existing(str(ledger_path(book))) as found:
+    with existing_ledger(book) as found:
         terms.check_people(found.state)
         found.amend(budget=terms.budget, policy=terms.policy, by=by, reason=reason)
         typer.echo(f"On record as entry {found.head.number}: {terms.budget!r}.")
@@ -204,10 +206,13 @@ def _file(ledger: str) -> Path:
     return ledger_path(Codebook.load(ledger))
 
 
-def _existing(ledger: str) -> SQLiteLedger:
+def _existing(ledger: str) -> Book:
+    """The ledger, told by its file or by its codebook, which may say that it is in a database."""
+    from discreet.codebook import Codebook
+    from discreet.doors import existing_ledger
     from discreet.ledger.sqlite import SQLiteLedger
 
-    return SQLiteLedger.existing(_file(ledger))
+    return existing_ledger(Codebook.load(ledger)) if ledger.endswith(".toml") else SQLiteLedger.existing(ledger)
 
 
 def _head(path: Path) -> Head:

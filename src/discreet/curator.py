@@ -7,7 +7,6 @@ and the caller is told one constant sentence; the details go to the curator's ow
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +20,9 @@ from typing import Any, Self
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.answer import Answer, rows_from
-from discreet.bounding.bound import bound
 from discreet.engines.engine import Engine, Watch
 from discreet.entropy import SYSTEM, Source
-from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.errors import DiscreetError, EngineFailure, ParameterError, UsageError
 from discreet.exact import float_down, float_up
 from discreet.finish import finish
 from discreet.frontends import sql
@@ -34,24 +32,17 @@ from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
-from discreet.preview import Preview, cost_words, explain, loss_dict
+from discreet.preview import BatchPreview, Preview, cost_words, explain, loss_dict
+from discreet.price import Request
 from discreet.privacy import Budget
-from discreet.release import Release, Request, draw, price
+from discreet.public import public_values
+from discreet.quote import Desk, Quote, quote, quote_batch
+from discreet.release import Plan, draw
 
 LOG = logging.getLogger("discreet.curator")
 
 Asked = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Priced:
-    """A question that is ready to be asked: what it costs, and the text that names it and its data."""
-
-    text: str
-    release: Release
-    identity: str
-    version: str
 
 
 class Curator:
@@ -90,6 +81,7 @@ class Curator:
         error: Mapping[str, Number] | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
+        public: Mapping[str, Any] | None = None,
         analyst: str = "analyst",
         project: str = "",
         request: str | None = None,
@@ -97,32 +89,71 @@ class Curator:
     ) -> Answer:
         """Answer a question, at a stated loss (``epsilon`` or ``rho``) or for a wanted ``error`` of named columns.
 
+        ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
         The same question on the same data is answered from the ledger, for free.
         """
+        asked = self._read(question, public)
+        offer = _offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        (answer,) = self._given(quote(asked.question, offer, self._desk), analyst, project, request, watch)
+        return answer
+
+    def ask_batch(
+        self,
+        questions: Sequence[Asked],
+        *,
+        weights: Sequence[Number] | None = None,
+        epsilon: Epsilon | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        fixed: bool = False,
+        level: Number = 0.95,
+        public: Mapping[str, Any] | None = None,
+        analyst: str = "analyst",
+        project: str = "",
+        request: str | None = None,
+        watch: Watch | None = None,
+    ) -> tuple[Answer, ...]:
+        """Answer several questions under one price and one charge: all of them, or none.
+
+        ``weights`` say how much of the price each gets (equal shares without them). ``fixed`` prices the batch as one
+        plan by its privacy-loss distribution, which is tighter, and charges that as one (ε, δ).
+        """
+        offer = Request(epsilon=epsilon, rho=rho, delta=delta, level=level)
+        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
+        return self._given(quoted, analyst, project, request, watch)
+
+    def _given(
+        self, quoted: Quote, analyst: str, project: str, request: str | None, watch: Watch | None
+    ) -> tuple[Answer, ...]:
+        """The second half of the straight line: reserve, run, noise, finish, commit."""
         self._check_analyst(analyst)
-        offer = Request(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level)
-        priced = self._price(question, offer)
-        stored = self._ledger.replay(priced.identity)
+        stored = self._ledger.replay(quoted.identity)
         if stored is not None:
             return self._replayed(stored)
-        charge = self._charge(priced, analyst, request, project)
+        charge = self._charge(quoted, analyst, request, project)
         held = self._ledger.reserve(charge)
         if held.record is not None:
             return self._replayed(held.record)
         with _constant_failure(self._ledger, held):
-            groups = self._engine.run(priced.release.bounded.bounded, salt=_salt(SYSTEM), watch=watch)
-            rows = finish(priced.release, draw(priced.release, groups))
-            answer = Answer(
-                rows=rows,
-                spent=priced.release.loss,
-                remaining=self.remaining,
-                receipt=self._receipt(priced, charge, held),
-                explanation=explain(priced.release, self.budget),
-            )
-            record = answer.record()
+            answers = tuple(self._answer(plan, quoted, charge, held, watch) for plan in quoted.plans)
+            record = _record(answers)
             kept = self._ledger.commit(held, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
-        return answer if kept is record else self._replayed(kept)
+        return answers if kept is record else self._replayed(kept)
+
+    def _answer(self, plan: Plan, quoted: Quote, charge: Charge, held: Held, watch: Watch | None) -> Answer:
+        """One question: exact integers, noise, and what follows from noisy numbers. After the charge, and only then."""
+        drawn = []
+        for release in plan.releases:
+            groups = self._engine.run(release.bounded.bounded, salt=_salt(SYSTEM), watch=watch)
+            drawn.append(draw(release, groups))
+        return Answer(
+            rows=finish(plan, drawn),
+            spent=plan.loss,
+            remaining=self.remaining,
+            receipt=self._receipt(plan, quoted, charge, held),
+            explanation=explain(plan, self.budget),
+        )
 
     def preview(
         self,
@@ -133,16 +164,51 @@ class Curator:
         error: Mapping[str, Number] | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
+        public: Mapping[str, Any] | None = None,
         analyst: str = "analyst",
+        project: str = "",
     ) -> Preview:
         """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
-        priced = self._price(question, Request(epsilon=epsilon, rho=rho, error=error, delta=delta, level=level))
-        fits = self._ledger.fits(self._charge(priced, analyst))
-        return Preview(release=priced.release, budget=self.budget, fits=fits, remaining=self.remaining)
+        asked = self._read(question, public)
+        offer = _offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        quoted = quote(asked.question, offer, self._desk)
+        fits = self._ledger.fits(self._charge(quoted, analyst, project=project))
+        return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining)
 
-    def explain(self, question: Asked, **offer: Any) -> str:
+    def preview_batch(
+        self,
+        questions: Sequence[Asked],
+        *,
+        weights: Sequence[Number] | None = None,
+        epsilon: Epsilon | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        fixed: bool = False,
+        level: Number = 0.95,
+        public: Mapping[str, Any] | None = None,
+        analyst: str = "analyst",
+        project: str = "",
+    ) -> BatchPreview:
+        """What several answers would cost together, and how far off each would be. Free."""
+        offer = Request(epsilon=epsilon, rho=rho, delta=delta, level=level)
+        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
+        fits = self._ledger.fits(self._charge(quoted, analyst, project=project))
+        each = tuple(
+            Preview(plan=plan, budget=self.budget, fits=fits, remaining=self.remaining) for plan in quoted.plans
+        )
+        return BatchPreview(each=each, loss=quoted.loss, budget=self.budget, fits=fits, remaining=self.remaining)
+
+    def answered(self, question: Asked, **offer: Any) -> bool:
+        """Whether the same question was answered before on the same data, so that asking again is free."""
+        asked = self._read(question).question
+        return self._ledger.replay(quote(asked, Request(**offer), self._desk).identity) is not None
+
+    def explain(self, question: Asked, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
-        return explain(self._price(question, Request(**(offer or self._default_offer()))).release, self.budget)
+        asked = self._read(question, public)
+        said = offer if offer or asked.offer else self._default_offer()
+        request = _offer(asked, said, said.pop("level", 0.95))
+        return explain(quote(asked.question, request, self._desk).plans[0], self.budget)
 
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
@@ -192,29 +258,32 @@ class Curator:
         self.close()
 
     def __repr__(self) -> str:
-        tables = ", ".join(f"{t.name} (protects {t.unit})" for t in self.catalog.tables.values())
+        whose = {t.name: "public" if t.public else f"protects {t.unit}" for t in self.catalog.tables.values()}
+        tables = ", ".join(f"{name} ({words})" for name, words in whose.items())
         return f"Curator of {self.name}: {tables}; {self.catalog.neighbours}; left {self.remaining}"
 
-    def _price(self, asked: Asked, offer: Request) -> _Priced:
-        """Read, bound and price; everything before any data is touched."""
-        question = self._read(asked)
-        release = price(
-            bound(question, self.catalog),
-            offer,
-            self.budget,
-            unit=self.catalog.unit,
-            neighbours=self.catalog.neighbours,
-            most=self._per_query,
+    @property
+    def _desk(self) -> Desk:
+        """What quoting a price needs to know."""
+        return Desk(
+            name=self.name,
+            catalog=self.catalog,
+            budget=self.budget,
+            version=self._version,
+            per_query=self._per_query,
         )
-        text, version = show(question), self._version(question)
-        facts = [
-            self.name,
-            version,
-            repr(question),
-            *map(str, map(events.dump, release.events)),
-        ]
-        identity = hashlib.sha256("\n".join(facts).encode()).hexdigest()
-        return _Priced(text, release, identity, version)
+
+    def _quote_batch(
+        self,
+        questions: Sequence[Asked],
+        offer: Request,
+        *,
+        weights: Sequence[Number] | None,
+        public: Mapping[str, Any] | None,
+        fixed: bool,
+    ) -> Quote:
+        read = [self._read(question, public).question for question in questions]
+        return quote_batch(read, offer, self._desk, weights=weights, fixed=fixed)
 
     def _version(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
@@ -225,50 +294,56 @@ class Curator:
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
 
-    def _read(self, asked: Asked) -> Question:
+    def _read(self, asked: Asked, public: Mapping[str, Any] | None = None) -> sql.Asked:
+        """The question, and what it offers by itself (the GoogleSQL form does)."""
         match asked:
             case str():
-                return sql.read(asked, self.catalog)
+                return sql.asked(asked, self.catalog, public_values(public))
             case Question():
-                return asked
+                return sql.Asked(asked, {})
             case _:
-                return asked.question
+                return sql.Asked(asked.question, {})
 
     def _default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
         name = "rho" if self.budget.notion == "zcdp" else "epsilon"
         return {name: float_down(self.budget.amount()) / 10}
 
-    def _charge(self, priced: _Priced, analyst: str, request: str | None = None, project: str = "") -> Charge:
+    def _charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
         return Charge(
             request=request or str(uuid.UUID(bytes=_salt(SYSTEM))),
             analyst=analyst,
             dataset=self.name,
-            identity=priced.identity,
-            question=priced.text,
-            events=priced.release.events,
-            loss=priced.release.loss,
+            identity=quoted.identity,
+            question=quoted.text,
+            events=quoted.events,
+            loss=quoted.loss,
             project=project,
-            version=priced.version,
+            version=quoted.version,
         )
 
-    def _receipt(self, priced: _Priced, charge: Charge, held: Held) -> dict[str, Any]:
-        release = priced.release
+    def _receipt(self, plan: Plan, quoted: Quote, charge: Charge, held: Held) -> dict[str, Any]:
+        whole = {} if len(quoted.plans) == 1 else {"batch": cost_words(quoted.loss, self.budget)}
         return {
             "request": charge.request,
             "dataset": self.name,
             "analyst": charge.analyst,
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "question": priced.text,
-            "protects": f"{release.unit} ({release.neighbours})",
-            "cost": cost_words(release.loss, self.budget),
-            "loss": loss_dict(release.loss, self.budget),
-            "level": f"{float(release.level):.0%}",
-            "mechanisms": [events.dump(event) for event in release.events],
+            "question": show(plan.question),
+            "protects": f"{plan.unit} ({plan.neighbours})",
+            "cost": cost_words(plan.loss, self.budget),
+            "loss": loss_dict(plan.loss, self.budget),
+            "level": f"{float(plan.level):.0%}",
+            "mechanisms": [events.dump(event) for event in plan.events],
+            **whole,
             "ledger": {"ledger": held.ledger, "number": held.number, "hash": held.hash},
         }
 
-    def _replayed(self, record: Record) -> Answer:
+    def _replayed(self, record: Record) -> tuple[Answer, ...]:
+        """The answers on record: of one question, or of a batch."""
+        return tuple(self._recorded(one) for one in record.get("batch", [record]))
+
+    def _recorded(self, record: Record) -> Answer:
         receipt = record["receipt"]
         loss = compose([events.load(event) for event in receipt["mechanisms"]]).loss
         return Answer(
@@ -315,6 +390,22 @@ def _constant_failure(ledger: Ledger, held: Held) -> Iterator[None]:
             raise
         LOG.error("A question failed after it was charged.", exc_info=error)
         raise EngineFailure from None
+
+
+def _offer(asked: sql.Asked, given: Mapping[str, Any], level: Number) -> Request:
+    """What is offered: by the caller, else by the question's own words."""
+    said = {name: value for name, value in given.items() if value is not None}
+    both = sorted(said.keys() & asked.offer.keys())
+    if both:
+        rule = f"is said twice, in the question and beside it: {', '.join(both)}"
+        raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
+    return Request(**{**asked.offer, **said}, level=level)
+
+
+def _record(answers: tuple[Answer, ...]) -> dict[str, Any]:
+    """What goes on record: an answer as it is, a batch as a list."""
+    records = [answer.record() for answer in answers]
+    return records[0] if len(records) == 1 else {"batch": records}
 
 
 def _salt(source: Source) -> bytes:

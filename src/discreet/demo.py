@@ -1,7 +1,9 @@
-"""Fictional hospital data, the same on every machine: 12,000 patients, 60,000 visits, and a codebook for them.
+"""Fictional hospital data, the same on every machine, and a codebook for it.
 
-It looks like real data where that matters for privacy: a few patients come very often, some values are missing, some
-are typing errors far outside what is possible, and many diagnoses are rare. Nobody in it exists.
+12,000 patients, their 60,000 visits, 30,000 laboratory results of these visits, and the wards, which are public. It
+looks like real data where that matters for privacy: a few patients come very often, some values are missing, some are
+typing errors far outside what is possible, many diagnoses are rare, and some results belong to no known visit. Nobody
+in it exists.
 
 The numbers are drawn from a hash of fixed words. That makes them repeatable, and useless as privacy noise, which comes
 from ``entropy.py`` alone.
@@ -19,11 +21,24 @@ import numpy.typing as npt
 
 from discreet.exact import Integers
 
-PATIENTS, VISITS = 12_000, 60_000
+PATIENTS, VISITS, LABS = 12_000, 60_000, 30_000
+FIRST_VISIT = 1_000_000
 FIRST_DAY, DAYS = dt.date(2024, 1, 1), 366
 WARDS = ("Cardiology", "Emergency", "Geriatrics", "Maternity", "Oncology", "Paediatrics", "Psychiatry", "Surgery")
 DISTRICTS = ("Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside")
 LETTERS = "ACEFGIJKMNRST"
+# For each ward its floor, beds and specialty. Public, as the sign at the entrance.
+PLACES = ((2, 28, "medicine"), (0, 16, "acute"), (1, 34, "medicine"), (3, 22, "women and children"),
+          (4, 26, "medicine"), (3, 30, "women and children"), (5, 40, "mental health"), (2, 48, "surgery"))  # fmt: skip
+# For each test its quantiles at 0, 50, 90 and 100 of 100, in tenths.
+TESTS = {
+    "CRP": (1, 60, 900, 4500),
+    "Creatinine": (300, 780, 1300, 9000),
+    "Glucose": (25, 55, 98, 410),
+    "Haemoglobin": (450, 1350, 1580, 2000),
+    "Potassium": (22, 41, 48, 78),
+    "Sodium": (1120, 1400, 1445, 1690),
+}
 
 CODEBOOK = """\
 # The codebook of a fictional hospital. Everything in this file is public; nothing in it was read from the data.
@@ -31,7 +46,7 @@ CODEBOOK = """\
 name = "hospital"
 description = "Visits to a fictional hospital in 2024."
 
-unit = "patient_id"              # who is protected: everything that one patient has in all tables
+unit = "patients.patient_id"     # who is protected: everything that one patient has in all tables
 neighbours = "add-remove"        # nobody learns whether a patient is in the data at all
 
 [budget]                         # for all questions of all analysts together, for ever
@@ -40,11 +55,13 @@ delta = 1e-6
 
 [tables.visits]
 source = "visits.parquet"        # relative to this file
+foreign_keys = { ward = "wards.ward" }
 max_rows = 20                    # of a patient's visits, at most 20 count in one question
 rows = 60_000                    # public, roughly; used to judge expected errors
 units = 12_000
 
 [tables.visits.columns]
+visit_id = "integer"
 patient_id = "integer"
 arrival = { type = "date", bounds = [2024-01-01, 2024-12-31], bins = { width = "day" }, nullable = false }
 ward = { type = "text", keys = [
@@ -71,6 +88,36 @@ district = { type = "text", constant_per_unit = true, nullable = false, keys = [
     "Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside",
 ] }
 smoker = { type = "boolean", constant_per_unit = true }
+
+[tables.labs]                    # names no patient: the visit does
+source = "labs.parquet"
+foreign_keys = { visit_id = "visits.visit_id" }
+max_rows = 10
+rows = 30_000
+units = 12_000
+
+[tables.labs.columns]
+lab_id = "integer"
+visit_id = "integer"
+test = { type = "text", nullable = false, keys = [
+    "CRP", "Creatinine", "Glucose", "Haemoglobin", "Potassium", "Sodium",
+] }
+value = { type = "real", bounds = [0, 500], resolution = 0.1 }
+
+[tables.wards]
+public = true                    # its rows belong to nobody, and everyone may know them
+source = "wards.parquet"
+rows = 8
+
+[tables.wards.columns]
+ward = { type = "text", unique = true, nullable = false, keys = [
+    "Cardiology", "Emergency", "Geriatrics", "Maternity", "Oncology", "Paediatrics", "Psychiatry", "Surgery",
+] }
+floor = { type = "integer", bounds = [0, 5], nullable = false, keys = [0, 1, 2, 3, 4, 5] }
+beds = { type = "integer", bounds = [0, 60], nullable = false }
+specialty = { type = "text", nullable = false, keys = [
+    "acute", "medicine", "mental health", "surgery", "women and children",
+] }
 """
 
 
@@ -80,22 +127,22 @@ def write(folder: Path) -> Path:
 
     folder.mkdir(parents=True, exist_ok=True)
     codebook = folder / "hospital.toml"
-    names = [folder / "patients.parquet", folder / "visits.parquet"]
-    if not all(name.exists() for name in names):
-        for name, table in zip(names, tables()):
-            pq.write_table(table, name)
+    files = {name: folder / f"{name}.parquet" for name in ("patients", "visits", "labs", "wards")}
+    if not all(file.exists() for file in files.values()):
+        for name, table in tables().items():
+            pq.write_table(table, files[name])
     if not codebook.exists():
         codebook.write_text(CODEBOOK, encoding="utf-8")
     return codebook
 
 
-def tables() -> tuple[Any, Any]:
-    """The patients and the visits, as Arrow tables."""
+def tables() -> dict[str, Any]:
+    """The patients, the visits, the laboratory results and the wards, as Arrow tables."""
     import pyarrow as pa
 
     patients = _patients()
-    visits = _visits(patients)
-    return pa.table(_arrays(patients)), pa.table(_arrays(visits))
+    made = {"patients": patients, "visits": _visits(patients), "labs": _labs(), "wards": _places()}
+    return {name: pa.table(_arrays(columns)) for name, columns in made.items()}
 
 
 def _whole(word: str, count: int) -> Integers:
@@ -145,6 +192,7 @@ def _visits(patients: dict[str, Any]) -> dict[str, Any]:
     ward = _wards(owner, age, patients["sex"][owner])
     stay = _shaped("stay", VISITS, [0, 350, 700, 930, 995, 1000], [0, 1, 4, 14, 45, 320])
     return {
+        "visit_id": FIRST_VISIT + np.arange(VISITS),
         "patient_id": patients["patient_id"][owner],
         "arrival": np.datetime64(FIRST_DAY) + (_whole("arrival", VISITS) * DAYS >> 30).astype("timedelta64[D]"),
         "ward": _words([*WARDS, None], np.where(_luck("lost ward", VISITS, 0.004), len(WARDS), ward)),
@@ -154,6 +202,34 @@ def _visits(patients: dict[str, Any]) -> dict[str, Any]:
         "length_of_stay": _words([None, *range(400)], np.where(_luck("lost stay", VISITS, 0.02), 0, stay + 1)),
         "cost": _costs(stay),
         "diagnosis": _diagnoses(ward),
+    }
+
+
+def _labs() -> dict[str, Any]:
+    """Results of visits; of some nobody wrote down which, or wrote down one that never was."""
+    visit = FIRST_VISIT + (_whole("sample", LABS) * VISITS >> 30)
+    visits: Any = np.where(_luck("wrong visit", LABS, 0.006), visit + 7 * VISITS, visit).astype(object)
+    visits[_luck("lost visit", LABS, 0.011)] = None
+    test = _chosen("test", LABS, [16, 19, 18, 20, 14, 13])
+    drawn = np.array([_shaped(f"{name} value", LABS, [0, 500, 900, 1000], list(at)) for name, at in TESTS.items()])
+    tenths = drawn[test, np.arange(LABS)]
+    values = (np.where(_luck("slipped value", LABS, 0.0008), 100 * tenths, tenths) / 10).astype(object)
+    values[_luck("lost value", LABS, 0.02)] = None
+    return {
+        "lab_id": 1 + np.arange(LABS),
+        "visit_id": visits,
+        "test": _words([*TESTS], test),
+        "value": values,
+    }
+
+
+def _places() -> dict[str, Any]:
+    floors, beds, specialties = zip(*PLACES)
+    return {
+        "ward": np.array(WARDS, dtype=object),
+        "floor": np.array(floors, dtype=np.int64),
+        "beds": np.array(beds, dtype=np.int64),
+        "specialty": np.array(specialties, dtype=object),
     }
 
 

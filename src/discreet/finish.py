@@ -1,10 +1,13 @@
 """From noisy integers to the rows of an answer. Only released numbers are visible here, so all of it is free.
 
-Counts and sums are read off directly, means and variances are computed from them, then come the analyst's own
-arithmetic, HAVING, ORDER BY, LIMIT. Intervals cover the noise (not the sampling of people): exact where a column is a
-count or a sum, and otherwise by simulating the known noise: values that could have been the truth are the released
-ones minus fresh noise of the same law, and the interval holds the middle share of what they give. A level so high that
-it would take too many simulated truths leaves the ends unknown.
+Counts and sums are read off directly, means and variances are computed from them, quantiles and modes from chosen
+cells; then come the analyst's own arithmetic, HAVING, ORDER BY, LIMIT, over the rows of all groupings.
+
+Intervals cover the noise (not the sampling of people): exact where a column is a count or a sum, and otherwise by
+simulating the known noise: values that could have been the truth are the released ones minus fresh noise of the same
+law, and the interval holds the middle share of what they give. A level so high that it would take too many simulated
+truths leaves the ends unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it
+is depends on the data around it; the preview tells its error in ranks.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any, TypeAlias
 
@@ -21,12 +25,11 @@ import numpy.typing as npt
 from discreet.bounding.bound import Estimate
 from discreet.entropy import SYSTEM, Source
 from discreet.errors import InternalError
-from discreet.exact import Integers
 from discreet.plan.evaluate import Row, evaluate
 from discreet.plan.expressions import Expression, Released, walk
 from discreet.plan.nodes import Order, Question, Statistic
 from discreet.plan.types import Type, Value
-from discreet.release import Noisy, Release
+from discreet.release import Noisy, Plan, Release
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -57,40 +60,70 @@ class Rows:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def finish(release: Release, noisy: Noisy, *, source: Source = SYSTEM) -> Rows:
-    """The rows that the question asked for."""
-    question = release.bounded.question
-    released = _released(release, noisy.keys, noisy.measures)
+def finish(plan: Plan, drawn: Sequence[Noisy], *, source: Source = SYSTEM) -> Rows:
+    """The rows that the question asked for, from what was drawn for each of its groupings."""
+    question = plan.question
+    parts = [_released(release, noisy.keys, noisy) for release, noisy in zip(plan.releases, drawn)]
+    places = [(part, group) for part, rows in enumerate(parts) for group in range(len(rows))]
+    released = [parts[part][group] for part, group in places]
     chosen = _chosen(question, released)
     outputs = [output.expression for output in question.outputs]
     measured = tuple(_is_measured(expression, question) for expression in outputs)
-    intervals = _intervals(release, noisy, released, chosen, source)
+    intervals = [
+        _intervals(release, noisy, rows, [places[i][1] for i in chosen if places[i][0] == part], source)
+        for part, (release, noisy, rows) in enumerate(zip(plan.releases, drawn, parts))
+    ]
     rows = tuple(
-        tuple(Cell(evaluate(e, released[i]), *intervals(column, i)) for column, e in enumerate(outputs)) for i in chosen
+        tuple(
+            Cell(evaluate(e, released[i]), *intervals[places[i][0]](column, places[i][1]))
+            for column, e in enumerate(outputs)
+        )
+        for i in chosen
     )
     return Rows(tuple(o.name for o in question.outputs), tuple(e.type for e in outputs), measured, rows)
 
 
+_CHOSEN = frozenset({Statistic.QUANTILE, Statistic.MODE})
+
+
 def _is_measured(expression: Expression, question: Question) -> bool:
-    """Whether noise went into a number."""
-    parts = [part for part in walk(expression) if isinstance(part, Released)]
-    return expression.type.is_number and any(part.index >= len(question.keys) for part in parts)
+    """Whether noise went into a number, and nothing that was chosen."""
+    parts = [part.index - len(question.keys) for part in walk(expression) if isinstance(part, Released)]
+    used = [question.aggregates[index].statistic for index in parts if index >= 0]
+    return expression.type.is_number and bool(used) and not _CHOSEN & set(used)
 
 
-def _released(
-    release: Release, keys: Sequence[tuple[Value, ...]], measures: dict[int, Integers] | Any
-) -> list[dict[Any, Value]]:
-    """For each group, the value of every key and aggregate that expressions may refer to."""
-    question = release.bounded.question
-    columns = [statistic(estimate, measures) for estimate in release.bounded.estimates]
-    names = [question.key(i) for i in range(len(question.keys))]
+def _released(release: Release, keys: Sequence[tuple[Value, ...]], noisy: Noisy) -> list[dict[Any, Value]]:
+    """For each group, the value of every key and aggregate that expressions may refer to.
+
+    Keys that this grouping does not group by are NULL.
+    """
+    bounded, question = release.bounded, release.bounded.question
+    columns = [_column(release, estimate, noisy) for estimate in bounded.estimates]
+    names = [question.key(i) for i in bounded.keys]
     names += [question.aggregate(i) for i in range(len(question.aggregates))]
-    return [dict(zip(names, (*key, *(column[i] for column in columns)))) for i, key in enumerate(keys)]
+    others = {question.key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
+    return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
+
+
+def _column(release: Release, estimate: Estimate, noisy: Noisy) -> list[Value]:
+    """One statistic for each group."""
+    if estimate.spread is None:
+        return statistic(estimate, noisy.measures)
+    spread = release.bounded.bounded.spreads[estimate.spread]
+    chosen = noisy.chosen.get(estimate.spread, ())
+    if spread.values is not None:
+        return [spread.values[cells[0]] for cells in chosen]
+    place = release.bounded.shares(estimate.spread).index(estimate.share or Fraction(0))
+    low, high = estimate.low or Fraction(0), estimate.high or Fraction(0)
+    exact = [min(max(spread.origin + spread.resolution * cells[place], low), high) for cells in chosen]
+    whole = spread.argument.type is Type.INTEGER
+    return [round(value) if whole else float(value) for value in exact]
 
 
 def statistic(estimate: Estimate, measures: Any) -> list[Value]:
     """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
-    if estimate.statistic in (Statistic.COUNT, Statistic.COUNT_UNITS):
+    if estimate.steps is None:
         return [int(count) for count in measures[_there(estimate.count)]]
     steps = np.asarray(measures[_there(estimate.steps)], dtype=np.float64)
     origin, size = float(estimate.origin), float(estimate.resolution)
@@ -175,6 +208,8 @@ def _direct(release: Release, expression: Expression) -> float | int | None:
     if not isinstance(expression, Released) or expression.index < len(question.keys):
         return None
     estimate = release.bounded.estimates[expression.index - len(question.keys)]
+    if estimate.spread is not None:
+        return None
     if estimate.count is not None and estimate.steps is not None:
         return None
     error = release.error(estimate)
@@ -198,7 +233,8 @@ def _simulate(
         for position, noise in release.noises.items():
             shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
             truths[position] = int(noisy.measures[position][group]) - shift
-        rows = _released(release, [noisy.keys[group]] * draws, truths)
+        chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
+        rows = _released(release, [noisy.keys[group]] * draws, Noisy((), truths, chosen_here))
         for column in columns:
             values = [evaluate(outputs[column].expression, row) for row in rows]
             ends[column, group] = _middle(values, tail)

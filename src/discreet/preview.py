@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,13 +10,13 @@ from typing import Any
 
 from discreet.accounting import events
 from discreet.bounding.bound import Estimate
-from discreet.bounding.contributions import Bounded, Counts, Measure, sensitivity
+from discreet.bounding.contributions import Bounded, Counts, Measure, Spread, sensitivity
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.expressions import Released
 from discreet.plan.nodes import Statistic
 from discreet.plan.show import show as show_plan
 from discreet.privacy import Budget, Loss
-from discreet.release import Release
+from discreet.release import Plan, Release
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
@@ -23,15 +24,18 @@ SIZES = (100, 1_000, 10_000)
 
 @dataclass(frozen=True, slots=True)
 class ColumnPreview:
-    """One column of the answer: what it is, and its error at the level, as a number or for group sizes."""
+    """One column of the answer: what it is, and its error at the level: a number, by group sizes, or in ranks."""
 
     name: str
     what: str
     error: float | None
     by_size: tuple[tuple[int, float], ...] = ()
+    rows: int | None = None
 
     def words(self) -> str:
         """The error for people: ``± 12``."""
+        if self.rows is not None:
+            return f"± {self.rows:,} rows in rank"
         if self.error is not None:
             return f"± {self.error:g}"
         if self.by_size:
@@ -43,7 +47,7 @@ class ColumnPreview:
 class Preview:
     """Cost, mechanisms and expected errors of a question, before anything is spent."""
 
-    release: Release
+    plan: Plan
     budget: Budget
     fits: bool
     remaining: str
@@ -51,7 +55,7 @@ class Preview:
     @property
     def loss(self) -> Loss:
         """What the question would cost."""
-        return self.release.loss
+        return self.plan.loss
 
     @property
     def cost(self) -> str:
@@ -61,21 +65,16 @@ class Preview:
     @property
     def columns(self) -> tuple[ColumnPreview, ...]:
         """Every column that is not a key."""
-        return tuple(_columns(self.release))
+        return tuple(_columns(self.plan))
 
     @property
     def keys(self) -> str:
         """Which groups there will be."""
-        bounded = self.release.bounded.bounded
-        if not bounded.keys:
-            return "one group"
-        if bounded.domain is not None:
-            return f"{len(bounded.domain):,} public groups; those without rows appear as noisy zeros"
-        rule = self.release.selection
-        if rule is None:
-            return "no groups"
-        half, sure = rule.kept_from(Fraction(1, 2)), rule.kept_from(Fraction(1, 20))
-        return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+        if len(self.plan.releases) > 1:
+            return f"{len(self.plan.releases)} groupings share the price: " + "; ".join(
+                f"{_by(release)}: {_groups(release)}" for release in self.plan.releases
+            )
+        return _groups(self.plan.releases[0])
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
@@ -84,30 +83,23 @@ class Preview:
             "loss": loss_dict(self.loss, self.budget),
             "fits": self.fits,
             "remaining": self.remaining,
-            "level": float(self.release.level),
+            "level": float(self.plan.level),
             "columns": [
                 {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
+                | ({} if c.rows is None else {"error_in_rank": c.rows})
                 for c in self.columns
             ],
             "keys": self.keys,
-            "mechanisms": [events.dump(event) for event in self.release.events],
-            "clamped": clamped(self.release),
+            "mechanisms": [events.dump(event) for event in self.plan.events],
+            "clamped": clamped(self.plan),
         }
 
     def __str__(self) -> str:
-        level = f"{float(self.release.level):.0%}"
-        width = max(len("column"), *(len(c.name) for c in self.columns))
-        what = max(len("measured by"), *(len(c.what) for c in self.columns))
-        lines = [f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in self.columns]
-        protects = f"one {self.release.unit.column or 'row'} ({self.release.neighbours})"
+        protects = f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"
         fits = "" if self.fits else "  (more than is left)"
         return "\n".join(
             [
-                f"{'column':<{width}}  {'measured by':<{what}}  error at {level}",
-                f"{'─' * width}  {'─' * what}  {'─' * 14}",
-                *lines,
-                f"groups    {self.keys}",
-                *(f"clamped   {line}" for line in clamped(self.release)),
+                _table(self),
                 f"protects  {protects}",
                 f"cost      {self.cost}{fits}",
                 f"left      {self.remaining}",
@@ -118,8 +110,77 @@ class Preview:
     __repr__ = __str__
 
 
-def _columns(release: Release) -> list[ColumnPreview]:
-    question = release.bounded.question
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPreview:
+    """Cost and expected errors of several questions that would be asked as one."""
+
+    each: tuple[Preview, ...]
+    loss: Loss
+    budget: Budget
+    fits: bool
+    remaining: str
+
+    @property
+    def cost(self) -> str:
+        """What all of them cost together."""
+        return cost_words(self.loss, self.budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as plain JSON values."""
+        return {
+            "cost": self.cost,
+            "loss": loss_dict(self.loss, self.budget),
+            "fits": self.fits,
+            "remaining": self.remaining,
+            "questions": [preview.to_dict() for preview in self.each],
+        }
+
+    def __str__(self) -> str:
+        parts = [f"question {i}\n{_table(preview)}" for i, preview in enumerate(self.each, 1)]
+        fits = "" if self.fits else "  (more than is left)"
+        parts.append(f"together  {self.cost}{fits}\nleft      {self.remaining}\nnothing was charged, no data was read")
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+
+def _table(preview: Preview) -> str:
+    """The columns of one question, their errors, its groups and what it costs."""
+    plan, columns = preview.plan, preview.columns
+    width = max(len("column"), *(len(c.name) for c in columns))
+    what = max(len("measured by"), *(len(c.what) for c in columns))
+    return "\n".join(
+        [
+            f"{'column':<{width}}  {'measured by':<{what}}  error at {float(plan.level):.0%}",
+            f"{'─' * width}  {'─' * what}  {'─' * 14}",
+            *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
+            f"groups    {preview.keys}",
+            *(f"clamped   {line}" for line in clamped(plan)),
+        ]
+    )
+
+
+def _by(release: Release) -> str:
+    """What a grouping groups by, in words."""
+    return "by " + ", ".join(map(str, release.bounded.bounded.keys)) if release.bounded.keys else "in all"
+
+
+def _groups(release: Release) -> str:
+    """Which groups a grouping will have."""
+    bounded = release.bounded.bounded
+    if not bounded.keys:
+        return "one group"
+    if bounded.domain is not None:
+        return f"{len(bounded.domain):,} public groups; those without rows appear as noisy zeros"
+    rule = release.selection
+    if rule is None:
+        return "no groups"
+    half, sure = rule.kept_from(Fraction(1, 2)), rule.kept_from(Fraction(1, 20))
+    return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+
+
+def _columns(plan: Plan) -> list[ColumnPreview]:
+    question, release = plan.question, plan.releases[0]
     found = []
     for output in question.outputs:
         expression = output.expression
@@ -128,11 +189,23 @@ def _columns(release: Release) -> list[ColumnPreview]:
         if not isinstance(expression, Released):
             found.append(ColumnPreview(output.name, "arithmetic on released numbers", None))
             continue
-        estimate = release.bounded.estimates[expression.index - len(question.keys)]
-        found.append(
-            ColumnPreview(output.name, _what(release, estimate), release.error(estimate), _sizes(release, estimate))
-        )
+        index = expression.index - len(question.keys)
+        estimate = release.bounded.estimates[index]
+        if estimate.spread is not None:
+            found.append(_chosen(plan, output.name, estimate.spread, estimate))
+            continue
+        found.append(ColumnPreview(output.name, _what(release, estimate), plan.error(index), _sizes(release, estimate)))
     return found
+
+
+def _chosen(plan: Plan, name: str, spread: int, estimate: Estimate) -> ColumnPreview:
+    """A quantile or a mode: what it is, and how far off it is in rows."""
+    release = plan.releases[0]
+    rows = release.choices[spread].error(1 - plan.level)
+    if estimate.share is None:
+        return ColumnPreview(name, "mode chosen by the exponential mechanism", None, rows=math.ceil(rows))
+    what = f"{float(100 * estimate.share):g} % quantile chosen by the exponential mechanism"
+    return ColumnPreview(name, what, None, rows=math.ceil(rows))
 
 
 def _what(release: Release, estimate: Estimate) -> str:
@@ -161,13 +234,17 @@ def _sizes(release: Release, estimate: Estimate) -> tuple[tuple[int, float], ...
     )
 
 
-def clamped(release: Release) -> list[str]:
+def clamped(plan: Plan) -> list[str]:
     """What is clamped to its declared bounds, in words."""
     found = {}
-    for measure in release.bounded.bounded.measures:
-        if measure.counts is Counts.STEPS and measure.argument is not None:
-            low, high = (measure.origin + measure.resolution * end for end in (measure.first, measure.last))
-            found[str(measure.argument)] = f"{measure.argument} to [{float(low):g}, {float(high):g}]"
+    bounded = plan.releases[0].bounded.bounded
+    summed = [m for m in bounded.measures if m.counts is Counts.STEPS and m.argument is not None]
+    parts: list[Measure | Spread] = [*summed, *(spread for spread in bounded.spreads if spread.values is None)]
+    for part in parts:
+        partial = part.partial if isinstance(part, Measure) else None
+        low, high = (part.origin + part.resolution * end for end in partial or (part.first, part.last))
+        what = f"one unit's sum of {part.argument} in a group" if partial else str(part.argument)
+        found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
     return list(found.values())
 
 
@@ -192,17 +269,21 @@ def loss_dict(loss: Loss, budget: Budget) -> dict[str, Any]:
     }
 
 
-def explain(release: Release, budget: Budget) -> str:
+def explain(plan: Plan, budget: Budget) -> str:
     """The plan, the facts it rests on, its sensitivities, its noise, and why."""
-    bounded = release.bounded.bounded
-    lines = [
-        show_plan(release.bounded.question),
-        "",
-        "bounded",
-        *(f"  {line}" for line in _limits(bounded)),
-        "",
-        "measured",
-    ]
+    lines = [show_plan(plan.question)]
+    for release in plan.releases:
+        title = [] if len(plan.releases) == 1 else ["", f"grouped {_by(release)}"]
+        lines += [*title, "", "bounded", *(f"  {line}" for line in _limits(release.bounded.bounded)), "", "measured"]
+        lines += _measured(release)
+    return "\n".join(
+        [*lines, "", f"cost      {cost_words(plan.loss, budget)}", f"protects  {plan.unit} ({plan.neighbours})"]
+    )
+
+
+def _measured(release: Release) -> list[str]:
+    """What is measured or chosen in one grouping, how far one unit can move it, and the noise."""
+    bounded, lines = release.bounded.bounded, []
     for position, measure in enumerate(bounded.measures):
         moves = sensitivity(bounded, measure, release.neighbours)
         noise = release.noises.get(position)
@@ -211,8 +292,13 @@ def explain(release: Release, budget: Budget) -> str:
             f"  {_measure_words(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
             f"{moves.linf} in one; {drawn}"
         )
-    lines += ["", f"cost      {cost_words(release.loss, budget)}", f"protects  {release.unit} ({release.neighbours})"]
-    return "\n".join(lines)
+    for position, spread in enumerate(bounded.spreads):
+        choice = release.choices[position]
+        lines.append(
+            f"  spread of {spread.argument} over {spread.last - spread.first + 1:,} cells: one unit changes at most "
+            f"{choice.max_rows} rows in a group, as if in {choice.groups} groups; chosen by the exponential mechanism"
+        )
+    return lines
 
 
 def _noise_words(noise: Any) -> str:
@@ -229,6 +315,8 @@ def _measure_words(measure: Measure) -> str:
 
 
 def _limits(bounded: Bounded) -> Sequence[str]:
+    if bounded.unit is None and bounded.spread_rows > 1:
+        return (f"rows of different units are joined after truncation: one unit changes {bounded.spread_rows:,} rows",)
     if bounded.unit is None:
         return ("each row is its own unit, in one group: no limit is needed",)
     words = []

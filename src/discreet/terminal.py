@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.answer import Answer
-from discreet.codebook.checklist import Line, Mark
+from discreet.codebook.marks import Line, Mark
 from discreet.curator import Curator
 from discreet.exact import float_down, float_up
 from discreet.finish import Cell
@@ -74,15 +74,15 @@ def preview(console: Console, shown: Preview) -> None:
     table = _table()
     table.add_column("column", style="cyan")
     table.add_column("measured by")
-    table.add_column(f"error ({float(shown.release.level):.0%})")
+    table.add_column(f"error ({float(shown.plan.level):.0%})")
     for column in shown.columns:
         words = column.words() if column.error is not None or not column.by_size else _by_size(column)
         table.add_row(Text(column.name), column.what, words)
     if table.row_count:
         console.print(table)
     cost = shown.cost + ("" if shown.fits else "  (more than is left)")
-    pairs = [("groups", shown.keys), *(("clamped", line) for line in clamped(shown.release))]
-    pairs += [("protects", f"{shown.release.unit} ({shown.release.neighbours})")]
+    pairs = [("groups", shown.keys), *(("clamped", line) for line in clamped(shown.plan))]
+    pairs += [("protects", f"{shown.plan.unit} ({shown.plan.neighbours})")]
     pairs += [("cost", cost), ("left", shown.remaining)]
     facts(console, pairs)
 

@@ -22,7 +22,7 @@ from discreet.engines.dialect import TEMPLATES, Layers
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Frame
-from discreet.engines.statement import check
+from discreet.engines.steps import check
 from discreet.errors import EngineFailure, InternalError
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.expressions import Call, Column, Expression
@@ -236,7 +236,7 @@ def test_21_a_failing_engine_says_one_constant_sentence(
 
 def session(tmp_path: Path, **columns: list[Any]) -> Session:
     settings = Settings(threads=1, memory_limit="200MB", temp_directory=tmp_path / "spill")
-    return Session(settings, [Frame(pa.table(columns))])
+    return Session(settings, [Frame(pa.table(columns), number=0)])
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_26_the_connection_has_no_side_doors(statement: str, tmp_path: Path) -> 
     file.write_text("a\n1\n")
     local_frame = pa.table({"a": [1]})
     with session(tmp_path, a=[1]) as locked:
-        assert locked.run("SELECT a FROM source") == [(1,)]
+        assert locked.run('SELECT a FROM "frame 0"') == [(1,)]
         with pytest.raises(duckdb.Error):
             locked.run(statement.format(file=file))
     assert local_frame.num_rows == 1 and sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["other.csv"]

@@ -13,7 +13,7 @@ import pytest
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines import blocks, kernel, prepared, statement
-from discreet.engines.kernel import Block, Layout, Shape, bounded_sums
+from discreet.engines.kernel import Block, Layout, Shape, bounded_part
 from discreet.exact import Integers
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
@@ -141,7 +141,7 @@ def test_blocks_against_plain_python(name: str, ordered: bool, monkeypatch: pyte
             fields = np.where(values == kernel.NULL, 2001, values + 1000)
             block = Block(units, (places << layout.widths[0]) | fields)
         wanted = brute(shape, units, places, values)
-        assert bounded_sums(shape, block).T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
+        assert bounded_part(shape, block).sums.T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
 
 
 def test_the_layouts_are_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:

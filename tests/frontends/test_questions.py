@@ -8,14 +8,15 @@ from discreet.errors import QuestionError
 from discreet.frontends import sql
 from discreet.plan.show import show
 from tests.frontends.cases import QuestionCase, cases
-from tests.frontends.tables import CATALOG
+from tests.frontends.tables import CATALOG, world
 
 CASES = cases()
 
 
-def outcome(question: str) -> str:
+def outcome(case: QuestionCase) -> str:
+    catalog, public = world(case.file)
     try:
-        return show(sql.read(question, CATALOG))
+        return show(sql.read(case.question, catalog, public))
     except QuestionError as error:
         at = "" if error.line is None else f" {error.line}:{error.column}"
         return f"{error.code}{at}: {error.rule}\n{error.fix}"
@@ -24,7 +25,7 @@ def outcome(question: str) -> str:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.question[:60]}")
 def test_fixture(case: QuestionCase) -> None:
     """The question has the expected plan, or the expected refusal."""
-    assert outcome(case.question) == case.expected
+    assert outcome(case) == case.expected
 
 
 def test_there_are_many_fixtures() -> None:
@@ -37,7 +38,7 @@ def test_there_are_many_fixtures() -> None:
 def test_refusals_are_kind(case: QuestionCase) -> None:
     """Each refusal is a sentence, gives a fix, points into the text, and says that nothing was charged."""
     with pytest.raises(QuestionError) as caught:
-        sql.read(case.question, CATALOG)
+        sql.read(case.question, *world(case.file))
     error = caught.value
     assert error.rule.endswith(".") and error.fix.endswith((".", "?"))
     assert str(error).endswith("Nothing was charged.")

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends import sql, sql_expressions, sql_refusals, sql_words
+from discreet.frontends import google_options, sql, sql_expressions, sql_refusals, sql_words
 from discreet.plan.expressions import Call, walk
 from discreet.plan.functions import FUNCTIONS
+from discreet.plan.nodes import Statistic
 from tests.frontends.tables import CATALOG
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
@@ -23,6 +24,36 @@ def count_of(expression: str) -> str:
 def test_the_table_of_functions_is_in_step() -> None:
     """The page holds the table as functions.py makes it; if not, paste what function_table() prints."""
     assert sql_words.function_table() in PAGE
+
+
+def test_the_table_of_aggregates_is_in_step() -> None:
+    """The page holds the table as sql_words.py makes it; if not, paste what aggregate_table() prints."""
+    assert sql_words.aggregate_table() in PAGE
+
+
+@pytest.mark.parametrize("ways", sql_words.AGGREGATES, ids=lambda ways: ways[0])
+def test_what_the_table_of_aggregates_shows_is_accepted(ways: tuple[str, ...]) -> None:
+    """Everything in the table can be asked, and is measured."""
+    for way in ways:
+        assert sql.read(f"SELECT {way} AS x FROM visits", CATALOG).aggregates
+
+
+def test_every_aggregate_of_the_reader_is_in_the_table() -> None:
+    """No statistic is left out."""
+    shown = {way for ways in sql_words.AGGREGATES for way in ways}
+    measured = {a.statistic for way in shown for a in sql.read(f"SELECT {way} AS x FROM visits", CATALOG).aggregates}
+    assert measured == set(Statistic)
+
+
+def test_pasted_queries_on_the_page() -> None:
+    """What the page shows of GoogleSQL is accepted, and every option is named there."""
+    section = PAGE[PAGE.index("## Pasting BigQuery queries") :]
+    pasted = re.search(r"```sql\n(.*?)```", section, re.DOTALL)
+    assert pasted is not None
+    asked = sql.asked(pasted[1], CATALOG)
+    assert set(asked.offer) == {"epsilon", "delta"} and asked.question.limits is not None
+    for name in google_options.NAMES:
+        assert f"`{name}`" in section
 
 
 def test_every_function_is_written_somehow() -> None:
@@ -48,7 +79,7 @@ def test_suggested_names_exist(name: str) -> None:
 ARGUMENTS = [
     ("age",), ("age", "2"), ("age", "0", "9"), ("note",), ("note", "'x'"), ("note", "1", "2"), ("note", "2"), ("day",),
     ("'day'", "day"), ("'day'", "day", "seen"), ("smoker",), ("smoker", "1", "0"), ("month FROM day",),
-    ("ward", "note"),
+    ("ward", "note"), ("age", "0.5"), ("age", "cost"),
 ]  # fmt: skip  # arguments of all sorts
 
 

@@ -172,7 +172,7 @@ def test_rejection_is_exact_when_floats_are_far_off(monkeypatch: pytest.MonkeyPa
     """The floats decide only how often a proposal is refused: with weights raised unevenly the law is the same."""
     from scipy.stats import chisquare
 
-    monkeypatch.setattr("discreet.mechanisms.ranks._RAISE", np.array([2.0, 3.0, 4.0, 5.0, 6.0]))  # one for each run
+    monkeypatch.setattr("discreet.mechanisms.segments.RAISE", np.array([2.0, 3.0, 4.0, 5.0, 6.0]))  # one for each run
     runs = runs_of(np.array([2, 7]), Fraction(1, 2), 0, 9)
     factor, source = Fraction(2), SeededForTestsOnly(12)
     counts = np.bincount([draw(runs, factor, source) for _ in range(8_000)], minlength=10)

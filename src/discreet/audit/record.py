@@ -33,6 +33,7 @@ from discreet.audit.claims import Claim, Stated
 from discreet.audit.findings import Finding, Verdict, Witness
 from discreet.audit.outputs import Raised, encode
 from discreet.errors import DiscreetError
+from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.exponential import Exponential, Selection
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
@@ -42,6 +43,7 @@ from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.threshold import Keyed, KeySelection, NoisyThreshold
+from discreet.mechanisms.weighted import WeightedSelection
 from discreet.privacy import Neighbours
 
 # Where private values meet noise. Everything else in the package is made of these.
@@ -60,6 +62,10 @@ PRIMITIVES: tuple[tuple[type, str], ...] = (
     (NoisyThreshold, "release_array"),
     (KeySelection, "release"),
     (KeySelection, "release_array"),
+    (WeightedSelection, "release"),
+    (WeightedSelection, "release_array"),
+    (CellQuantiles, "release_all"),
+    (CellMode, "release_all"),
 )
 
 
@@ -262,6 +268,10 @@ def apart(mechanism: Any, one: Any, other: Any) -> str:
                 return "" if 0 <= changed <= 1 else "more than one answer differs"
             case Quantile() | Quantiles():
                 return _rows_apart(mechanism, one, other)
+            case CellQuantiles() | CellMode():
+                return _cells_apart(mechanism, one, other)
+            case WeightedSelection():
+                return _weights_apart(mechanism, one, other)
             case _:
                 return "a mechanism without a rule for distances"
     except (DiscreetError, TypeError, ValueError) as error:
@@ -319,6 +329,45 @@ def _rows_apart(mechanism: Any, one: Any, other: Any) -> str:
     both = mechanism.neighbours == Neighbours.REPLACE
     changed = max(gone, come) if both else gone + come
     return "" if changed <= mechanism.max_rows else f"{changed} rows differ, declared {mechanism.max_rows}"
+
+
+def _cells_apart(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> str:
+    """Rows that come or go, group by group, each put into the first bundle that has room."""
+    if len(one) != len(other):
+        return f"{len(one)} groups on D, {len(other)} on D'"
+    most = mechanism.max_rows * (2 if mechanism.neighbours == Neighbours.REPLACE else 1)
+    room: list[int] = []
+    for changed in sorted((_rows_moved(a, b) for a, b in zip(one, other)), reverse=True):
+        if changed > most:
+            return f"{changed} rows of a group come or go, declared {most}"
+        place = next((i for i, left in enumerate(room) if left >= changed), None)
+        if place is not None:
+            room[place] -= changed
+        elif changed:
+            room.append(most - changed)
+    used = len(room)
+    return "" if used <= mechanism.groups else f"{used} bundles of {most} rows differ, declared {mechanism.groups}"
+
+
+def _rows_moved(one: Any, other: Any) -> int:
+    here, there = (Counter(dict(zip(np.asarray(h[0]).tolist(), np.asarray(h[1]).tolist()))) for h in (one, other))
+    return (here - there).total() + (there - here).total()
+
+
+def _weights_apart(mechanism: WeightedSelection, one: Any, other: Any) -> str:
+    here, there = (v if isinstance(v, Mapping) else dict(enumerate(np.asarray(v).tolist())) for v in (one, other))
+    moved = [c for key in here.keys() | there.keys() if (c := there.get(key, 0) - here.get(key, 0))]
+    units = 2 if mechanism.neighbours == Neighbours.REPLACE else 1
+    if len(moved) > units * mechanism.max_groups:
+        return f"the weights of {len(moved)} keys differ, declared {units * mechanism.max_groups}"
+    gap = sum(c * c for c in moved)
+    if gap > units * mechanism.whole**2:
+        return f"squared, weights are {gap} apart, declared {units * mechanism.whole**2}"
+    for mine, others in ((here, there), (there, here)):
+        alone = [weight for key, weight in mine.items() if weight and not others.get(key, 0)]
+        if alone and max(alone) > mechanism.weight(len(alone)):
+            return f"{len(alone)} keys of one unit alone have more weight than it can give them"
+    return ""
 
 
 def _brief(data: Any) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.exact import Interval, ln
+from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import Gaussian
@@ -28,6 +29,7 @@ from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.variance import Variance
+from discreet.mechanisms.weighted import WeightedSelection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class Subject:
 
 def subjects() -> list[Subject]:
     """Every mechanism of the package, at least once."""
-    return [*_noises(), *_responses(), *_choices(), *_keys(), *_statistics()]
+    return [*_noises(), *_responses(), *_choices(), *_cells(), *_keys(), *_statistics()]
 
 
 def _many(mechanism: Any) -> Callable[[Any, int], Any]:
@@ -159,6 +161,53 @@ def _choices() -> list[Subject]:
     return found
 
 
+def _cells() -> list[Subject]:
+    """Choices from histograms: in one group, in two that a unit reaches, and for a unit that is replaced by another."""
+    one = CellQuantiles(qs=[0.25], first=0, last=10, epsilon=1)
+    moved = CellMode(first=0, last=4, epsilon=1, neighbours="replace")
+    both = CellQuantiles(qs=[0.5], first=0, last=2, groups=2, epsilon=1)
+    three = CellQuantiles(qs=[0.25, 0.5, 0.75], first=0, last=10, epsilon=1)
+    few, more = ([3, 4], [2, 1]), ([3, 4, 9], [2, 1, 1])
+    return [
+        Subject(
+            mechanism=one, x=[few], y=[more], draw=_in_groups(one), probability=_joint(one.probability),
+            outputs=range(11), whole=True,
+        ),
+        Subject(
+            mechanism=moved, x=[([0, 1], [2, 1])], y=[([0, 1], [1, 2])], draw=_in_groups(moved),
+            probability=_joint(moved.probability), outputs=range(5), whole=True, label="replace",
+        ),
+        Subject(
+            mechanism=both, x=[([0], [2]), ([0], [2])], y=[([0, 2], [2, 1])] * 2, draw=_in_groups(both),
+            probability=_joint(both.probability), outputs=list(product(range(3), repeat=2)), whole=True,
+            label="two groups",
+        ),
+        Subject(mechanism=three, x=[few], y=[more], draw=_in_groups(three), label="three"),
+    ]  # fmt: skip
+
+
+def _in_groups(mechanism: Any) -> Callable[[Any, int], Any]:
+    """Draws for n copies of the same groups: what is chosen in each of them."""
+
+    def draw(given: Any, n: int) -> Any:
+        drawn = np.array(mechanism.release_all(list(given) * n)).reshape(n, -1)
+        return drawn[:, 0] if drawn.shape[1] == 1 else drawn
+
+    return draw
+
+
+def _joint(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interval]:
+    """Groups or keys that are decided independently."""
+
+    def probability(output: Any, given: Any) -> Interval:
+        found = Interval.of(1)
+        for one, private in zip(np.atleast_1d(output).tolist(), given):
+            found *= each(one, private)
+        return found
+
+    return probability
+
+
 def _keys() -> list[Subject]:
     rule = KeySelection(epsilon=1, delta=0.01)
     noisy = (LaplaceThreshold(epsilon=1, delta=0.01), GaussianThreshold(rho=0.2, delta=0.01))
@@ -169,6 +218,20 @@ def _keys() -> list[Subject]:
             label=f"{n} or {n + 1} units",
         )
         for n in (0, 3)
+    ]  # fmt: skip
+    weighted = WeightedSelection(rho=0.2, delta=0.01, max_groups=2)
+    alone, shared = weighted.weight(1), weighted.weight(2)
+    found += [
+        Subject(
+            mechanism=weighted, x=x, y=y, draw=lambda given, n: weighted.release_array(np.tile(given, n)).reshape(n, -1),
+            probability=_joint(weighted.probability), outputs=list(product((False, True), repeat=2)), whole=True,
+            label=label,
+        )
+        for x, y, label in (
+            ((0, 0), (shared, shared), "two new keys"),
+            ((0, 4 * alone), (alone, 4 * alone), "a new key"),
+            ((5 * alone, 5 * alone), (5 * alone + shared, 5 * alone + shared), "known keys"),
+        )
     ]  # fmt: skip
     for one in noisy:
         bar = int(one.bar)

@@ -16,6 +16,7 @@ from math import ceil, floor
 
 from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
 from discreet.bounding.facts import MAX_KEYS, facts_of
+from discreet.bounding.shape import check_expression, check_whole
 from discreet.bounding.stability import NO_UNIT, Known, Owner, known
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.exact import FIXED_LIMIT
@@ -93,9 +94,26 @@ def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ..
         raise UsageError("This reads public tables only, which need no protection. Nothing was charged.")
     if source.owner is Owner.LOST:
         raise UnitLost(NO_UNIT)
+    _check_question(question, source)
     everything = tuple(range(len(question.keys)))
     sets = (everything,) if question.sets is None else question.sets
     return tuple(_Binding(question, source, keys).bounded() for keys in sets)
+
+
+def _check_question(question: Question, source: Known) -> None:
+    """Refuse keys and arguments that are not well formed, and limits that limit nothing."""
+    arguments = (aggregate.argument for aggregate in question.aggregates)
+    for expression in (*question.keys, *arguments):
+        if expression is not None:
+            check_expression(expression, source.columns)
+    own = question.limits or Limits()
+    for limit in (own.max_rows, own.max_groups, own.max_rows_per_group, question.min_units):
+        if limit is not None:
+            check_whole(limit, "what a unit may contribute, or how many units a group needs")
+    everything = range(len(question.keys))
+    for positions in question.sets or ():
+        if len(set(positions)) < len(positions) or any(position not in everything for position in positions):
+            raise UsageError("A grouping names a key that is not there, or one twice. Nothing was charged.")
 
 
 @dataclass(slots=True)

@@ -156,6 +156,8 @@ def sensitivity(bounded: Bounded, measure: Measure, neighbours: Neighbours) -> S
     """
     groups, among = group_cap(bounded), group_count(bounded)
     if measure.counts is Counts.WEIGHT:
+        if bounded.spread_rows > 1:
+            raise InternalError("Rows of several units have no weights.")
         return _by_weight(measure.last, groups, neighbours)
     low, high = (measure.row_low, measure.row_high) if measure.partial is None else _around_zero(measure.partial)
     m, spread = max(-low, high), high - low
@@ -173,35 +175,33 @@ def sensitivity(bounded: Bounded, measure: Measure, neighbours: Neighbours) -> S
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far one unit reaches into spreads: as if in ``groups`` groups it changed ``rows`` rows, and no more in all.
+    """How far one unit reaches into spreads: its groups make ``groups`` bundles with at most ``rows`` of its rows each.
 
-    Whatever a unit changes, it is covered by so many groups with so many rows added or removed (or replaced, if there
-    is one group only and units are replaced), for every loss that is convex in the number of rows.
+    ``in_place`` says that there is one group only, so that a replaced unit stays in it.
     """
 
     groups: int
     rows: int
+    in_place: bool = False
 
 
 def reach(bounded: Bounded, neighbours: Neighbours) -> Reach:
     """How far one unit reaches into the spreads of all groups.
 
-    Privacy: a mechanism that reads one group, and loses at most ε·c/R when c of its rows change, loses in all groups
-    together no more than ``groups`` such mechanisms with c = R = ``rows``. Why: with at most G groups of at most R
-    rows that is immediate. With at most K rows in all, Σc ≤ K, and ε·c/K and its square are convex and 0 at 0, so the
-    sums over groups are largest where one group has them all. A replaced unit takes c rows away and brings c′: with R
-    doubled, a shared group loses at most ε and two separate ones ε/2 each; again one shared group is the worst case.
+    Privacy: choices that are calibrated for these bundles lose in all groups together what they state (see
+    ``mechanisms.cells``, which counts the rows of the old unit and of the new one where units are replaced). Why: with
+    at most G groups of at most R rows each group is a bundle. With at most K rows in all, or rows bounded by truncation
+    inside ``source``, all groups are one bundle.
     """
-    in_place = group_count(bounded) == 1 and bounded.spread_rows == 1
-    twice = 2 if neighbours is Neighbours.REPLACE and not in_place else 1
+    in_place = neighbours is Neighbours.REPLACE and group_count(bounded) == 1 and bounded.spread_rows == 1
     if bounded.unit is None:
-        return Reach(1, bounded.spread_rows * twice)
+        return Reach(1, bounded.spread_rows, in_place)
     if bounded.max_rows is not None:
-        return Reach(1, bounded.max_rows * twice)
+        return Reach(1, bounded.max_rows, in_place)
     groups = group_cap(bounded)
     if groups is None or bounded.max_rows_per_group is None:
         raise InternalError("A spread without caps has no reach.")
-    return Reach(groups, bounded.max_rows_per_group * twice)
+    return Reach(groups, bounded.max_rows_per_group, in_place)
 
 
 def _around_zero(ends: tuple[int, int]) -> tuple[int, int]:

@@ -20,11 +20,14 @@ from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, Released, columns, walk
-from discreet.plan.types import Type, Value
+from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
 NOTHING = ColumnFacts()
 # More public groups than this are refused: each one would be a row of noise.
 MAX_KEYS = 100_000
+# Far more than a few operations on doubles can be off, as a share of the result.
+_ROUNDING = Fraction(1, 10**9)
 
 Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
@@ -215,6 +218,28 @@ def _bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     return ColumnFacts(nullable=value.nullable, low=low, high=high, keys=all_keys)
 
 
+def _magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """All buckets are public keys; bounds leave fewer. Reals are given a little room, since doubles round."""
+    (only,) = arguments
+    whole = call.type is Type.INTEGER
+    lowest, highest = (INTEGER_MIN, INTEGER_MAX) if whole else (-LARGEST, LARGEST)
+    low, high = _ends(only) or (Fraction(lowest), Fraction(highest))
+    room = Fraction(0) if whole else _ROUNDING
+    wider = (low - room * abs(low), high + room * abs(high))
+    first, last = (max(Fraction(lowest), min(Fraction(highest), end)) for end in wider)
+    least, most = (ceil(first), floor(last)) if whole else (float(first), float(last))
+    kept = tuple(bucket for bucket in BUCKETS[call.type] if magnitude(least) <= bucket <= magnitude(most))
+    if not kept:
+        return NOTHING  # bounds between two whole numbers
+    return ColumnFacts(
+        nullable=only.nullable,
+        low=Fraction(kept[0]),
+        high=Fraction(kept[-1]),
+        keys=(*kept, None) if only.nullable else kept,
+        resolution=Fraction(1) if whole else None,
+    )
+
+
 def _sign(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     return ColumnFacts(nullable=_any_null(arguments), low=Fraction(-1), high=Fraction(1), resolution=Fraction(1))
 
@@ -322,6 +347,7 @@ RULES: Mapping[str, Rule] = {
     "round": _whole,
     "clamp": _clamp,
     "bin": _bin,
+    "magnitude": _magnitude,
     "least": _extreme,
     "greatest": _extreme,
     **dict.fromkeys(("equal", "unequal", "less", "at_most", "greater", "at_least", "in", "is_null", "not"), _truth),

@@ -21,7 +21,8 @@ from fractions import Fraction
 from functools import reduce
 
 from discreet.bounding.facts import facts_of
-from discreet.errors import InternalError, UnitLost
+from discreet.bounding.shape import check_shape
+from discreet.errors import InternalError, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import call
@@ -40,6 +41,7 @@ from discreet.plan.relations import (
     Union,
     Values,
     Window,
+    inputs,
 )
 from discreet.plan.types import Type, Value
 
@@ -84,29 +86,36 @@ class Known:
 
 def known(relation: Relation, catalog: Catalog) -> Known:
     """What is known of a relation, bottom up; ``UnitLost`` where it does not keep units apart."""
+    sources = [known(source, catalog) for source in inputs(relation)]
+    check_shape(relation, *(source.columns for source in sources))
     match relation:
         case Scan():
             return _scan(relation, catalog)
         case Values():
             return _values(relation)
         case Filter():
-            return known(relation.source, catalog)
+            return sources[0]
         case Derive():
-            return _derive(relation, known(relation.source, catalog))
+            return _derive(relation, sources[0])
         case Join():
-            return _join(relation, known(relation.left, catalog), known(relation.right, catalog), catalog)
+            return _join(relation, *sources, catalog=catalog)
         case PerUnit():
-            return _per_unit(relation, known(relation.source, catalog))
+            return _per_unit(relation, sources[0])
         case Window():
-            return _window(relation, known(relation.source, catalog))
+            return _window(relation, sources[0])
         case Distinct():
-            return _distinct(known(relation.source, catalog))
+            return _distinct(sources[0])
         case Union():
-            return _union(relation, [known(source, catalog) for source in relation.sources])
+            return _union(relation, sources)
 
 
 def _scan(relation: Scan, catalog: Catalog) -> Known:
-    table = catalog.tables[relation.table]
+    table = catalog.tables.get(relation.table)
+    if table is None:
+        raise UsageError(f"There is no declared table {relation.table!r}. Nothing was charged.")
+    names = {other.unit.column for other in catalog.tables.values() if not other.public} - {None}
+    if len(names) > 1:
+        raise InternalError("Private tables of one dataset protect different units.")
     columns = {Column(relation.name, name, kind): facts for name, (kind, facts) in table.columns.items()}
     if table.public:
         return Known(columns=columns, owner=Owner.NOBODY)
@@ -158,12 +167,14 @@ def _derive(relation: Derive, source: Known) -> Known:
     return replace(source, columns=columns, units=kept, owner=owner)
 
 
-def _join(relation: Join, left: Known, right: Known, catalog: Catalog) -> Known:
+def _join(relation: Join, left: Known, right: Known, *, catalog: Catalog) -> Known:
     if left.owner is Owner.LOST and isinstance(relation.left, Scan):
         return _reached(relation, relation.left, left, right, catalog)
     _check_owners(left, right)
     if relation.single and right.private:
         raise InternalError("Only a public relation can be a look-up.")
+    if relation.caps is not None and not (left.private and right.private):
+        raise UnitLost(TRUNCATED)
     columns = _joined_columns(relation.kind, left, right)
     match left.private, right.private:
         case False, False:
@@ -187,6 +198,12 @@ def _reached(relation: Join, scan: Scan, left: Known, right: Known, catalog: Cat
 
 NO_UNIT = (
     "These rows no longer say whose they are. Keep the column that names the unit in the subquery. Nothing was charged."
+)
+
+
+TRUNCATED = (
+    "Rows are truncated by the values of a join only where both sides are private and units are not kept together: "
+    "else whether a row remains would depend on other units. Nothing was charged."
 )
 
 
@@ -251,8 +268,16 @@ def _both_private(relation: Join, left: Known, right: Known, columns: Mapping[Co
             "Each row is its own unit, so rows of two private tables cannot be joined: a pair would belong to two. "
             "Declare a unit in the codebook. Nothing was charged."
         )
+    ours, theirs = left.unit, right.unit
+    if ours is None or theirs is None or ours.type is not theirs.type:
+        raise UnitLost(
+            "The unit is not of the same type on both sides, so it cannot be told whose rows belong together. Declare "
+            "it with one type in all tables. Nothing was charged."
+        )
     if not any(a in left.units and b in right.units for a, b in relation.on):
         return _mixed(relation, left, right, columns)
+    if relation.caps is not None:
+        raise UnitLost(TRUNCATED)
     limits = _multiplied(left.limits, right.limits)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
@@ -264,17 +289,18 @@ def _both_private(relation: Join, left: Known, right: Known, columns: Mapping[Co
         case JoinKind.RIGHT:
             units = right.units
         case JoinKind.FULL:
-            units = (call("coalesce", left.units[0], right.units[0]),)
+            units = (call("coalesce", ours, theirs),)
     return Known(columns=columns, owner=Owner.UNIT, units=units, limits=limits)
 
 
 def _mixed(relation: Join, left: Known, right: Known, columns: Mapping[Column, ColumnFacts]) -> Known:
     """A join that pairs rows of different units, after both sides were truncated by unit and then by key (``Caps``).
 
-    Privacy: one unit adds or takes away at most ``spread_rows`` rows. Why: truncated, it has at most a rows on the left.
-    One row more or less changes a side truncated by key by two rows at most (it comes, and another goes). So the left
-    side changes by 2a rows, each of which pairs with at most k′ rows of the right, which holds no more of a key; and
-    likewise for b rows on the right. One side after the other, old and new pairs differ by at most 2a·k′ + 2b·k rows.
+    Privacy: one unit adds or takes away at most ``spread_rows`` rows. Why: truncated, it has at most a rows on the
+    left. One row more or less changes a side truncated by key by two rows at most (it comes, and another goes). So the
+    left side changes by 2a rows, each of which pairs with at most k′ rows of the right, which holds no more of a key;
+    and likewise for b rows on the right. One side after the other, old and new pairs differ by at most
+    2a·k′ + 2b·k rows.
     """
     caps = relation.caps
     if caps is None or relation.kind is not JoinKind.INNER:

@@ -7,15 +7,15 @@ protect the wrong thing, or make answers needlessly noisy. Each line here is a c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 
 from discreet.accounting.approximate import Approximate
 from discreet.accounting.pure import Pure
 from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.codebook import people
 from discreet.codebook.codebook import Codebook
 from discreet.codebook.entries import Column, Table, did_you_mean
+from discreet.codebook.marks import Line, Mark
 from discreet.exact import float_up, upper
 from discreet.odds import Odds
 from discreet.plan.types import Type
@@ -29,61 +29,20 @@ WEAK_EPSILON = 5
 # Types that a source may have where the codebook declares another one, because nothing is lost in between.
 _FITS = {(Type.INTEGER, Type.REAL), (Type.DATE, Type.TIMESTAMP), (Type.TIMESTAMP, Type.DATE)}
 _FITS |= {(kind, Type.TEXT) for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)}
-# Names that people give to the columns that say whose row it is.
-_OWNERS = ("user", "patient", "person", "customer", "client", "member", "subject", "student", "employee", "household")
-
-
-class Mark(StrEnum):
-    """How a line of the checklist came out."""
-
-    GOOD = "✓"
-    WEAK = "!"
-    WRONG = "✗"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One choice: how it came out, what it is about, what it means, and what to do about it."""
-
-    mark: Mark
-    topic: str
-    finding: str
-    fix: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.mark} {self.topic}: {self.finding}" + (f" {self.fix}" if self.fix else "")
 
 
 def checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[Line, ...]:
     """Every choice that a codebook makes, judged; with ``schemas`` also whether the data has what it declares."""
-    lines = [*_unit(codebook), *_neighbours(codebook), *_budget(codebook)]
+    lines = [*people.unit(codebook), *_neighbours(codebook), *_budget(codebook)]
     for name, table in codebook.document.tables.items():
         if schemas is not None:
             lines += _schema(name, table, schemas[name], untyped=name in _untyped(codebook))
-        lines += _contributions(name, table, codebook)
+        lines += people.table(name, codebook)
+        if not table.public:
+            lines += _contributions(name, table, codebook)
         lines += _bounds(name, table)
         lines += _keys(name, table, codebook)
     return tuple(lines)
-
-
-def _unit(codebook: Codebook) -> Iterator[Line]:
-    unit = codebook.unit.column
-    if unit is not None:
-        yield Line(Mark.GOOD, "unit", f"protects everything that one {unit} has in all tables.")
-        return
-    owners = sorted(
-        {
-            column
-            for table in codebook.document.tables.values()
-            for column in table.columns
-            if any(word in column.lower() for word in _OWNERS)
-        }
-    )
-    if owners:
-        finding = f"protects one row, but there is a column {owners[0]!r}: a person with many rows is protected less."
-        yield Line(Mark.WEAK, "unit", finding, f'Write unit = "{owners[0]}" if it says whose row it is.')
-    else:
-        yield Line(Mark.GOOD, "unit", "protects one row. That is right where nobody has two.")
 
 
 def _neighbours(codebook: Codebook) -> Iterator[Line]:
@@ -134,7 +93,7 @@ def _delta(codebook: Codebook) -> Iterator[Line]:
         f"{name}.{column}"
         for name, table in codebook.document.tables.items()
         for column, entry in table.columns.items()
-        if column != codebook.unit.column and _lacks_keys(entry)
+        if not table.public and column not in people.keys_of(name, codebook) and _lacks_keys(entry)
     ]
     if not delta:
         if codebook.budget.notion == "pure" and private:
@@ -230,7 +189,8 @@ def _bounds(name: str, table: Table) -> Iterator[Line]:
 
 
 def _keys(name: str, table: Table, codebook: Codebook) -> Iterator[Line]:
-    columns = {column: entry for column, entry in table.columns.items() if column != codebook.unit.column}
+    own = people.keys_of(name, codebook)
+    columns = {column: entry for column, entry in table.columns.items() if column not in own}
     public = [column for column, entry in columns.items() if not _lacks_keys(entry, numbers=True)]
     if public:
         yield Line(Mark.GOOD, f"{name}: keys", f"groups by {_list(public)} are public and always appear.")

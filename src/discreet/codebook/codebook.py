@@ -15,9 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.codebook.entries import Column, Document, Place, Table, did_you_mean, read_entries
+from discreet.codebook import owners
+from discreet.codebook.entries import ROW, Column, Document, Place, Spending, Table
 from discreet.codebook.frames import types_of
-from discreet.codebook.rules import LONGEST, ROW, problems
+from discreet.codebook.reading import read_entries
+from discreet.codebook.rules import LONGEST, problems
+from discreet.codebook.said import Said
+from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.types import Type, Value
@@ -86,16 +90,20 @@ class Codebook:
         resolution: Mapping[str, Any] | None = None,
         keys: Mapping[str, Iterable[Any]] | None = None,
         constant_per_unit: Collection[str] = (),
+        public: Collection[str] = (),
+        foreign_keys: Mapping[str, str] | None = None,
+        unique: Collection[str] = (),
+        max_frequency: Mapping[str, int] | None = None,
         per_query: Any = None,
         name: str = "data",
     ) -> Codebook:
         """A codebook for frames, with the types of their schemas; no value is looked at.
 
         Columns are meant by their name in every table that has it, or as ``table.column`` in one. A key None makes
-        NULL a group.
+        NULL a group. ``public`` names tables; a bare name in ``unique`` means public tables, in ``max_frequency``
+        private ones.
         """
-        columns = {table: dict(types_of(frame)) for table, frame in tables.items()}
-        said = _Said(columns)
+        said = Said({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
         said.each("type", types)
         said.each("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
         said.each("resolution", resolution)
@@ -103,16 +111,18 @@ class Codebook:
         said.each("keys", {column: [key for key in values if key is not None] for column, values in listed.items()})
         said.each("null_key", {column: True for column, values in listed.items() if None in values})
         said.each("constant_per_unit", dict.fromkeys(constant_per_unit, True))
+        said.each("unique", dict.fromkeys(unique, True), public=True)
+        said.each("max_frequency", max_frequency, public=False)
+        said.refer(foreign_keys or {})
         if said.problems:
             raise CodebookError("curate(...)", tuple(said.problems))
         limits = {"max_rows": max_rows, "max_groups": max_groups, "max_rows_per_group": max_rows_per_group}
-        given = {word: value for word, value in limits.items() if value is not None}
         raw = {
             "name": name,
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
             "budget": _spending(budget, per_query),
-            "tables": {table: {**given, "columns": said.columns[table]} for table in columns},
+            "tables": said.tables({word: value for word, value in limits.items() if value is not None}),
         }
         return cls(_checked(raw, "curate(...)", files=False))
 
@@ -123,7 +133,8 @@ class Codebook:
     @property
     def unit(self) -> Unit:
         """Who is protected, in every table alike."""
-        return Unit(None if self.document.unit == ROW else self.document.unit)
+        unit = owners.unit_name(self.document)
+        return Unit(None if unit is None else unit.column)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -141,9 +152,27 @@ class Codebook:
         return self.document.budget.per_query
 
     @property
+    def spending(self) -> Spending:
+        """The budget and all caps below it, as the file says them."""
+        return self.document.budget
+
+    @property
     def analysts(self) -> tuple[str, ...] | None:
         """Who may ask; None where anyone may who can open the codebook."""
         return self.document.analysts
+
+    @property
+    def projects(self) -> tuple[str, ...] | None:
+        """For what one may ask; None where for anything."""
+        return self.document.projects
+
+    @property
+    def ledger(self) -> str | None:
+        """The address of the ledger's database, or the path of its file; None where the codebook was made in Python."""
+        place = self.document.ledger
+        if self.path is None or (place is not None and place.startswith(DATABASES)):
+            return place
+        return str(self.path.with_suffix(".ledger") if place is None else self.path.parent / place)
 
     @property
     def sources(self) -> dict[str, Source]:
@@ -156,46 +185,35 @@ class Codebook:
     def size(self, table: str) -> tuple[int | None, int | None]:
         """The public numbers of rows and of units of a table, where they are declared."""
         entry = self.document.tables[table]
+        if entry.public:
+            return entry.rows, None
         return entry.rows, entry.rows if self.unit.column is None else entry.units
 
     def catalog(self) -> Catalog:
         """What the planner may know."""
+        found = owners.ways(self.document)
         return Catalog(
-            tables={name: _table(name, table, self.unit) for name, table in self.document.tables.items()},
+            tables={name: self._facts(name, found.get(name)) for name in self.document.tables},
             neighbours=self.neighbours,
         )
 
-
-class _Said:
-    """What a caller said about columns by name, sorted to the columns that are meant."""
-
-    def __init__(self, types: Mapping[str, Mapping[str, Type | None]]) -> None:
-        self.problems: list[Problem] = []
-        self.types = types
-        self.columns: dict[str, dict[str, dict[str, Any]]] = {
-            table: {name: {"type": str(kind)} for name, kind in columns.items() if kind is not None}
-            for table, columns in types.items()
+    def _facts(self, name: str, way: owners.Way | None) -> TableFacts:
+        """What is known of one table; ``way`` is None where a row is its own unit, or nobody's."""
+        table, unit = self.document.tables[name], self.unit
+        owner = None if way is None else way.owner
+        columns = {
+            column: (Type(entry.type), _facts(entry, owner=column == owner)) for column, entry in table.columns.items()
         }
-
-    def each(self, word: str, values: Mapping[str, Any] | None) -> None:
-        """One kind of fact; a name with its table wins over a bare name."""
-        for name, value in sorted((values or {}).items(), key=lambda item: self._exact(item[0])):
-            meant = self._meant(name)
-            if not meant:
-                known = [*{column for columns in self.types.values() for column in columns}]
-                self.problems.append(Problem(f"{word}: {name}", "is not a column", did_you_mean(name, sorted(known))))
-            for table, column in meant:
-                self.columns[table].setdefault(column, {})[word] = value
-
-    def _exact(self, name: str) -> bool:
-        table, _, column = name.partition(".")
-        return column in self.types.get(table, {})
-
-    def _meant(self, name: str) -> list[tuple[str, str]]:
-        table, _, column = name.partition(".")
-        if self._exact(name):
-            return [(table, column)]
-        return [(table, name) for table, columns in self.types.items() if name in columns]
+        return TableFacts(
+            name=name,
+            columns=columns,
+            unit=unit,
+            limits=_limits(table, unit),
+            public=table.public,
+            owner=None if owner == unit.column else owner,
+            link=None if way is None else way.link,
+            keys=owners.foreign_keys(name, self.document),
+        )
 
 
 def _checked(raw: Mapping[str, Any], file: str, *, files: bool = True) -> Document:
@@ -223,18 +241,12 @@ def _source(place: Place, name: str, folder: Path) -> Source:
     return Source(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
 
-def _table(name: str, table: Table, unit: Unit) -> TableFacts:
+def _limits(table: Table, unit: Unit) -> Limits:
+    if table.public:
+        return Limits()
     if unit.column is None:
-        limits = Limits(max_rows=1, max_groups=1, max_rows_per_group=1)
-    else:
-        limits = Limits(
-            max_rows=table.max_rows, max_groups=table.max_groups, max_rows_per_group=table.max_rows_per_group
-        )
-    columns = {
-        column: (Type(entry.type), _facts(entry, owner=column == unit.column))
-        for column, entry in table.columns.items()
-    }
-    return TableFacts(name=name, columns=columns, unit=unit, limits=limits)
+        return Limits(max_rows=1, max_groups=1, max_rows_per_group=1)
+    return Limits(max_rows=table.max_rows, max_groups=table.max_groups, max_rows_per_group=table.max_rows_per_group)
 
 
 def _facts(column: Column, *, owner: bool) -> ColumnFacts:
@@ -249,6 +261,8 @@ def _facts(column: Column, *, owner: bool) -> ColumnFacts:
         resolution=step,
         keys=(*keys, None) if keys is not None and column.null_key else keys,
         constant=column.constant_per_unit or owner,
+        unique=column.unique,
+        frequency=column.max_frequency,
     )
 
 

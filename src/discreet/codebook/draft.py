@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.codebook.codebook import Source
-from discreet.codebook.entries import BLANK, ENDINGS
+from discreet.codebook.entries import BLANK, ENDINGS, ROW
 from discreet.codebook.frames import arrow_type
-from discreet.codebook.rules import ROW
+from discreet.codebook.owners import UnitName
 from discreet.errors import UsageError
 from discreet.plan.types import Type
 
@@ -30,17 +30,34 @@ Schema = Mapping[str, Type | None]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tables of a data file and the types of their columns; ``typed`` is false where the file has none."""
+    """The tables of data files, the types of their columns, and where each table is."""
 
-    source: Source
     tables: Mapping[str, Schema]
-    typed: bool = True
+    sources: Mapping[str, Source]
+
+    @property
+    def typed(self) -> bool:
+        """Whether all files say what their columns hold; CSV files do not."""
+        return all(source.kind != "csv" for source in self.sources.values())
 
     @property
     def columns(self) -> list[str]:
         """Columns that every table has: those that could say whose row it is."""
         first, *others = self.tables.values()
         return [name for name, kind in first.items() if kind is not None and all(name in other for other in others)]
+
+    @property
+    def likely(self) -> list[str]:
+        """What to propose as the unit: columns that every table has, else the first of each table."""
+        firsts = [f"{table}.{next(iter(schema))}" for table, schema in self.tables.items() if schema]
+        return self.columns or firsts
+
+    @property
+    def units(self) -> list[str]:
+        """Everything that could be the unit: a column of all tables, or one of some table."""
+        if len(self.tables) == 1:
+            return self.columns
+        return [*self.columns, *(f"{table}.{name}" for table, schema in self.tables.items() for name in schema)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +71,23 @@ class Choices:
     rho: str | None = None
 
 
-def inspect(file: str) -> Found:
-    """What the schema of a data file says."""
+def inspect(*files: str) -> Found:
+    """What the schemas of data files say."""
+    tables: dict[str, Schema] = {}
+    sources: dict[str, Source] = {}
+    for file in files:
+        source, found = _inspect(file)
+        for name, schema in found.items():
+            if name.lower() in {known.lower() for known in tables}:
+                raise UsageError(
+                    f"Two files would be the table {name!r}. Rename one of them, or give a pattern in quotes "
+                    "where they are parts of one table. Nothing was read or charged."
+                )
+            tables[name], sources[name] = schema, source
+    return Found(tables, sources)
+
+
+def _inspect(file: str) -> tuple[Source, Mapping[str, Schema]]:
     kind = next((kind for ending, kind in ENDINGS.items() if file.lower().endswith(ending)), None)
     paths = [file] if Path(file).is_file() else sorted(glob.glob(file))
     if kind is None or not paths:
@@ -64,11 +96,11 @@ def inspect(file: str) -> Found:
     try:
         match kind:
             case "parquet":
-                return Found(Source(kind="parquet", path=file), {_name(paths[0]): _parquet(paths[0])})
+                return Source(kind="parquet", path=file), {_name(paths[0]): _parquet(paths[0])}
             case "csv":
-                return Found(Source(kind="csv", path=file), {_name(paths[0]): _header(paths[0])}, typed=False)
+                return Source(kind="csv", path=file), {_name(paths[0]): _header(paths[0])}
             case _:
-                return Found(Source(kind="duckdb", path=file), _duckdb(paths[0]))
+                return Source(kind="duckdb", path=file), _duckdb(paths[0])
     except (OSError, ValueError, RuntimeError):
         # The reader's own words may quote the file, so they are not passed on.
         raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None
@@ -115,39 +147,92 @@ def _quoted(name: str) -> str:
 
 def draft(found: Found, choices: Choices, folder: Path) -> str:
     """The codebook as a commented text, for a file in ``folder``."""
-    place = os.path.relpath(found.source.path, folder).replace(os.sep, "/")
-    named = len(found.tables) == 1 and found.source.kind != "duckdb"
+    places = {
+        name: f"{{ {source.kind} = {_text(os.path.relpath(source.path, folder).replace(os.sep, '/'))} }}"
+        for name, source in found.sources.items()
+    }
+    first = next(iter(found.sources.values()))
+    shared = len(set(places.values())) == 1 and first.kind == "duckdb"
     lines = [
         "# A codebook: what is public about this dataset, who is protected, and what may be spent.",
         "# Written from the schema alone: no value of the data was read. All words: docs/codebook.md",
         f"# Fill in every {_text(BLANK)}, then: discreet check THIS_FILE",
-        f"name = {_text(_name(found.source.path))}",
+        f"name = {_text(_name(first.path))}",
         "",
         '# Who is protected: the column that says whose row it is, or "row" where nobody has two rows.',
         f"unit = {_text(choices.unit or BLANK)}",
         "",
-        *([] if named else [f"source = {{ duckdb = {_text(place)} }}", ""]),
+        *([f"source = {next(iter(places.values()))}", ""] if shared else []),
         "# What may be spent by all questions together, for ever. A 50:50 guess about one unit becomes at most",
         "# 74:26 with epsilon = 1, and 96:4 with epsilon = 3.",
         "[budget]",
         *_spending(choices),
     ]
-    for table, schema in found.tables.items():
-        lines += ["", f"[tables.{_word(table)}]"]
-        if named:
-            lines.append(f"source = {{ {found.source.kind} = {_text(place)} }}")
-        if choices.unit != ROW:
-            lines.append("# Of one unit, at most this many rows count in a question; more rows need more noise.")
-            lines.append(f"max_rows = {choices.max_rows or _text(BLANK)}")
-        lines += [
-            "# rows = 60_000     # roughly, if public; so, too: units = 12_000",
-            "",
-            f"[tables.{_word(table)}.columns]",
-        ]
-        if not found.typed:
-            lines.append(f"# Only the header of the CSV file was read. Mend the types: {', '.join(Type)}.")
-        lines += [_column(name, kind, owner=name == choices.unit) for name, kind in schema.items()]
+    for table in found.tables:
+        lines += ["", *_table(table, found, choices, "" if shared else places[table])]
     return "\n".join(lines) + "\n"
+
+
+def _table(table: str, found: Found, choices: Choices, place: str) -> list[str]:
+    """The lines of one table."""
+    schema = found.tables[table]
+    unit = _unit_column(table, found, choices)
+    lines = [f"[tables.{_word(table)}]"]
+    if place:
+        lines.append(f"source = {place}")
+    if len(found.tables) > 1:
+        lines += _references(table, found, unit, choices)
+    if choices.unit != ROW:
+        lines.append("# Of one unit, at most this many rows count in a question; more rows need more noise.")
+        lines.append(f"max_rows = {choices.max_rows or _text(BLANK)}")
+    lines += [
+        "# rows = 60_000     # roughly, if public; so, too: units = 12_000",
+        "",
+        f"[tables.{_word(table)}.columns]",
+    ]
+    if found.sources[table].kind == "csv":
+        lines.append(f"# Only the header of the CSV file was read. Mend the types: {', '.join(Type)}.")
+    return [*lines, *(_column(name, kind, owner=name == unit) for name, kind in schema.items())]
+
+
+def _unit_column(table: str, found: Found, choices: Choices) -> str | None:
+    """The column of a table that names the unit; None where it has none, or nobody said who that is."""
+    of, _, column = (choices.unit or "").partition(".")
+    unit = UnitName(column, of) if column in found.tables.get(of, {}) else UnitName(choices.unit or "")
+    return unit.column if unit.is_named_in(table, found.tables[table]) else None
+
+
+def _references(table: str, found: Found, unit: str | None, choices: Choices) -> list[str]:
+    """How rows may be related to those of other tables, by the names alone: for a person to decide."""
+    schema = found.tables[table]
+    pairs = {
+        column: target
+        for column, kind in schema.items()
+        if kind is not None and column != unit and (target := _target(table, column, found)) is not None
+    }
+    lines = []
+    if unit is None and choices.unit not in (None, ROW):
+        lines.append("# Its rows do not name the unit: keep the line that says how they reach it, or whose they are.")
+        lines.append("# public = true     # without max_rows, if its rows belong to nobody and everyone may know them")
+        pairs = pairs or {"COLUMN": "TABLE.COLUMN"}
+    if pairs:
+        words = ", ".join(f"{_word(column)} = {_text(target)}" for column, target in pairs.items())
+        lines.append(f"# foreign_keys = {{ {words} }}     # if each value is a key of that table")
+    return lines
+
+
+def _target(table: str, column: str, found: Found) -> str | None:
+    """The column of another table that a column may refer to: its first one, or its ``id``, by name and type."""
+    kind = found.tables[table][column]
+    for other, schema in found.tables.items():
+        called = {f"{other}_id", f"{other.removesuffix('s')}_id", f"{other}id", f"{other.removesuffix('s')}id"}
+        named = column.lower() in {name.lower() for name in called}
+        own = next(iter(found.tables[table])) == column
+        for key in schema if other != table else ():
+            same = key == column and (named or (key == next(iter(schema)) and not own))
+            if schema[key] == kind and (same or (named and key.lower() == "id")):
+                return f"{other}.{key}"
+    return None
 
 
 def _spending(choices: Choices) -> list[str]:

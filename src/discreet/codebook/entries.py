@@ -1,28 +1,29 @@
 """The entries of a codebook file: which words there are, and what kind of value each takes.
 
-These models are the shape of the TOML file and nothing more; what the entries mean together is checked in
-``rules.py``. Their descriptions are the reference in docs/codebook.md and the JSON Schema beside it.
-Numbers are exact: 0.1 in the file is one tenth.
+These models are the shape of the TOML file and nothing more; ``reading`` makes them from a file, and what they mean
+together is checked in ``rules``, ``owners`` and ``spending``. Their descriptions are the reference in docs/codebook.md
+and the JSON Schema beside it. Numbers are exact: 0.1 in the file is one tenth.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic_core import PydanticCustomError
 
 from discreet import parameters
-from discreet.errors import ParameterError, Problem
+from discreet.errors import ParameterError
 from discreet.plan.functions import TRUNCATIONS
 from discreet.plan.types import Value
 
+# The unit of a codebook that protects single rows.
+ROW = "row"
 # What ``discreet init`` writes where only a person can know the answer.
 BLANK = "?"
 # Endings of files, and what they hold.
@@ -31,6 +32,8 @@ ENDINGS = {
     ".csv": "csv",
     **dict.fromkeys((".duckdb", ".ddb", ".db"), "duckdb"),
 }
+# Among the names in ``per_analyst`` and ``per_project``: everyone else.
+OTHERS = "*"
 TYPES = ("boolean", "integer", "real", "text", "date", "timestamp")
 # Words from other systems, and what they are called here.
 SYNONYMS = {
@@ -46,27 +49,11 @@ SYNONYMS = {
     "neighbors": "neighbours",
     "max_contribution": "max_rows",
     "max_ids": "max_rows",
+    "references": "foreign_keys",
+    "foreign_key": "foreign_keys",
+    "primary_key": "unique",
+    "max_multiplicity": "max_frequency",
     "path": "source",
-}
-# What to do about an entry that is missing or blank.
-FIXES = {
-    "name": 'Give the dataset a name: name = "hospital".',
-    "unit": 'Say who is protected: unit = "patient_id" (a column), or unit = "row" where no one has two rows.',
-    "budget": "Say how much may be spent: [budget] with epsilon = 1, or epsilon = 1 and delta = 1e-9, or rho = 0.1.",
-    "epsilon": "Say how much may be spent in all, for example epsilon = 1.",
-    "delta": "Give a probability far below one over the number of people, for example delta = 1e-9.",
-    "rho": "Give a number, for example rho = 0.1.",
-    "per_query": "Give a number, for example per_query = 0.5.",
-    "resolution": "Give the step of the values, for example resolution = 0.01.",
-    "bounds": "Give the least and the largest value that count: bounds = [0, 110].",
-    "keys": 'List the values: keys = ["A", "B"].',
-    "edges": "List the starts of the bins: edges = [0, 18, 65].",
-    "width": 'Give a step such as width = 10, or for dates width = "month".',
-    "analysts": 'List names: analysts = ["ana", "ben"].',
-    "tables": "Declare at least one table: [tables.visits].",
-    "columns": 'List the columns that questions may use, such as age = { type = "integer" }.',
-    "type": f"Say what the column holds: {', '.join(TYPES)}.",
-    "max_rows": "Say how many rows of one unit may count, for example max_rows = 10.",
 }
 
 
@@ -115,11 +102,19 @@ def _column(value: object) -> object:
     return {"type": value} if isinstance(value, str) else value
 
 
+def _shares(value: object) -> object:
+    """A plain number is a cap for each."""
+    return value if isinstance(value, Mapping) else {OTHERS: value}
+
+
 Exact: TypeAlias = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=float)]
 Key: TypeAlias = Annotated[Any, PlainValidator(_key, json_schema_input_type=bool | float | str | dt.datetime | dt.date)]
 Several: TypeAlias = Field(strict=False)  # type: ignore[valid-type]  # a list in the file, a tuple here
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=parameters.MAX_SIZE)]
+Shares: TypeAlias = Annotated[
+    dict[Name, Exact], BeforeValidator(_shares, json_schema_input_type=float | dict[str, float])
+]
 
 
 class Entry(BaseModel):
@@ -141,6 +136,18 @@ class Spending(Entry):
         None,
         description="The most that one question may cost, in the same terms as the budget.",
     )
+    per_analyst: Shares | None = Field(
+        None,
+        description='The most that each analyst may spend: a number, or one by name, `{ ana = 2, "*" = 1 }`, where '
+        '`"*"` is everyone else.',
+    )
+    per_project: Shares | None = Field(None, description="The same for projects, which a question may name.")
+    per_day: Exact | None = Field(
+        None, description="The most that all analysts together may spend in a day (UTC), in the terms of the budget."
+    )
+    per_week: Exact | None = Field(None, description="The same for a week, from Monday on.")
+    per_month: Exact | None = Field(None, description="The same for a month.")
+    per_year: Exact | None = Field(None, description="The same for a year.")
 
 
 class Place(Entry):
@@ -195,6 +202,16 @@ class Column(Entry):
         default=False,
         description="Whether all rows of one unit hold the same value, as with a year of birth.",
     )
+    unique: bool = Field(
+        default=False,
+        description="In a public table: whether rows are looked up by this column. A value that several rows hold "
+        "finds none.",
+    )
+    max_frequency: Count | None = Field(
+        None,
+        description="How many rows with the same value take part in a join on this column that does not keep units "
+        "together. Without it such joins are refused.",
+    )
 
 
 class Table(Entry):
@@ -203,6 +220,15 @@ class Table(Entry):
     source: Annotated[Place, BeforeValidator(_source, json_schema_input_type=str | Place)] | None = Field(
         None,
         description="Where the rows are; relative to the codebook.",
+    )
+    public: bool = Field(
+        default=False,
+        description="Whether the rows belong to nobody and may be known to everyone, such as a list of wards.",
+    )
+    foreign_keys: dict[Name, Name] = Field(
+        {},
+        description='Columns that hold a key of another table: `{ visit_id = "visits.visit_id" }`. Rows without the '
+        "unit's column reach it this way.",
     )
     max_rows: Count | None = Field(None, description="How many rows of one unit may count in a question.")
     max_groups: Count | None = Field(
@@ -227,7 +253,8 @@ class Document(Entry):
     name: Name = Field(description="The name of the dataset.")
     description: str = Field("", description="What the data is about, for people.")
     unit: Name = Field(
-        description='Who is protected: `"row"`, or the column that says to whom a row belongs. Every table has it.',
+        description='Who is protected: `"row"`, or the column that says to whom a row belongs: '
+        '`"patients.patient_id"`, or `"patient_id"` where every table has it.',
     )
     neighbours: Literal["add-remove", "replace"] = Field(
         "add-remove",
@@ -243,68 +270,16 @@ class Document(Entry):
         None,
         description="Who may ask, by name. Without it, anyone who can open the codebook.",
     )
+    projects: Annotated[tuple[Name, ...], Several] | None = Field(
+        None,
+        description="For what one may ask, by name. Without it, for anything.",
+    )
+    ledger: Name | None = Field(
+        None,
+        description="Where charges and answers are kept: a file relative to the codebook, or a database, "
+        '`"postgresql://host/database"`, without a password. Without it, a file beside the codebook.',
+    )
     tables: dict[str, Table] = Field(description="The tables, by name. What is not declared does not exist.")
-
-
-def read_entries(raw: Mapping[str, Any]) -> Document | tuple[Problem, ...]:
-    """The document, or everything that is wrong with its shape."""
-    blanks = tuple(_blanks(raw))
-    if blanks:
-        return blanks
-    try:
-        return Document.model_validate(raw)
-    except ValidationError as error:
-        return tuple(_problem(detail) for detail in error.errors(include_url=False))
-
-
-def _blanks(raw: object, path: str = "") -> Iterable[Problem]:
-    """Every entry that was left blank."""
-    if isinstance(raw, Mapping):
-        for word, value in raw.items():
-            yield from _blanks(value, f"{path}.{word}" if path else str(word))
-    elif raw == BLANK:
-        yield Problem(path, "is still blank", FIXES.get(path.rpartition(".")[2], "Fill it in."))
-
-
-def _problem(detail: ErrorDetails) -> Problem:
-    """A shape error in our words: entry, rule, fix."""
-    path = [str(part) for part in detail["loc"]]
-    entry, word = ".".join(path) or "The file", path[-1] if path else ""
-    match detail["type"]:
-        case "extra_forbidden":
-            return Problem(entry, "is an unknown word", did_you_mean(word, _model_at(path[:-1]).model_fields))
-        case "missing":
-            return Problem(entry, "is missing", FIXES.get(word, "Add it."))
-        case "literal_error":
-            known = re.findall(r"'([^']+)'", detail.get("ctx", {}).get("expected", ""))
-            return Problem(entry, "is not a known word", did_you_mean(str(detail["input"]), known))
-        case "tuple_type" | "too_short" | "too_long":
-            return Problem(entry, "must be a list" + " of two" * (word == "bounds"), FIXES.get(word, ""))
-        case "dict_type" | "model_type":
-            return Problem(entry, "must be a table of entries", f"Write [{entry}] and its entries below.")
-        case "greater_than_equal" | "less_than_equal":
-            return Problem(entry, f"must be between 1 and {parameters.MAX_SIZE:,}", "Give a whole number.")
-        case _:
-            words = detail["msg"][:1].lower() + detail["msg"][1:]
-            words = words.replace("input should be", "must be").removeprefix("value error, ").replace(" valid ", " ")
-            return Problem(entry, words, FIXES.get(word, ""))
-
-
-def _model_at(path: list[str]) -> type[Entry]:
-    """The model that describes the entry at a path."""
-    match path:
-        case ["budget"]:
-            return Spending
-        case ["source"] | ["tables", _, "source"]:
-            return Place
-        case ["tables", _]:
-            return Table
-        case ["tables", _, "columns", _]:
-            return Column
-        case ["tables", _, "columns", _, "bins"]:
-            return Bins
-        case _:
-            return Document
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

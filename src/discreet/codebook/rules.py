@@ -1,7 +1,8 @@
 """What the entries of a codebook must be together: every rule a small function that yields problems.
 
-The shape is right when these run (``entries.py``). Nothing here looks at data; a wrong codebook is refused before any
-of it is read.
+The shape is right when these run (``reading``). What concerns money is in ``spending``, whose rows are whose in
+``owners``; here is the rest: places, limits and columns. Nothing here looks at data; a wrong codebook is refused before
+any of it is read.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from discreet.bounding.facts import MAX_KEYS
-from discreet.codebook.entries import Bins, Column, Document, Place, Spending, Table, did_you_mean
+from discreet.codebook import owners, spending
+from discreet.codebook.entries import Bins, Column, Document, Place, Table
 from discreet.errors import Problem
-from discreet.parameters import MAX_EPSILON
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
-ROW = "row"
 # A double cannot tell more steps apart than this, so a finer resolution would promise what is not there.
 MAX_STEPS = 2**52
 MAX_REAL = Fraction(10) ** 300
@@ -37,43 +37,26 @@ _EXAMPLES = {
 
 def problems(document: Document, *, files: bool = True) -> Iterator[Problem]:
     """Everything that is wrong with a codebook. ``files`` is false where the data are frames in Python."""
-    yield from _budget(document.budget)
+    yield from spending.problems(document)
     if not document.tables:
         yield Problem("tables", "is empty", "Declare at least one table: [tables.visits].")
     yield from _distinct("tables", document.tables)
     if document.source is not None:
         yield from _place("source", document.source, shared=True)
+    yield from owners.problems(document)
+    unit = owners.unit_name(document)
     for name, table in document.tables.items():
         path = f"tables.{name}"
-        yield from _limits(path, table, document.unit)
-        yield from _unit(path, table, document.unit)
+        if not table.public:
+            yield from _limits(path, table, None if unit is None else unit.column)
         yield from _distinct(f"{path}.columns", table.columns)
         if files:
             yield from _source(path, table, document)
         for column_name, column in table.columns.items():
             yield from _column(f"{path}.columns.{column_name}", column)
-
-
-def _budget(budget: Spending) -> Iterator[Problem]:
-    forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1."
-    if budget.epsilon is None and budget.rho is None:
-        yield Problem("budget", "must say how much may be spent", forms)
-    if budget.epsilon is not None and budget.rho is not None:
-        yield Problem("budget", "must be given in one form, not in epsilon and rho both", forms)
-    if budget.delta is not None and budget.epsilon is None:
-        yield Problem("budget.delta", "goes with epsilon only", forms)
-    for word in ("epsilon", "rho", "per_query"):
-        value: Fraction | None = getattr(budget, word)
-        if value is not None and not 0 < value <= MAX_EPSILON:
-            yield Problem(f"budget.{word}", f"must be above 0 and at most {MAX_EPSILON:,}", f"Write {word} = 1.")
-    if budget.delta is not None and not 0 <= budget.delta < 1:
-        fix = "Give a probability far below one over the number of people, for example delta = 1e-9."
-        yield Problem("budget.delta", "must be at least 0 and below 1", fix)
-    total = budget.epsilon or budget.rho
-    if budget.per_query is not None and total is not None and budget.per_query > total:
-        yield Problem(
-            "budget.per_query", "is larger than the whole budget", "Give less than the budget, or leave it out."
-        )
+            if column.unique and not table.public:
+                fix = "Remove it; what holds in private data cannot be promised without telling about it."
+                yield Problem(f"{path}.columns.{column_name}.unique", "is for public tables", fix)
 
 
 def _distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
@@ -89,23 +72,10 @@ def _distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
         seen[name.lower()] = name
 
 
-def _unit(path: str, table: Table, unit: str) -> Iterator[Problem]:
-    if unit == ROW:
-        return
-    column = table.columns.get(unit)
-    if column is None:
-        hint = did_you_mean(unit, table.columns) if table.columns else "Declare its columns."
-        fix = f"{hint} A table without it belongs in a codebook of its own."
-        yield Problem(f"{path}.columns", f"lacks the unit column {unit!r}", fix)
-    elif column.type == Type.REAL:
-        fix = "Store it as integer or text; rounding could merge two people."
-        yield Problem(f"{path}.columns.{unit}", "names the unit and cannot be a real", fix)
-
-
-def _limits(path: str, table: Table, unit: str) -> Iterator[Problem]:
+def _limits(path: str, table: Table, unit: str | None) -> Iterator[Problem]:
     """One way of limiting a unit's rows for people, none for rows: a row is one row."""
     given = [word for word in ("max_rows", "max_groups", "max_rows_per_group") if getattr(table, word) is not None]
-    if unit == ROW:
+    if unit is None:
         for word in given:
             yield Problem(
                 f"{path}.{word}", "limits a unit that is one row already", "Remove it, or name a unit column."
@@ -119,7 +89,7 @@ def _limits(path: str, table: Table, unit: str) -> Iterator[Problem]:
     elif len(given) == 1 and given != ["max_rows"]:
         other = "max_groups" if given == ["max_rows_per_group"] else "max_rows_per_group"
         yield Problem(f"{path}.{other}", f"is missing; {given[0]} alone limits nothing", f"Write {other} = 3.")
-    if unit != ROW and table.rows is not None and table.units is not None and table.units > table.rows:
+    if unit is not None and table.rows is not None and table.units is not None and table.units > table.rows:
         yield Problem(f"{path}.units", "are more than rows", f"Every {unit} that counts has a row: check both numbers.")
 
 

@@ -8,18 +8,25 @@ memory ends, and streamed. Either way a block holds whole units, and memory hold
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from discreet.bounding.contributions import Bounded, Counts, group_cap
 from discreet.engines import kernel
 from discreet.engines.dialect import bound
 from discreet.engines.engine import Groups, Watch
-from discreet.engines.prepared import BLOCK_ROWS, Prepared
+from discreet.engines.lookups import weights
+from discreet.engines.prepared import BLOCK_ROWS, Prepared, ordinal_of
 from discreet.engines.session import Session
 from discreet.engines.statement import Statement
+from discreet.engines.steps import steps_of
+from discreet.engines.tallies import Tally
 from discreet.exact import Integers
+from discreet.plan.types import Type, Value
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -33,84 +40,141 @@ class _DoesNotFit(Exception):  # no error: the SQL form answers instead
     """A unit has too many rows for a block, or sums could leave 64 bits."""
 
 
+def worth_blocks(bounded: Bounded) -> bool:
+    """Whether there is something to choose or to sort within units, which the kernel does faster than SQL."""
+    distinct = any(measure.counts is Counts.DISTINCT for measure in bounded.measures)
+    return bounded.unit is not None and bool(bounded.keys or bounded.spreads or distinct)
+
+
 def run_in_blocks(session: Session, statement: Statement, ready: Prepared | None, watch: Watch | None) -> Groups | None:
     """The answer by the kernel; None where the question does not fit it."""
     session.run(f"CREATE TABLE groups AS {statement.distinct_keys()}", statement.parameters)
-    keys = session.run(f"SELECT {', '.join(statement.keys)} FROM groups ORDER BY code LIMIT {MOST_GROUPS + 1}")
-    measures = statement.bounded.measures
+    keys: list[tuple[Value, ...]] = [()]
+    if statement.keys:
+        keys = session.run(f"SELECT {', '.join(statement.keys)} FROM groups ORDER BY code LIMIT {MOST_GROUPS + 1}")
+    measures, spreads = statement.bounded.measures, statement.bounded.spreads
     if not keys:
-        return Groups((), ((),) * len(measures))
-    if len(keys) > MOST_GROUPS:
+        return Groups((), ((),) * len(measures), ((),) * len(spreads))
+    shape = _shape(statement, len(keys))
+    if len(keys) > MOST_GROUPS or any((last - first + 1) * len(keys) >= 2**62 for first, last in shape.layout.ranges):
         return None
-    shape = kernel.Shape(
-        bounded=statement.bounded,
-        sources=tuple(statement.source_of(measure) for measure in measures),
-        groups=len(keys),
-        layout=statement.layout(max(1, (len(keys) - 1).bit_length())),
-    )
-    totals = np.zeros((len(measures), len(keys)), dtype=np.int64)
+    tally = Tally(session, shape, [statement.distinct_of(measure) for measure in measures])
+    rows = _Rows(statement, shape, *_coded_values(session, statement))
     try:
-        jobs = _ranges(session, statement, shape, ready) if ready else _streamed(session, statement, shape, watch)
-        for done, sums in jobs:
-            np.add(totals, sums, out=totals)
+        for done, part in rows.by_ranges(session, ready) if ready else rows.streamed(session, watch):
+            tally.add(part)
             if watch is not None and done is not None:
                 watch(done)
     except _DoesNotFit:
         return None
     if watch is not None:
         watch(1.0)
-    return Groups(tuple(keys), tuple(tuple(row.tolist()) for row in totals))
+    return tally.groups(keys)
 
 
-def _ranges(
-    session: Session, statement: Statement, shape: kernel.Shape, ready: Prepared
-) -> Iterator[tuple[float | None, Integers]]:
-    """Blocks of a prepared table by ranges of units, each with a query of its own. Gives the share done, and sums."""
-    blocks, relation = ready.blocks, ready.columns()
-    if blocks is None or blocks.largest > MOST_BLOCK_ROWS or not kernel.fits(shape.bounded.measures, blocks.rows):
-        raise _DoesNotFit
-    queries = [statement.coded(shape.layout, span) for span in blocks.spans(relation.ordinal)]
-
-    def run(query: str, cursor: DuckDBPyConnection) -> Integers:
-        table = cursor.sql(query, params=bound(query, statement.parameters)).to_arrow_table()
-        return kernel.bounded_sums(shape, _block([column.to_numpy() for column in table.columns]))
-
-    results = session.spread([partial(run, query) for query in queries])
-    yield from ((done / len(queries), sums) for done, sums in enumerate(results, 1))
-
-
-def _streamed(
-    session: Session, statement: Statement, shape: kernel.Shape, watch: Watch | None
-) -> Iterator[tuple[float | None, Integers]]:
-    """One ordered stream, cut between units. DuckDB tells the share done, while it sorts."""
-    if statement.needs_units:
-        session.run(f"CREATE TABLE units AS {statement.distinct_units()}", statement.parameters)
-    query = f"{statement.coded(shape.layout)} ORDER BY u"
-    stream = session.stream(query, statement.parameters, BLOCK_ROWS, watch)
-    jobs = (partial(kernel.bounded_sums, shape, block) for block in _whole_units(shape, stream))
-    yield from ((None, sums) for sums in session.pipe(jobs))
+def _shape(statement: Statement, groups: int) -> kernel.Shape:
+    bounded = statement.bounded
+    tables: list[Integers | None] = []
+    for measure in bounded.measures:
+        most = min(group_cap(bounded) or groups, groups)
+        weighed = measure.counts is Counts.WEIGHT
+        tables.append(np.array([0, *weights(measure, most)], dtype=np.int64) if weighed else None)
+    return kernel.Shape(
+        bounded=bounded,
+        sources=tuple(statement.source_of(measure) for measure in bounded.measures),
+        groups=groups,
+        layout=statement.layout(max(1, (groups - 1).bit_length())),
+        spreads=tuple(statement.steps.index(steps_of(spread)) for spread in bounded.spreads),
+        weights=tuple(tables),
+    )
 
 
-def _whole_units(shape: kernel.Shape, stream: Iterator[Any]) -> Iterator[kernel.Block]:
-    """Cut a stream of batches so that no unit is in two blocks."""
-    kept: list[Integers] = []
-    rows = 0
-    for batch in stream:
-        columns = [column.to_numpy(zero_copy_only=True) for column in batch.columns]
-        rows += batch.num_rows
-        if kept:
-            columns = [np.concatenate(pair) for pair in zip(kept, columns)]
-        units = columns[0]
-        cut = int(np.searchsorted(units, units[-1])) if units.size else 0
-        if units.size - cut > MOST_BLOCK_ROWS or not kernel.fits(shape.bounded.measures, rows):
+def _coded_values(session: Session, statement: Statement) -> tuple[list[str], str]:
+    """The values to tell apart, with their secret order: what to select, and joins.
+
+    Texts become codes that follow their order, so that ties are broken in the same way.
+    """
+    items, joins = [], ""
+    for i, argument in enumerate(statement.distinct):
+        code = f"rows.x{i}" if argument.type is Type.REAL else ordinal_of(argument.type, f"rows.x{i}")
+        if code is None:
+            coded = f"SELECT x{i}, row_number() OVER (ORDER BY x{i}) AS code FROM (SELECT DISTINCT x{i} FROM rows)"
+            session.run(f"CREATE TABLE values{i} AS {statement.query([], coded)}", statement.parameters)
+            code = f"values{i}.code"
+            joins += f" LEFT JOIN values{i} ON rows.x{i} = values{i}.x{i}"
+        order = f"CAST({statement.hash('rows.', f'rows.x{i}')} AS BIGINT)"
+        items.append(f"coalesce({code}, 0) AS x{i}")
+        items.append(f"CASE WHEN rows.x{i} IS NULL THEN CAST(-1 AS BIGINT) ELSE {order} END AS h{i}")
+    return items, joins
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a question for the kernel, with ``items`` and ``joins`` for the values to tell apart."""
+
+    statement: Statement
+    shape: kernel.Shape
+    items: list[str]
+    joins: str
+
+    def _query(self, span: str = "") -> str:
+        return self.statement.coded(self.shape.layout, span, self.items, self.joins)
+
+    def _fits(self, rows: int) -> bool:
+        return kernel.fits(self.shape.bounded.measures, rows)
+
+    def by_ranges(self, session: Session, ready: Prepared) -> Iterator[tuple[float | None, kernel.Part]]:
+        """Blocks of a prepared table by ranges of units, each with a query of its own. With the share that is done."""
+        blocks, relation = ready.blocks, ready.columns()
+        if blocks is None or blocks.largest > MOST_BLOCK_ROWS or not self._fits(blocks.rows):
             raise _DoesNotFit
-        kept = [column[cut:] for column in columns]
-        if cut:
-            yield _block([column[:cut] for column in columns])
-    if kept:
-        yield _block(kept)
+        queries = [self._query(span) for span in blocks.spans(relation.ordinal)]
+
+        def run(query: str, cursor: DuckDBPyConnection) -> kernel.Part:
+            table = cursor.sql(query, params=bound(query, self.statement.parameters)).to_arrow_table()
+            return kernel.bounded_part(self.shape, self._block([column.to_numpy() for column in table.columns]))
+
+        results = session.spread([partial(run, query) for query in queries])
+        yield from ((done / len(queries), part) for done, part in enumerate(results, 1))
+
+    def streamed(self, session: Session, watch: Watch | None) -> Iterator[tuple[float | None, kernel.Part]]:
+        """One ordered stream, cut between units. DuckDB tells the share done, while it sorts."""
+        if self.statement.needs_units:
+            session.run(f"CREATE TABLE units AS {self.statement.distinct_units()}", self.statement.parameters)
+        stream = session.stream(f"{self._query()} ORDER BY u", self.statement.parameters, BLOCK_ROWS, watch)
+        jobs = (partial(kernel.bounded_part, self.shape, block) for block in self._whole_units(stream))
+        yield from ((None, part) for part in session.pipe(jobs))
+
+    def _whole_units(self, stream: Iterator[Any]) -> Iterator[kernel.Block]:
+        """Cut a stream of batches so that no unit is in two blocks."""
+        kept: list[Integers] = []
+        rows = 0
+        for batch in stream:
+            columns = [column.to_numpy(zero_copy_only=True) for column in batch.columns]
+            rows += batch.num_rows
+            if kept:
+                columns = [np.concatenate(pair) for pair in zip(kept, columns)]
+            units = columns[0]
+            cut = int(np.searchsorted(units, units[-1])) if units.size else 0
+            if units.size - cut > MOST_BLOCK_ROWS or not self._fits(rows):
+                raise _DoesNotFit
+            kept = [column[cut:] for column in columns]
+            if cut:
+                yield self._block([column[:cut] for column in columns])
+        if kept:
+            yield self._block(kept)
+
+    def _block(self, columns: list[Integers]) -> kernel.Block:
+        units, places, *more = columns
+        count = 0 if self.shape.layout.packed else len(self.shape.layout.ranges)
+        values, distinct = more[:count], more[count:]
+        told_apart = [_whole(column) for column in distinct[::2]]
+        return kernel.Block(units, places, tuple(values), tuple(zip(told_apart, distinct[1::2])))
 
 
-def _block(columns: list[Integers]) -> kernel.Block:
-    units, places, *values = columns
-    return kernel.Block(units, places, tuple(values))
+def _whole(column: Integers | npt.NDArray[np.float64]) -> Integers:
+    """Reals as integers in the same order: their bits, the lower ones turned over below zero. None is NaN or −0.0."""
+    if column.dtype != np.float64:
+        return column.astype(np.int64, copy=False)
+    bits = column.view(np.int64)
+    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))

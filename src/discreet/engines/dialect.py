@@ -17,6 +17,7 @@ from typing import TypeAlias
 from discreet.errors import InternalError
 from discreet.plan.expressions import Call, Column, Expression, Literal
 from discreet.plan.functions import FUNCTIONS
+from discreet.plan.magnitude import BUCKETS
 from discreet.plan.types import Type, Value
 
 SQL_TYPES: Mapping[Type, str] = {
@@ -55,10 +56,11 @@ def quoted(text: str) -> str:
 class Layers:
     """Named columns over named columns: a stack of SELECT lists in which each layer reads only those below it."""
 
-    def __init__(self, columns: Mapping[Column, str]) -> None:
+    def __init__(self, columns: Mapping[Column, str], texts: dict[str, str] | None = None) -> None:
+        """``texts`` gives names to texts that are bound, shared by all layers of one statement."""
         self._known: dict[Expression, tuple[str, int]] = {c: (identifier(n), 0) for c, n in columns.items()}
         self._layers: list[list[tuple[str, str]]] = []
-        self._texts: dict[str, str] = {}
+        self._texts = {} if texts is None else texts
         self._count = 0
 
     @property
@@ -228,6 +230,23 @@ def _bin(call: Call, atoms: list[str]) -> str:
     return f"floor({value} / {size}) * {size}"
 
 
+def _magnitude(call: Call, atoms: list[str]) -> str:
+    """A tree of comparisons with powers of two, which are exact; a logarithm would be rounded beside them."""
+    form = "CAST({} AS BIGINT)" if call.type is Type.INTEGER else "CAST('{!r}' AS DOUBLE)"
+    buckets = [(bucket, form.format(bucket)) for bucket in BUCKETS[call.type]]
+
+    def tree(first: int, last: int) -> str:
+        if first == last:
+            return buckets[first][1]
+        middle = (first + last) // 2
+        # A bucket begins at its power of two; below zero it ends there.
+        at, below = (middle, "<=") if buckets[middle][0] < 0 else (middle + 1, "<")
+        left, right = tree(first, middle), tree(middle + 1, last)
+        return f"CASE WHEN {atoms[0]} {below} {buckets[at][1]} THEN {left} ELSE {right} END"
+
+    return f"CASE WHEN {atoms[0]} IS NOT NULL THEN {tree(0, len(buckets) - 1)} END"
+
+
 def _clamp(call: Call, atoms: list[str]) -> str:
     if None in (_constant(call, 1), _constant(call, 2)):
         return f"CAST(NULL AS {SQL_TYPES[call.type]})"
@@ -358,6 +377,7 @@ TEMPLATES: Mapping[str, Template] = {
     "greatest": _listing("greatest"),
     "clamp": _clamp,
     "bin": _bin,
+    "magnitude": _magnitude,
     "equal": _infix("="),
     "unequal": _infix("<>"),
     "less": _infix("<"),

@@ -21,19 +21,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from discreet.bounding.contributions import Bounded
-from discreet.engines.blocks import run_in_blocks
+from discreet.engines.blocks import run_in_blocks, worth_blocks
+from discreet.engines.dialect import identifier
 from discreet.engines.engine import Groups, Watch
+from discreet.engines.lookups import lookups
 from discreet.engines.prepared import Prepared, ordinal_of, prepare
+from discreet.engines.relations import Table, rows_of, values_name, values_table
 from discreet.engines.scanning import brought, fits, plan_type, unguarded
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Source, open_source
+from discreet.engines.spreads import with_spreads
 from discreet.engines.statement import Relation, Statement
-from discreet.errors import DiscreetError, EngineFailure, InternalError, UsageError
+from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.plan.catalog import Catalog, nearest
-from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Scan, split
-from discreet.plan.types import Type, Value
+from discreet.plan.relations import Scan, split, tables
+from discreet.plan.types import Type
 
 LOG = logging.getLogger("discreet.curator")
 LOG.addHandler(logging.NullHandler())  # without a handler of the curator's, nothing is printed
@@ -108,25 +111,22 @@ class DuckDBEngine:
     def _run(self, bounded: Bounded, salt: bytes, watch: Watch | None, *, blocks: bool = True) -> Groups:
         """``blocks`` False forces the SQL form, for tests."""
         base, _ = split(bounded.source)
-        if not isinstance(base, Scan):
-            raise InternalError("not yet")
-        ready = self._ready(base.table)
-        source: Source = ready or self._source(base.table)
-        relation = ready.columns() if ready else self._relation(bounded, base.table)
+        sources = {table: self._ready(table) or self._source(table) for table in tables(base)}
+        relation, values, ready = self._rows(bounded, sources, salt)
         statement = Statement(bounded, relation, salt)
-        with Session(self._settings, [source]) as session:
-            if bounded.keys and bounded.domain is not None:
-                session.fill("domain", _domain_table(bounded))
-            if bounded.unit is None:
-                found = session.run(statement.by_rows(), statement.parameters, watch)
-            elif bounded.keys and blocks:
+        with Session(self._settings, list(sources.values())) as session:
+            for name, table in values.items():
+                session.fill(name, table)
+            for name, table in lookups(bounded).items():
+                session.fill(name, table)
+            if blocks and worth_blocks(bounded):
                 answer = run_in_blocks(session, statement, ready, watch)
                 if answer is not None:
                     return answer
-                found = session.run(statement.by_units(), statement.parameters, watch)
-            else:
-                found = session.run(statement.by_units(), statement.parameters, watch)
-        return _groups(found, len(bounded.keys), len(bounded.measures))
+            query = statement.by_rows() if bounded.unit is None else statement.by_units()
+            found = session.run(query, statement.parameters, watch)
+            groups = _groups(found, len(bounded.keys), len(bounded.measures))
+            return with_spreads(session, statement, groups, watch)
 
     def _ready(self, table: str) -> Prepared | None:
         """The prepared table, if it is of the data's present version."""
@@ -136,17 +136,40 @@ class DuckDBEngine:
             return None
         return ready
 
-    def _relation(self, bounded: Bounded, table: str) -> Relation:
+    def _rows(
+        self, bounded: Bounded, sources: Mapping[str, Source], salt: bytes
+    ) -> tuple[Relation, dict[str, Any], Prepared | None]:
+        """How the question reads its rows, the public rows to fill in, and the prepared table if it is all there is."""
+        base, _ = split(bounded.source)
+        if isinstance(base, Scan):
+            source = sources[base.table]
+            if not isinstance(source, Prepared):
+                return self._scanned(bounded, base), {}, None
+            if source.serves(bounded.unit, base.name):
+                return source.columns(base.name), {}, source
+        rows, values = rows_of(bounded, self._catalog, lambda table: self._table(table, sources[table]), salt)
+        return rows, {values_name(i): values_table(given) for i, given in enumerate(values)}, None
+
+    def _table(self, table: str, source: Source) -> Table:
+        """A declared table as it is stored, for relations of several."""
+        if isinstance(source, Prepared):
+            return Table(source.relation(), {column.name: identifier(name) for column, name in source.names})
         facts, stored = self._catalog.tables[table], self._columns(table)
+        columns = {name: brought(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
+        return Table(source.relation(), columns)
+
+    def _scanned(self, bounded: Bounded, scan: Scan) -> Relation:
+        """A single table as it is stored."""
+        facts, stored = self._catalog.tables[scan.table], self._columns(scan.table)
         columns = {
-            Column(facts.name, name, kind): brought(*stored[name.lower()], kind)
+            Column(scan.name, name, kind): brought(*stored[name.lower()], kind)
             for name, (kind, _) in facts.columns.items()
         }
         ordinal = None
         if isinstance(bounded.unit, Column):
             ordinal = ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
         raw = {c: sql for c in columns if (sql := unguarded(*stored[c.name.lower()], c.type)) is not None}
-        return Relation(self._source(table).relation(), columns, raw, ordinal=ordinal or "")
+        return Relation(self._source(scan.table).relation(), columns, raw, ordinal=ordinal or "")
 
     def _source(self, table: str) -> Source:
         if table not in self._sources:
@@ -193,26 +216,6 @@ def _groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
         tuple(row[:keys] for row in found),
         tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),
     )
-
-
-def _domain_table(bounded: Bounded) -> Any:
-    """The public groups as an Arrow table, each once."""
-    import pyarrow as pa
-
-    kinds = {
-        Type.BOOLEAN: pa.bool_(),
-        Type.INTEGER: pa.int64(),
-        Type.REAL: pa.float64(),
-        Type.TEXT: pa.string(),
-        Type.DATE: pa.date32(),
-        Type.TIMESTAMP: pa.timestamp("us"),
-    }
-    distinct: dict[tuple[Value, ...], None] = dict.fromkeys(bounded.domain or ())
-    columns = {}
-    for i, key in enumerate(bounded.keys):
-        values = [settle(row[i], key.type) for row in distinct]
-        columns[f"k{i}"] = pa.array(values, kinds[key.type])
-    return pa.table(columns)
 
 
 def _constant(error: Exception) -> DiscreetError:

@@ -3,7 +3,8 @@
 A row comes as its unit and one integer, its *place*: a keyed hash of unit and group in the high bits, then the group's
 code, then the row's values where they fit. Sorting by unit and place brings the rows of a pair together and the pairs
 of a unit into their secret order, so that every limit is a difference of positions. Values that do not fit beside the
-place come as columns of their own; that costs an indirect sort, which is slower.
+place come as columns of their own; that costs an indirect sort, which is slower. Cells of a spread are values like
+others; the first field is sorted within pairs already, so the first spread costs no sort of its own.
 
 All arithmetic is in 64-bit integers that are proven wide enough (``fits``); questions that do not fit go another way.
 """
@@ -11,7 +12,7 @@ All arithmetic is in 64-bit integers that are proven wide enough (``fits``); que
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -19,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.engines import samples
+from discreet.errors import InternalError
 from discreet.exact import Integers
 
 # Bits of the keyed hash that order a unit's groups; ties fall back to the order of the keys themselves.
@@ -45,6 +48,7 @@ class Layout:
     hash_bits: int
     group_bits: int
     ranges: tuple[tuple[int, int], ...]
+    separate: bool = False  # rows carry more than integers, and must be found again after sorting
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -59,47 +63,83 @@ class Layout:
     @property
     def packed(self) -> bool:
         """Whether values travel in the place itself."""
-        return self.place_bits + sum(self.widths) + RANK_BITS <= 63
+        return not self.separate and self.place_bits + sum(self.widths) + RANK_BITS <= 63
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of whole units. ``values`` is empty where they are packed into places."""
+    """Rows of whole units. ``values`` is empty where they are packed into places.
+
+    ``distinct`` are values to tell apart, as integers, each with its secret order, which is negative for NULL.
+    """
 
     units: Integers
     places: Integers
     values: tuple[Integers, ...] = ()
+    distinct: tuple[tuple[Integers, Integers], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a bounded question needs of every block: ``sources`` says which value each measure reads, if any."""
+    """What a bounded question needs of every block.
+
+    ``sources`` says which value each measure reads, if any, and ``spreads`` which each spread counts; ``weights`` is
+    for each measure what a unit in g groups adds to each of them, at position g.
+    """
 
     bounded: Bounded
     sources: tuple[int | None, ...]
     groups: int
     layout: Layout
+    spreads: tuple[int, ...] = ()
+    weights: tuple[Integers | None, ...] = ()
+
+
+@dataclass(slots=True)
+class Part:
+    """What a block adds: sums for each measure and group, for each spread the position (group·cells + cell − first) of
+    every row that is taken, and for each distinct argument the groups and values that are taken.
+    """
+
+    sums: Integers
+    cells: list[list[Integers]]
+    values: list[list[tuple[Integers, Integers]]]
 
 
 def fits(measures: Sequence[Measure], rows: int) -> bool:
     """Whether all sums over so many rows stay below 2^62, so that no 64-bit addition can overflow."""
-    largest = max((max(-m.row_low, m.row_high) for m in measures), default=1)
-    return largest * max(rows, 1) < 2**62
+    return max(map(_most, measures), default=1) * max(rows, 1) < 2**62
 
 
-def bounded_sums(shape: Shape, block: Block) -> Integers:
-    """For each measure and group the sum of bounded partials over the units of a block."""
-    total = np.zeros((len(shape.sources), shape.groups), dtype=np.int64)
+def _most(measure: Measure) -> int:
+    """The most that one row can add to the sum of a group."""
+    if measure.counts is Counts.WEIGHT:
+        return measure.last
+    low, high = measure.partial or (measure.row_low, measure.row_high)
+    return max(-low, high, 1)
+
+
+def bounded_part(shape: Shape, block: Block) -> Part:
+    """The bounded contribution of the units of a block."""
+    bounded = shape.bounded
+    sums = np.zeros((len(shape.sources), shape.groups), dtype=np.int64)
+    part = Part(sums, [[] for _ in shape.spreads], [[] for _ in block.distinct])
     if not block.units.size:
-        return total
+        return part
     block = _ordered(block)
     find = _packed_pairs if shape.layout.packed else _separate_pairs
     for pairs in find(shape.layout, block):
-        allowed, kept = _allowed(shape.bounded, pairs)
+        allowed, kept = _allowed(bounded, pairs)
         codes = pairs.codes[kept]
-        for i, (measure, source) in enumerate(zip(shape.bounded.measures, shape.sources)):
-            total[i] += _by_group(codes, _partials(measure, source, pairs, allowed)[kept], shape.groups)
-    return total
+        for i, measure in enumerate(bounded.measures):
+            if measure.counts is not Counts.DISTINCT:
+                sums[i] += _by_group(codes, _partials(shape, i, pairs, allowed)[kept], shape.groups)
+        for i, source in enumerate(shape.spreads):
+            part.cells[i].append(_cells(shape, source, pairs, allowed))
+        for i, (values, order) in enumerate(pairs.distinct):
+            taken = samples.first_values(values, order, pairs.starts, pairs.rows, allowed)
+            part.values[i].append((np.repeat(pairs.codes, pairs.rows)[taken], values[taken]))
+    return part
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +155,14 @@ class _Pairs:
     first: Integers  # position of the first pair of the same unit
     starts: Integers
     values: tuple[Value, ...]
+    distinct: tuple[tuple[Integers, Integers], ...] = ()
 
 
 def _ordered(block: Block) -> Block:
     """Blocks come ordered by unit. If one ever did not, it would still be bounded right."""
     if not (block.units[1:] < block.units[:-1]).any():
         return block
-    order = np.argsort(block.units, kind="stable")
-    return Block(block.units[order], block.places[order], tuple(value[order] for value in block.values))
+    return _picked(block, np.argsort(block.units, kind="stable"))
 
 
 def _packed_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
@@ -161,18 +201,26 @@ def _fields(layout: Layout, keys: Integers) -> tuple[Value, ...]:
 
 def _separate_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
     """Sort positions by unit and place, and bring the values after them."""
-    rank = np.concatenate(([0], np.cumsum(block.units[1:] != block.units[:-1])))
-    bits = layout.place_bits
-    if int(rank[-1]).bit_length() + bits <= 63:
-        keys = (rank << bits) | block.places
-        order = np.argsort(keys)
-        yield _from_keys(layout, keys[order], _columns(block, order))
-        return
-    # Too many units and groups for one integer: compare the parts.
-    order = np.lexsort((block.places, rank))
-    unit, place = rank[order], block.places[order]
-    starts = np.flatnonzero(np.concatenate(([True], (place[1:] != place[:-1]) | (unit[1:] != unit[:-1]))))
-    yield _from_starts(layout, starts, (unit[starts], place[starts]), unit.size, _columns(block, order))
+    for start, end in pairwise(_cuts(block.units, PART_ROWS).tolist()):
+        part = _picked(block, slice(start, end))
+        rank = np.concatenate(([0], np.cumsum(part.units[1:] != part.units[:-1])))
+        bits = layout.place_bits
+        if int(rank[-1]).bit_length() + bits <= 63:
+            keys = (rank << bits) | part.places
+            order = np.argsort(keys)
+            pairs = _from_keys(layout, keys[order], _columns(part, order))
+        else:  # too many units and groups for one integer: compare the parts
+            order = np.lexsort((part.places, rank))
+            unit, place = rank[order], part.places[order]
+            starts = np.flatnonzero(np.concatenate(([True], (place[1:] != place[:-1]) | (unit[1:] != unit[:-1]))))
+            pairs = _from_starts(layout, starts, (unit[starts], place[starts]), unit.size, _columns(part, order))
+        yield replace(pairs, distinct=_picked(part, order).distinct) if block.distinct else pairs
+
+
+def _picked(block: Block, rows: Integers | slice) -> Block:
+    """Some rows of a block, in a given order."""
+    distinct = tuple((value[rows], place[rows]) for value, place in block.distinct)
+    return Block(block.units[rows], block.places[rows], tuple(value[rows] for value in block.values), distinct)
 
 
 def _columns(block: Block, order: Integers) -> tuple[Value, ...]:
@@ -221,21 +269,58 @@ def _allowed(bounded: Bounded, pairs: _Pairs) -> tuple[Integers, Integers]:
     return allowed, np.flatnonzero(allowed > 0)
 
 
-def _partials(measure: Measure, source: int | None, pairs: _Pairs, allowed: Integers) -> Integers:
+def _partials(shape: Shape, position: int, pairs: _Pairs, allowed: Integers) -> Integers:
+    measure, source = shape.bounded.measures[position], shape.sources[position]
     match measure.counts:
-        case Counts.UNITS:
+        case Counts.WEIGHT:
+            return _weights(shape.weights[position], pairs, allowed)
+        case Counts.UNITS if source is None:
             return np.ones(allowed.size, dtype=np.int64)
         case Counts.ROWS:
-            return allowed
+            return allowed if measure.partial is None else np.clip(pairs.rows, *measure.partial)
     values, missing = pairs.values[source or 0]
     counts = pairs.rows
     if missing.any():
         counts = counts - np.add.reduceat(missing.astype(np.int64), pairs.starts)
-    if measure.counts is Counts.VALUES:
-        return np.minimum(counts, allowed)
+    match measure.counts:
+        case Counts.UNITS:
+            return (counts > 0).astype(np.int64)
+        case Counts.VALUES:
+            return np.minimum(counts, allowed) if measure.partial is None else np.clip(counts, *measure.partial)
+    if measure.partial is not None:
+        return _clamped_sums(values, pairs.starts, measure.partial)
     if measure.counts is Counts.SQUARES:
         values = values * values
     return _scaled(np.add.reduceat(values, pairs.starts), counts, allowed)
+
+
+def _weights(table: Integers | None, pairs: _Pairs, allowed: Integers) -> Integers:
+    """What each pair adds where its unit is kept in so many groups."""
+    if table is None:
+        raise InternalError("A weight without its table.")
+    groups = np.bincount(pairs.first, weights=allowed > 0, minlength=pairs.first.size).astype(np.int64)
+    return table[groups[pairs.first]]
+
+
+def _clamped_sums(values: Integers, starts: Integers, ends: tuple[int, int]) -> Integers:
+    """Sums of pairs within bounds below 2^61. High and low halves are summed apart, for steps of up to 62 bits.
+
+    Where the high half is cut at 2^31, the sum is beyond the bounds with or without it.
+    """
+    high = np.add.reduceat(values >> 31, starts)
+    low = np.add.reduceat(values & (2**31 - 1), starts)
+    total: Integers = np.clip((np.clip(high, -(2**31), 2**31) << 31) + low, *ends)
+    return total
+
+
+def _cells(shape: Shape, source: int, pairs: _Pairs, allowed: Integers) -> Integers:
+    """The positions of the rows that are taken for a spread."""
+    (first, last), (cells, missing) = shape.layout.ranges[source], pairs.values[source]
+    if source or not shape.layout.packed:
+        cells, missing = samples.sorted_within(cells, missing, pairs.rows, (first, last))
+    taken = samples.evenly(missing, pairs.starts, pairs.rows, allowed)
+    starts = np.repeat(pairs.codes * (last - first + 1) - first, pairs.rows)
+    return starts[taken] + cells[taken]
 
 
 def _scaled(sums: Integers, counts: Integers, allowed: Integers) -> Integers:

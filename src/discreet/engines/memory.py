@@ -1,6 +1,7 @@
 """The memory engine: slow, obvious Python over rows. It is the oracle that decides whether every other engine is right.
 
 It follows ``contributions.py`` step by step and shares no code with other engines beyond the meaning of expressions.
+The rows of a relation are in ``memory_relations``.
 """
 
 from __future__ import annotations
@@ -9,24 +10,43 @@ import datetime as dt
 import hashlib
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
-from discreet.engines.engine import Groups, Watch
-from discreet.errors import InternalError, UsageError
-from discreet.plan.catalog import Catalog, TableFacts
-from discreet.plan.evaluate import evaluate, settle
-from discreet.plan.expressions import Column, Released
-from discreet.plan.relations import Scan, split
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
+import numpy as np
 
-Key: TypeAlias = tuple[Value, ...]
-Row: TypeAlias = dict[Column | Released, Value]
+from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
+from discreet.engines.engine import Groups, Histogram, Watch
+from discreet.engines.memory_relations import Key, Reader, Row
+from discreet.plan.catalog import Catalog
+from discreet.plan.evaluate import evaluate
+from discreet.plan.types import Type, Value, type_of
 
 _versions = itertools.count(1)
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is collected for one group: integers, distinct values, and cells, by the position of measure or spread."""
+
+    totals: Counter[int] = field(default_factory=Counter)
+    values: dict[int, set[Value]] = field(default_factory=dict)
+    cells: dict[int, Counter[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one unit has in one group: its rows, of which so many are allowed; it is kept in so many groups."""
+
+    unit: Value
+    key: Key
+    rows: Sequence[Row]
+    allowed: int
+    groups: int
 
 
 class MemoryEngine:
@@ -52,29 +72,25 @@ class MemoryEngine:
         self._tables.clear()
 
     def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
-        rows = list(self._rows(bounded))
-        totals: dict[Key, list[int]] = {} if bounded.keys else {(): [0] * len(bounded.measures)}
-        for unit, groups in _by_unit(bounded, rows).items():
-            for key, partials in _contribution(bounded, unit, groups, salt).items():
-                total = totals.setdefault(key, [0] * len(bounded.measures))
-                for i, partial in enumerate(partials):
-                    total[i] += partial
+        found: dict[Key, _Group] = {} if bounded.keys else {(): _Group()}
+        for unit, groups in _by_unit(bounded, list(self._rows(bounded, salt))).items():
+            kept = _allowed(bounded, unit, groups, salt)
+            for key, allowed in kept.items():
+                part = _Part(unit, key, groups[key], allowed, len(kept))
+                _add(bounded, found.setdefault(key, _Group()), part, salt)
         if watch is not None:
             watch(1.0)
-        keys = tuple(totals)
-        return Groups(keys, tuple(tuple(totals[key][i] for key in keys) for i in range(len(bounded.measures))))
+        collected = list(found.values())
+        return Groups(
+            tuple(found),
+            tuple(tuple(_total(m, i, group) for group in collected) for i, m in enumerate(bounded.measures)),
+            tuple(tuple(_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
+        )
 
-    def _rows(self, bounded: Bounded) -> Iterator[Row]:
-        """Step 1: rows that fulfil every condition, have a unit, and fall into a public group where keys are public."""
-        base, conditions = split(bounded.source)
-        if not isinstance(base, Scan):
-            raise InternalError("not yet")
-        facts = self._catalog.tables[base.table]
+    def _rows(self, bounded: Bounded, salt: bytes) -> Iterator[Row]:
+        """Step 1: rows of the source that have a unit, and fall into a public group where keys are public."""
         domain = None if bounded.domain is None else set(bounded.domain)
-        for stored in self._tables[base.table]:
-            row = _scanned(facts, stored)
-            if not all(evaluate(condition, row) is True for condition in conditions):
-                continue
+        for row in Reader(self._tables, self._catalog, salt).read(bounded.source).rows:
             if bounded.unit is not None and evaluate(bounded.unit, row) is None:
                 continue
             if domain is None or _key(bounded, row) in domain:
@@ -94,21 +110,23 @@ def _by_unit(bounded: Bounded, rows: Sequence[Row]) -> dict[Value, dict[Key, lis
     return units
 
 
-def _contribution(bounded: Bounded, unit: Value, groups: dict[Key, list[Row]], salt: bytes) -> dict[Key, list[int]]:
-    """Steps 2 to 4: what one unit adds to each group, a function of its own rows and the secret order alone."""
+def _allowed(bounded: Bounded, unit: Value, groups: Mapping[Key, Sequence[Row]], salt: bytes) -> dict[Key, int]:
+    """Steps 3 and 4: the groups that a unit is kept in, and how many rows are allowed in each.
+
+    It is a function of the unit's own rows and the secret order alone.
+    """
     order = sorted(groups, key=lambda key: (_place(salt, unit, key), repr(key)))
     left = bounded.max_rows
-    kept: dict[Key, list[int]] = {}
+    kept: dict[Key, int] = {}
     for key in order[: bounded.max_groups]:
-        rows = groups[key]
-        allowed = len(rows)
+        allowed = len(groups[key])
         if bounded.max_rows_per_group is not None:
             allowed = min(allowed, bounded.max_rows_per_group)
         if left is not None:
             allowed = min(allowed, left)
             left -= allowed
         if allowed > 0:
-            kept[key] = [_partial(measure, rows, allowed) for measure in bounded.measures]
+            kept[key] = allowed
     return kept
 
 
@@ -116,22 +134,85 @@ def _place(salt: bytes, unit: Value, key: Key) -> bytes:
     return hashlib.blake2b(repr((unit, key)).encode("utf-8", "backslashreplace"), key=salt).digest()
 
 
-def _partial(measure: Measure, rows: Sequence[Row], allowed: int) -> int:
-    """The sum over one unit's rows in a group, scaled down to the allowed number of rows, towards zero."""
-    if measure.counts is Counts.UNITS:
-        return 1
-    integers = [integer for row in rows if (integer := row_integer(measure, row)) is not None]
+def _add(bounded: Bounded, group: _Group, part: _Part, salt: bytes) -> None:
+    """Step 5: add what one unit has in a group."""
+    for i, measure in enumerate(bounded.measures):
+        match measure.counts:
+            case Counts.DISTINCT:
+                group.values.setdefault(i, set()).update(_some_values(measure, part, salt))
+            case Counts.WEIGHT:
+                group.totals[i] += math.isqrt(measure.last**2 // part.groups)
+            case Counts.UNITS:
+                rows = (
+                    part.rows
+                    if measure.argument is None
+                    else [r for r in part.rows if _argument(measure, r) is not None]
+                )
+                group.totals[i] += bool(rows)
+            case _:
+                group.totals[i] += _partial(measure, part)
+    for i, spread in enumerate(bounded.spreads):
+        cells = sorted(cell for row in part.rows if (cell := _cell(spread, row)) is not None)
+        group.cells.setdefault(i, Counter()).update(_evenly(cells, part.allowed))
+
+
+def _some_values(measure: Measure, part: _Part, salt: bytes) -> Sequence[Value]:
+    """As many of a unit's distinct values as rows are allowed, in a secret order."""
+    values = {value for row in part.rows if (value := _argument(measure, row)) is not None}
+    return sorted(values, key=lambda value: _place(salt, part.unit, (*part.key, value)))[: part.allowed]
+
+
+def _total(measure: Measure, position: int, group: _Group) -> int:
+    return len(group.values.get(position, ())) if measure.counts is Counts.DISTINCT else group.totals[position]
+
+
+def _histogram(position: int, group: _Group) -> Histogram:
+    cells = sorted(group.cells.get(position, Counter()).items())
+    return np.array([cell for cell, _ in cells], dtype=np.int64), np.array([n for _, n in cells], dtype=np.int64)
+
+
+def _partial(measure: Measure, part: _Part) -> int:
+    """The sum over one unit's rows in a group: clamped to the measure's own bounds where it has some, otherwise scaled
+    down to the allowed number of rows, towards zero.
+    """
+    integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
     total, count = sum(integers), len(integers)
-    if count <= allowed:
+    if measure.partial is not None:
+        low, high = measure.partial
+        return min(max(total, low), high)
+    if count <= part.allowed:
         return total
-    return int(Fraction(total * allowed, count))  # int of a Fraction rounds towards zero
+    return int(Fraction(total * part.allowed, count))  # int of a Fraction rounds towards zero
+
+
+def _evenly(cells: Sequence[int], allowed: int) -> list[int]:
+    """As many of the sorted cells as are allowed, evenly spaced; all if there are no more."""
+    count = len(cells)
+    if count <= allowed:
+        return list(cells)
+    before = [(2 * rank * allowed + count) // (2 * count) for rank in range(count + 1)]  # ⌊r·allowed/n + 1/2⌋
+    return [cell for rank, cell in enumerate(cells, start=1) if before[rank] > before[rank - 1]]
+
+
+def _cell(spread: Spread, row: Row) -> int | None:
+    """The cell that a row counts in; None where it counts nowhere."""
+    value = evaluate(spread.argument, row)
+    if spread.values is not None:
+        return None if value is None or value not in spread.values else spread.values.index(value)
+    if value is None or isinstance(value, str | dt.date):
+        return None
+    return _steps(spread, value)
+
+
+def _argument(measure: Measure, row: Row) -> Value:
+    return None if measure.argument is None else evaluate(measure.argument, row)
 
 
 def row_integer(measure: Measure, row: Row) -> int | None:
     """Step 2: what one row counts for a measure; None where it does not count."""
     if measure.counts is Counts.ROWS:
         return 1
-    value = None if measure.argument is None else evaluate(measure.argument, row)
+    value = _argument(measure, row)
     if value is None or isinstance(value, str | dt.date):
         return None if value is None or measure.counts is not Counts.VALUES else 1
     if measure.counts is Counts.VALUES:
@@ -140,14 +221,14 @@ def row_integer(measure: Measure, row: Row) -> int | None:
     return steps if measure.counts is Counts.STEPS else steps * steps
 
 
-def _steps(measure: Measure, value: int | float) -> int:
-    origin, resolution = measure.origin, measure.resolution
+def _steps(grid: Measure | Spread, value: int | float) -> int:
+    origin, resolution = grid.origin, grid.resolution
     if isinstance(value, int) and origin.denominator == resolution.denominator == 1:
         steps = math.floor((value - origin) / resolution + Fraction(1, 2))
     else:
         real = (float(value) - float(origin)) / float(resolution) + 0.5
-        steps = math.floor(real) if math.isfinite(real) else measure.last if real > 0 else measure.first
-    return min(max(steps, measure.first), measure.last)
+        steps = math.floor(real) if math.isfinite(real) else grid.last if real > 0 else grid.first
+    return min(max(steps, grid.first), grid.last)
 
 
 def _dicts(rows: Any) -> list[dict[str, Any]]:
@@ -164,36 +245,3 @@ def _kind(values: Sequence[Any]) -> Type | None:
     if kinds == {Type.INTEGER, Type.REAL}:
         return Type.REAL
     return kinds.pop() if len(kinds) == 1 else Type.TEXT if not kinds else None
-
-
-def _scanned(facts: TableFacts, stored: Mapping[str, Any]) -> Row:
-    """A stored row as values of the declared types; what does not fit is NULL."""
-    by_name = {name.lower(): value for name, value in stored.items()}
-    row: Row = {}
-    for name, (kind, _) in facts.columns.items():
-        if name.lower() not in by_name and name not in stored:
-            raise UsageError(f"The table {facts.name!r} has no column {name!r} in its data. Nothing was charged.")
-        row[Column(facts.name, name, kind)] = brought(stored.get(name, by_name.get(name.lower())), kind)
-    return row
-
-
-def brought(value: Any, kind: Type) -> Value:
-    """A stored value in a declared type, or None where it is not one."""
-    match kind, value:
-        case Type.BOOLEAN, bool():
-            return value
-        case Type.INTEGER, int() if not isinstance(value, bool):
-            return value if INTEGER_MIN <= value <= INTEGER_MAX else None
-        case Type.REAL, int() | float() | Decimal() if not isinstance(value, bool):
-            return settle(value, Type.REAL)
-        case Type.TEXT, str():
-            return value
-        case Type.TIMESTAMP, dt.datetime():
-            return value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
-        case Type.DATE, dt.datetime():
-            return value.date()
-        case Type.DATE, dt.date():
-            return value
-        case Type.TIMESTAMP, dt.date():
-            return settle(value, Type.TIMESTAMP)
-    return None

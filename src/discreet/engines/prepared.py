@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from discreet.engines.dialect import SQL_TYPES, identifier, quoted
 from discreet.engines.scanning import brought
 from discreet.engines.session import Session, Settings
-from discreet.engines.sources import ALIAS, Source
+from discreet.engines.sources import Source
 from discreet.engines.statement import Relation
 from discreet.plan.catalog import TableFacts
-from discreet.plan.expressions import Column
+from discreet.plan.expressions import Column, Expression
 from discreet.plan.types import Type
 
 if TYPE_CHECKING:
@@ -80,17 +80,22 @@ class Prepared:
         return self.of_version
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH {quoted(self.path)} AS {identifier(ALIAS)} (READ_ONLY)")
+        connection.execute(f"ATTACH IF NOT EXISTS {quoted(self.path)} AS {identifier(self.stem)} (READ_ONLY)")
 
     def relation(self) -> str:
-        return f"{identifier(ALIAS)}.prepared"
+        return f"{identifier(self.stem)}.prepared"
 
-    def columns(self) -> Relation:
-        """How questions read it."""
+    def serves(self, unit: Expression | None, name: str) -> bool:
+        """Whether a question about these rows alone, under a name, is about the unit that they are ordered by."""
+        own = None if self.unit is None else Column(name, self.unit.name, self.unit.type)
+        return unit is None or unit == own
+
+    def columns(self, table: str | None = None) -> Relation:
+        """How questions about these rows alone read them, whose columns may carry another name than the table's."""
         has_codes = self.unit is not None and ordinal_of(self.unit.type, "") is None
         return Relation(
             source=self.relation(),
-            columns={column: identifier(name) for column, name in self.names},
+            columns={Column(table or c.table, c.name, c.type): identifier(name) for c, name in self.names},
             raw={},  # every real is finite here already
             ordinal=identifier(ORDINAL) if self.unit is not None else "",
             identity=identifier(IDENTITY) if has_codes else "",

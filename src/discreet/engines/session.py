@@ -37,7 +37,7 @@ class Settings:
 
 
 class Session:
-    """A connection that can read one source and nothing else."""
+    """A connection that can read the sources of one question and nothing else."""
 
     def __init__(self, settings: Settings, sources: Sequence[Source]) -> None:
         import duckdb
@@ -81,6 +81,14 @@ class Session:
         self._connection.register("incoming", values)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
         self._connection.unregister("incoming")
+
+    def append(self, table: str, values: Any) -> None:
+        """Add an Arrow table to one that is the session's own, also while a stream is open."""
+        cursor = self._cursor()
+        cursor.register("more", values)
+        cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM more LIMIT 0")
+        cursor.execute(f"INSERT INTO {table} SELECT * FROM more")
+        cursor.unregister("more")
 
     def run(
         self, sql: str, parameters: Mapping[str, str] | None = None, watch: Watch | None = None

@@ -22,9 +22,6 @@ from discreet.errors import UsageError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# The name under which a frame or a DuckDB file is known inside a connection.
-ALIAS = "source"
-
 _frames = itertools.count(1)
 
 
@@ -42,7 +39,7 @@ class Source(Protocol):
 
     @abstractmethod
     def attach(self, connection: DuckDBPyConnection) -> None:
-        """Make the rows known to a connection, before it is locked."""
+        """Make the rows known to a connection, before it is locked, by a name that no other source has."""
 
     @abstractmethod
     def relation(self) -> str:
@@ -104,12 +101,17 @@ class Database:
     def version(self) -> str:
         return _files_version(self.paths)
 
+    @property
+    def _alias(self) -> str:
+        """One for all tables of a file, which can be attached once only."""
+        return "file " + hashlib.sha256(self.path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH {quoted(self.path)} AS {identifier(ALIAS)} (READ_ONLY)")
+        connection.execute(f"ATTACH IF NOT EXISTS {quoted(self.path)} AS {identifier(self._alias)} (READ_ONLY)")
 
     def relation(self) -> str:
         name = ".".join(identifier(part) for part in self.table.split("."))
-        return f"{identifier(ALIAS)}.{name}"
+        return f"{identifier(self._alias)}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,10 @@ class Frame:
         return f"frame {self.number}"
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.register(ALIAS, self.table)
+        connection.register(self.version(), self.table)
 
     def relation(self) -> str:
-        return identifier(ALIAS)
+        return identifier(self.version())
 
 
 def open_source(value: Any, *, table: str) -> Source:

@@ -2,10 +2,10 @@
 
     scan      the declared columns that the question reads, as plan types
     e0, e1 …  expressions, each over the layers below it
-    rows      unit u, keys k0 …, integers v0 …; conditions hold and the unit is not NULL
+    rows      unit u, keys k0 …, integers v0 …, values x0 … to tell apart; conditions hold, the unit is not NULL
     pairs     one row for each unit and group: n rows, sums s0 … of integers
     placed    a unit's pairs in their secret order, with the rows that are allowed
-    answer    sums of partials by group
+    answer    sums of partials by group; beside them the distinct values (``distinct``) and spreads (``spreads``)
 
 Overflow is impossible: a row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, and sums are
 HUGEINT, which holds 2^127. The secret order is a keyed hash of unit and key *values*, never of positions or codes,
@@ -15,25 +15,19 @@ which would depend on other units; ties fall back to the order of the keys.
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeAlias
+from dataclasses import dataclass, field
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
-from discreet.engines.dialect import Layers, cast, identifier
+from discreet.engines import distinct
+from discreet.engines.dialect import Layers, identifier
 from discreet.engines.kernel import HASH_BITS, NULL, Layout
-from discreet.errors import InternalError
+from discreet.engines.steps import all_steps, check, integer, source_of
 from discreet.plan.expressions import Column, Expression, columns
 from discreet.plan.relations import split
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
-MAX_ROW = 2**79
-"""The most that one row may add to a sum."""
-
-Steps: TypeAlias = tuple[Expression, Fraction, Fraction, int, int]
-"""What determines the integer of a row: argument, origin, resolution, first and last step."""
+# Makes one row of all rows where there are no keys, whatever else is summed.
+_ALL = "count(*) AS everything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +36,7 @@ class Relation:
 
     ``ordinal`` is an integer that is equal for equal units, for sorting; ``identity`` is what the secret order hashes.
     Both are written over the columns of ``source``; empty where the unit's own value serves. ``raw`` gives reals as
-    stored, perhaps not finite, for readers that check that themselves.
+    stored, perhaps not finite, for readers that check that themselves. ``texts`` names the texts that ``source`` binds.
     """
 
     source: str
@@ -50,26 +44,7 @@ class Relation:
     raw: Mapping[Column, str]
     ordinal: str = ""
     identity: str = ""
-
-
-def check(bounded: Bounded) -> None:
-    """Refuse a question whose integers could overflow; the planner never makes one."""
-    for measure in bounded.measures:
-        if max(-measure.row_low, measure.row_high) >= MAX_ROW or max(-measure.first, measure.last) >= 2**62:
-            raise InternalError("A measure is too wide to be summed without overflow.")
-        if measure.counts in (Counts.STEPS, Counts.SQUARES):
-            grid(measure)
-
-
-def grid(measure: Measure) -> tuple[float, float]:
-    """Origin and resolution as doubles, which must be able to hold them."""
-    try:
-        origin, resolution = float(measure.origin), float(measure.resolution)
-    except OverflowError:
-        raise InternalError("The grid of a measure is beyond doubles.") from None
-    if resolution <= 0 or not math.isfinite(resolution):
-        raise InternalError("The grid of a measure is beyond doubles.")
-    return origin, resolution
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 class Statement:
@@ -82,19 +57,29 @@ class Statement:
         self._relation = relation
         names = {column: f"c{i}" for i, column in enumerate(_columns(bounded))}
         self._names = names
-        self._layers = Layers(names)
-        self.steps = _distinct_steps(bounded.measures)
-        keys = [f"{self._layers.value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
-        values = [f"{self._integer(steps)} AS v{i}" for i, steps in enumerate(self.steps)]
-        conditions = [self._layers.value(condition) for condition in split(bounded.source)[1]]
-        units = []
+        self._layers = Layers(names, dict(relation.texts))
+        self.steps = all_steps(bounded)
+        told_apart = (m.argument for m in bounded.measures if m.counts is Counts.DISTINCT and m.argument is not None)
+        self.distinct = tuple(dict.fromkeys(told_apart))
+        self._rows = self._row_clauses()
+
+    def _row_clauses(self) -> list[str]:
+        bounded, layers = self.bounded, self._layers
+        raw: dict[Expression, str] = {
+            column: identifier("raw " + name) for column, name in self._names.items() if column in self._relation.raw
+        }
+        items = [f"{layers.value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
+        items += [f"{integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
+        items += [f"{layers.value(value)} AS x{i}" for i, value in enumerate(self.distinct)]
+        conditions = [layers.value(condition) for condition in split(bounded.source)[1]]
         if bounded.unit is not None:
-            conditions.append(f"{self._layers.value(bounded.unit)} IS NOT NULL")
-            units = [f"{self._layers.value(bounded.unit)} AS u", "ordinal", "identity"]
+            conditions.append(f"{layers.value(bounded.unit)} IS NOT NULL")
+            items = [f"{layers.value(bounded.unit)} AS u", "ordinal", "identity", *items]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        clauses, top = self._layers.ctes("scan", "e")
-        items = ", ".join([*units, *keys, *values]) or "1 AS nothing"
-        self._rows = [*clauses, f"rows AS NOT MATERIALIZED (SELECT {items} FROM {top}{where})"]
+        listed = [(i, steps.argument) for i, steps in enumerate(self.steps) if steps.values is not None]
+        joins = "".join(f" LEFT JOIN listed{i} ON {layers.value(a)} = listed{i}.listed" for i, a in listed)
+        clauses, top = layers.ctes("scan", "e")
+        return [*clauses, f"rows AS NOT MATERIALIZED (SELECT {_items(items)} FROM {top}{joins}{where})"]
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -107,68 +92,83 @@ class Statement:
         return [f"k{i}" for i in range(len(self.bounded.keys))]
 
     def source_of(self, measure: Measure) -> int | None:
-        """The value column that a measure reads; None for those that read none. Counting values reads any of theirs."""
-        if not _has_value(measure):
-            return None
-        if measure.counts is Counts.VALUES:
-            return next(i for i, steps in enumerate(self.steps) if steps[0] == measure.argument)
-        return self.steps.index(_steps_of(measure))
+        """The integers v0 … that a measure reads; None for those that read none."""
+        return source_of(measure, self.steps)
+
+    def distinct_of(self, measure: Measure) -> int | None:
+        """The values x0 … that a measure tells apart; None for those that do not."""
+        counted = measure.counts is Counts.DISTINCT and measure.argument is not None
+        return self.distinct.index(measure.argument) if counted else None
 
     def by_rows(self) -> str:
         """The answer where each row is its own unit: plain sums by group. Public keys are filtered afterwards."""
-        sums = [self._row_sum(measure) for measure in self.bounded.measures]
-        group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        named = [f"{sql} AS m{i}" for i, sql in enumerate(sums)]
-        totals = f"totals AS (SELECT {', '.join([*self.keys, *named])} FROM rows{group})"
-        items = ", ".join([*self.keys, *(f"m{i}" for i in range(len(sums)))])
-        return self._with([totals], f"SELECT {items} FROM totals{self._semi_join('totals')}")
+        named = [f"{self._row_sum(measure)} AS m{i}" for i, measure in enumerate(self.bounded.measures)]
+        totals = f"totals AS (SELECT {', '.join([*self.keys, *named, _ALL])} FROM rows{self.group_by()})"
+        items = _items([*self.keys, *(f"m{i}" for i in range(len(named)))])
+        return self.query([totals], f"SELECT {items} FROM totals{self.public('totals')}")
 
     def by_units(self) -> str:
         """The answer with a unit's contribution bounded, in SQL alone."""
-        bounded, keys = self.bounded, self.keys
+        clauses, kept = self.bounding()
+        measures = self.bounded.measures
+        if any(measure.counts is Counts.WEIGHT for measure in measures):
+            clauses.append(f"joined AS (SELECT *, count(*) OVER (PARTITION BY u) AS g FROM {kept})")
+            clauses.append("weighed AS (SELECT * FROM joined LEFT JOIN weights USING (g))")
+        source = "weighed" if any(measure.counts is Counts.WEIGHT for measure in measures) else kept
+        summed = [(i, m) for i, m in enumerate(measures) if m.counts is not Counts.DISTINCT]
+        sums = [f"coalesce(sum({self._partial(i, measure)}), 0) AS m{i}" for i, measure in summed]
+        clauses.append(f"totals AS (SELECT {', '.join([*self.keys, *sums, _ALL])} FROM {source}{self.group_by()})")
+        more, joins = distinct.clauses(self, kept)
+        items = [f"totals.{key}" for key in self.keys]
+        for i, measure in enumerate(measures):
+            value = self.distinct_of(measure)
+            items.append(f"m{i}" if value is None else f"coalesce(d{value}, 0)")
+        return self.query([*clauses, *more], f"SELECT {_items(items)} FROM totals{joins}")
+
+    def bounding(self) -> tuple[list[str], str]:
+        """Steps 3 and 4: the clauses, and the name of the one that holds each unit's kept groups and allowed rows."""
         counts = [f"count(v{i}) AS n{i}, sum(v{i}) AS s{i}" for i in range(len(self.steps))]
         counts += [f"sum({self._square(i)}) AS q{i}" for i in self._squared()]
-        pair = ", ".join(["u", *keys])
+        pair = ", ".join(["u", *self.keys])
         if self._relation.identity:
             counts.append("any_value(identity) AS identity")
         items = ", ".join([pair, "count(*) AS n", *counts])
-        pairs = f"pairs AS (SELECT {items} FROM rows{self._semi_join('rows')} GROUP BY {pair})"
+        pairs = f"pairs AS (SELECT {items} FROM rows{self.public('rows')} GROUP BY {pair})"
         placed, kept = self._placed()
-        sums = [f"coalesce(sum({self._partial(measure)}), 0)" for measure in bounded.measures]
-        group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        return self._with([pairs, *placed], f"SELECT {', '.join([*keys, *sums])} FROM {kept}{group}")
+        return [pairs, *placed], kept
 
     def distinct_keys(self) -> str:
         """The groups that occur, with codes that follow the order of the keys."""
+        if not self.keys:
+            return "SELECT CAST(0 AS BIGINT) AS code"
         source = "domain" if self.bounded.domain is not None else "rows"
         listed = ", ".join(self.keys)
         distinct = f"(SELECT DISTINCT {listed} FROM {source})"
         coded = f"SELECT {listed}, row_number() OVER (ORDER BY {listed}) - 1 AS code FROM {distinct}"
-        return coded if source == "domain" else self._with([], coded)
+        return coded if source == "domain" else self.query([], coded)
 
     def distinct_units(self) -> str:
         """The units that occur, with any codes: for units that are not integers themselves."""
-        return self._with([], "SELECT u, row_number() OVER () AS code FROM (SELECT DISTINCT u FROM rows)")
+        return self.query([], "SELECT u, row_number() OVER () AS code FROM (SELECT DISTINCT u FROM rows)")
 
     def layout(self, group_bits: int) -> Layout:
         """How the kernel finds a row's integers. Without a cap there is no order, and no hash is needed."""
-        ranges = tuple((first, last) for *_, first, last in self.steps)
-        return Layout(HASH_BITS if self._ordered else 0, group_bits, ranges)
+        ranges = tuple((steps.first, steps.last) for steps in self.steps)
+        return Layout(HASH_BITS if self._ordered else 0, group_bits, ranges, separate=bool(self.distinct))
 
     @property
     def needs_units(self) -> bool:
         """Whether units are not integers, so that they need codes from a table ``units``."""
         return not self._relation.ordinal
 
-    def coded(self, layout: Layout, span: str = "") -> str:
+    def coded(self, layout: Layout, span: str = "", more: Sequence[str] = (), joins: str = "") -> str:
         """The rows for the kernel: an integer for the unit, the place, and values beside it where they do not fit.
 
-        ``span`` restricts the scanned rows, over the columns of the relation.
+        ``span`` restricts the scanned rows, over the columns of the relation. ``more`` is selected beside them.
         """
-        same = " AND ".join(f"rows.{key} IS NOT DISTINCT FROM groups.{key}" for key in self.keys)
         place = "groups.code"
         if layout.hash_bits:
-            place = f"({self._hash('rows.')} << {layout.group_bits}) | groups.code"
+            place = f"({self.hash('rows.')} << {layout.group_bits}) | groups.code"
         place = f"CAST({place} AS BIGINT)"
         values = [f"coalesce(v{i}, CAST({NULL} AS BIGINT)) AS v{i}" for i in range(len(self.steps))]
         if layout.packed:
@@ -176,14 +176,17 @@ class Statement:
             for i, ((first, last), width) in enumerate(zip(layout.ranges, layout.widths)):
                 place = f"(({place}) << {width}) | coalesce(v{i} - ({first}), {last - first + 1})"
         ordinal, units = ("units.code", " JOIN units ON rows.u = units.u") if self.needs_units else ("ordinal", "")
-        items = ", ".join([f"{ordinal} AS u", f"CAST({place} AS BIGINT) AS p", *values])
-        return self._with([], f"SELECT {items} FROM rows JOIN groups ON {same}{units}", span)
+        items = ", ".join([f"{ordinal} AS u", f"CAST({place} AS BIGINT) AS p", *values, *more])
+        return self.query(
+            [], f"SELECT {items} FROM rows JOIN groups ON {self.same('rows', 'groups')}{units}{joins}", span
+        )
 
     @property
     def _ordered(self) -> bool:
         return self.bounded.max_groups is not None or self.bounded.max_rows is not None
 
-    def _with(self, more: Sequence[str], last: str, span: str = "") -> str:
+    def query(self, more: Sequence[str], last: str, span: str = "") -> str:
+        """A statement over rows: more clauses, and what is selected from them."""
         return f"WITH {', '.join([self._scan(span), *self._rows, *more])} {last}"
 
     def _scan(self, span: str) -> str:
@@ -193,32 +196,39 @@ class Statement:
         if unit is not None:
             items += [f"{relation.ordinal or 'NULL'} AS ordinal", f"{relation.identity or 'NULL'} AS identity"]
         where = f" WHERE {span}" if span else ""
-        return f"scan AS NOT MATERIALIZED (SELECT {', '.join(items) or '1 AS nothing'} FROM {relation.source}{where})"
+        return f"scan AS NOT MATERIALIZED (SELECT {_items(items)} FROM {relation.source}{where})"
 
-    def _hash(self, prefix: str = "") -> str:
-        """The high bits of a keyed hash of the unit and its key. Mixed with the salt last, so that all bits count."""
+    def hash(self, prefix: str = "", *more: str) -> str:
+        """The high bits of a keyed hash of the unit, its key and more. Mixed with the salt last, so all bits count."""
         low, high = (int.from_bytes(part, "little") for part in (self._salt[:8], self._salt[8:16]))
         unit = f"{prefix}identity" if self._relation.identity else f"{prefix}u"
         salts = [f"CAST({salt} AS UBIGINT)" for salt in (low, high)]
-        values = ", ".join([unit, *(prefix + key for key in self.keys), *salts])
+        values = ", ".join([unit, *(prefix + key for key in self.keys), *more, *salts])
         return f"(hash({values}) >> {64 - HASH_BITS})"
 
-    def _semi_join(self, left: str) -> str:
-        """Keeps the public groups. A semi join never repeats a row, and NULL is a key like others."""
+    def public(self, left: str) -> str:
+        """Keeps the public groups. A semi join never repeats a row."""
         if self.bounded.domain is None or not self.keys:
             return ""
-        same = " AND ".join(f"{left}.{key} IS NOT DISTINCT FROM domain.{key}" for key in self.keys)
-        return f" SEMI JOIN domain ON {same}"
+        return f" SEMI JOIN domain ON {self.same(left, 'domain')}"
+
+    def same(self, left: str, right: str) -> str:
+        """Whether two rows are of the same group; NULL is a key like others."""
+        return " AND ".join(f"{left}.{key} IS NOT DISTINCT FROM {right}.{key}" for key in self.keys) or "true"
+
+    def group_by(self, *more: str) -> str:
+        """By group, and by more."""
+        return f" GROUP BY {', '.join([*self.keys, *more])}" if self.keys or more else ""
 
     def _placed(self) -> tuple[list[str], str]:
         """Steps 3 and 4 as expressions over pairs: rows allowed, groups kept."""
         bounded = self.bounded
         each = "n" if bounded.max_rows_per_group is None else f"least(n, {_small(bounded.max_rows_per_group)})"
-        clauses = [f"capped AS (SELECT *, CAST({each} AS BIGINT) AS allowed FROM pairs)"]
+        clauses = [f"capped AS MATERIALIZED (SELECT *, CAST({each} AS BIGINT) AS allowed FROM pairs)"]
         if not self._ordered:
             return clauses, "capped"
         window = f"OVER (PARTITION BY u ORDER BY {', '.join(['h', *self.keys])} ROWS UNBOUNDED PRECEDING)"
-        clauses.append(f"hashed AS (SELECT *, {self._hash()} AS h FROM capped)")
+        clauses.append(f"hashed AS (SELECT *, {self.hash()} AS h FROM capped)")
         clauses.append(
             f"ranked AS (SELECT *, row_number() {window} AS place, sum(allowed) {window} AS used FROM hashed)"
         )
@@ -230,125 +240,78 @@ class Statement:
             left = f"{_small(bounded.max_rows)} - (used - allowed)"
             columns = f"* REPLACE (CAST(least(allowed, {left}) AS BIGINT) AS allowed)"
             conditions.append(f"{left} > 0")
-        clauses.append(f"placed AS (SELECT {columns} FROM ranked WHERE {' AND '.join(conditions)})")
+        clauses.append(f"placed AS MATERIALIZED (SELECT {columns} FROM ranked WHERE {' AND '.join(conditions)})")
         return clauses, "placed"
 
-    def _partial(self, measure: Measure) -> str:
+    def _partial(self, position: int, measure: Measure) -> str:
         source = self.source_of(measure)
+        total, count = f"{'q' if measure.counts is Counts.SQUARES else 's'}{source}", f"n{source}"
         match measure.counts:
             case Counts.ROWS:
-                return "allowed"
+                return _clamped("n", measure.partial) if measure.partial else "allowed"
             case Counts.UNITS:
-                return "1"
+                return "1" if source is None else f"CAST({count} > 0 AS BIGINT)"
             case Counts.VALUES:
-                return f"least(n{source}, allowed)"
-        total, count = f"{'s' if measure.counts is Counts.STEPS else 'q'}{source}", f"n{source}"
+                return _clamped(count, measure.partial) if measure.partial else f"least({count}, allowed)"
+            case Counts.WEIGHT:
+                return f"w{position}"
+            case _ if measure.partial is not None:
+                return _clamped(f"coalesce({total}, 0)", measure.partial)
         # By parts, so that no product comes near 2^127; both divisions truncate towards zero.
         scaled = f"({total} // {count}) * allowed + (({total} % {count}) * allowed) // {count}"
         return f"CASE WHEN {count} > allowed THEN {scaled} ELSE {total} END"
 
     def _row_sum(self, measure: Measure) -> str:
-        source = self.source_of(measure)
+        """What a measure adds up where each row is its own unit, in one group of its own."""
+        value = f"v{self.source_of(measure)}"
+        if measure.partial is not None:
+            own = {Counts.ROWS: "1", Counts.VALUES: f"CAST({value} IS NOT NULL AS BIGINT)"}
+            each = own.get(measure.counts, f"coalesce({value}, 0)")
+            return f"coalesce(sum({_clamped(each, measure.partial)}), 0)"
         match measure.counts:
-            case Counts.ROWS | Counts.UNITS:
+            case Counts.ROWS:
                 return "count(*)"
-            case Counts.VALUES:
-                return f"count(v{source})"
+            case Counts.UNITS if measure.argument is None:
+                return "count(*)"
+            case Counts.VALUES | Counts.UNITS:
+                return f"count({value})"
             case Counts.STEPS:
-                return f"coalesce(sum(v{source}), 0)"
+                return f"coalesce(sum({value}), 0)"
             case Counts.SQUARES:
-                return f"coalesce(sum({self._square(source or 0)}), 0)"
-            case Counts.DISTINCT | Counts.WEIGHT:
-                raise InternalError("not yet")
+                return f"coalesce(sum({self._square(self.source_of(measure) or 0)}), 0)"
+            case Counts.DISTINCT:
+                return f"count(DISTINCT x{self.distinct_of(measure)})"
+            case Counts.WEIGHT:
+                return f"count(*) * CAST({measure.last} AS HUGEINT)"
 
     def _squared(self) -> list[int]:
         squares = (m for m in self.bounded.measures if m.counts is Counts.SQUARES)
         return sorted({source for m in squares if (source := self.source_of(m)) is not None})
 
     def _square(self, source: int) -> str:
-        *_, first, last = self.steps[source]
-        wide = max(-first, last) >= 2**31
+        wide = max(-self.steps[source].first, self.steps[source].last) >= 2**31
         return f"CAST(v{source} AS HUGEINT) * v{source}" if wide else f"v{source} * v{source}"
-
-    def _integer(self, steps: Steps) -> str:
-        """Step 2: the integer of a row, NULL where the argument is; the very last thing is the clamp."""
-        argument, origin, resolution, _, _ = steps
-        value = self._layers.value(argument)
-        if not argument.type.is_number:
-            return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
-        if argument.type is Type.INTEGER and origin.denominator == resolution.denominator == 1:
-            return self._whole_steps(steps)
-        if isinstance(argument, Column) and argument in self._relation.raw:
-            value = identifier("raw " + self._names[argument])
-        return self._real_steps(steps, cast(value, argument.type, Type.REAL))
-
-    def _real_steps(self, grid: Steps, value: str) -> str:
-        """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
-        argument, origin, resolution, first, last = grid
-        moved = f"{value} - {_double(float(origin))}" if origin else value
-        steps = self._layers.define(f"floor(({moved}) / {_double(float(resolution))} + 0.5::DOUBLE)", argument)
-        low, high = _double(float(first)), _double(float(last))
-        clamped = (
-            f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN TRY_CAST({steps} AS BIGINT) "
-            f"WHEN isfinite({value}) IS NOT TRUE THEN NULL "
-            f"WHEN {steps} < {low} THEN {_whole(first)} ELSE {_whole(last)} END"
-        )
-        if max(-first, last) <= 2**53:
-            return clamped  # such bounds are doubles themselves, so the comparisons were exact
-        return f"CASE WHEN isfinite({value}) THEN least(greatest({clamped}, {_whole(first)}), {_whole(last)}) END"
-
-    def _whole_steps(self, grid: Steps) -> str:
-        """In integers: the value is clamped first, then counted from the lowest step, so that nothing is negative."""
-        argument, first, last = grid[0], grid[3], grid[4]
-        origin, resolution = int(grid[1]), int(grid[2])
-        low, high = origin + first * resolution, origin + last * resolution
-        value = self._layers.value(argument)
-        clamped = f"least(greatest({value}, {_whole(max(low, INTEGER_MIN))}), {_whole(min(high, INTEGER_MAX))})"
-        if low > INTEGER_MAX or high < INTEGER_MIN:
-            raise InternalError("The bounds of a measure lie outside 64 bits.")
-        wide = max(abs(low), abs(high), (high - low + resolution) * 2) >= 2**62
-        number = f"CAST({clamped} AS HUGEINT)" if wide else clamped
-        if resolution == 1:
-            steps = f"{number} - ({origin})"
-        else:
-            steps = f"(({number} - ({low})) * 2 + {resolution}) // {2 * resolution} + ({first})"
-        return f"CASE WHEN {value} IS NOT NULL THEN CAST({steps} AS BIGINT) END"
 
 
 def _columns(bounded: Bounded) -> list[Column]:
     """Every column that a question reads, in a fixed order."""
     arguments = [measure.argument for measure in bounded.measures if measure.argument is not None]
+    arguments += [spread.argument for spread in bounded.spreads]
     units = () if bounded.unit is None else (bounded.unit,)
     read = (*split(bounded.source)[1], *bounded.keys, *arguments, *units)
     found = {column for expression in read for column in columns(expression)}
     return sorted(found, key=lambda column: (column.table, column.name))
 
 
-def _has_value(measure: Measure) -> bool:
-    return measure.argument is not None and measure.counts not in (Counts.ROWS, Counts.UNITS)
+def _items(items: Sequence[str]) -> str:
+    """What to select; there must be something."""
+    return ", ".join(items) or "1 AS nothing"
 
 
-def _distinct_steps(measures: Sequence[Measure]) -> tuple[Steps, ...]:
-    """One entry for each integer that a row yields; values that are only counted need one where nothing sums them."""
-    having = [measure for measure in measures if _has_value(measure)]
-    summed = dict.fromkeys(_steps_of(measure) for measure in having if measure.counts is not Counts.VALUES)
-    arguments = {steps[0] for steps in summed}
-    counted = dict.fromkeys(_steps_of(measure) for measure in having if measure.argument not in arguments)
-    return (*summed, *counted)
-
-
-def _steps_of(measure: Measure) -> Steps:
-    if measure.argument is None:
-        raise InternalError("This measure has no argument.")
-    return measure.argument, measure.origin, measure.resolution, measure.first, measure.last
-
-
-def _double(value: float) -> str:
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def _whole(value: int) -> str:
-    return f"CAST({value} AS BIGINT)"
+def _clamped(total: str, ends: tuple[int, int]) -> str:
+    """A unit's sum within bounds of its own; at 128 bits, because it has not been scaled."""
+    low, high = (f"CAST({end} AS HUGEINT)" for end in ends)
+    return f"least(greatest({total}, {low}), {high})"
 
 
 def _small(limit: int) -> int:

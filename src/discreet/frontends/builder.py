@@ -7,9 +7,30 @@ Every step returns a new builder and nothing is read or charged. ``question`` is
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from discreet.frontends import grouping
+from discreet.frontends.chain_aggregates import (
+    correlation,
+    count,
+    count_distinct,
+    count_units,
+    covariance,
+    intercept,
+    max_,
+    mean,
+    median,
+    min_,
+    mode,
+    quantile,
+    slope,
+    stddev,
+    sum_,
+    variance,
+    weighted_mean,
+)
 from discreet.frontends.chain_terms import (
     Case,
     Descending,
@@ -17,19 +38,13 @@ from discreet.frontends.chain_terms import (
     Operand,
     col,
     column_or_expression,
-    count,
-    count_units,
     lit,
-    mean,
-    stddev,
-    sum_,
-    variance,
     when,
 )
 from discreet.frontends.positions import refusal
 from discreet.frontends.resolve import resolve
-from discreet.frontends.terms import Draft, Item, Name, Sort, Term, measures_in
-from discreet.plan.catalog import Catalog
+from discreet.frontends.terms import Draft, Item, Name, Sort, TableTerm, Term, measures_in
+from discreet.plan.catalog import Catalog, Limits
 from discreet.plan.nodes import Question
 
 __all__ = [
@@ -37,13 +52,24 @@ __all__ = [
     "Expression",
     "TableBuilder",
     "col",
+    "correlation",
     "count",
+    "count_distinct",
     "count_units",
+    "covariance",
+    "intercept",
     "lit",
+    "max_",
     "mean",
+    "median",
+    "min_",
+    "mode",
+    "quantile",
+    "slope",
     "stddev",
     "sum_",
     "variance",
+    "weighted_mean",
     "when",
 ]
 
@@ -64,6 +90,9 @@ class TableBuilder:
     order: tuple[Sort, ...] = ()
     rows: int | None = None
     skipped: int = 0
+    groupings: grouping.Sets = ((),)
+    limits: Limits | None = None
+    least_units: int | None = None
 
     def where(self, *conditions: Expression) -> Self:
         """Only the rows for which all conditions are true."""
@@ -72,14 +101,69 @@ class TableBuilder:
 
     def group_by(self, *keys: Operand, **named: Operand) -> Self:
         """One group for each value of the keys: columns by name, expressions, or name=expression."""
-        self._before_aggregates("group_by")
+        items = self._keys("group_by", keys, named)
+        return self._grouped(items, (tuple(item.term for item in items),))
+
+    def rollup(self, *keys: Operand, **named: Operand) -> Self:
+        """Groups by all keys, by all but the last, and so on, down to one total. A key is NULL in totals over it."""
+        items = self._keys("rollup", keys, named)
+        return self._grouped(items, grouping.rollup([(item.term,) for item in items], None))
+
+    def cube(self, *keys: Operand, **named: Operand) -> Self:
+        """Groups by every choice of the keys. A key is NULL in totals over it."""
+        items = self._keys("cube", keys, named)
+        return self._grouped(items, grouping.cube([(item.term,) for item in items], None))
+
+    def grouping_sets(self, *sets: Sequence[Operand], **named: Operand) -> Self:
+        """Groups by each set of keys: ``grouping_sets(["ward", "sex"], ["ward"], [])``. Sets may hold named keys."""
+        self._before_aggregates("grouping_sets")
+        if not sets or any(isinstance(keys, str) or not isinstance(keys, Sequence) for keys in sets):
+            raise refusal(None, "grouping_sets takes lists of keys.", "Write grouping_sets(['ward'], []).")
+        short = {name: column_or_expression(value).term for name, value in named.items()}
+        chosen = [[self._member(key, short) for key in keys] for keys in sets]
+        items = tuple(dict.fromkeys(item for keys in chosen for item in keys))
+        found = tuple(tuple(item.term for item in keys) for keys in chosen)
+        return self._grouped(items, grouping.listed([(keys,) for keys in found], None))
+
+    def _member(self, key: Operand, named: Mapping[str, Term]) -> Item:
+        if isinstance(key, str) and key in named:
+            return Item(named[key], key)
+        (item,) = self._keys("grouping_sets", (key,), {})
+        return item
+
+    def _keys(self, step: str, keys: Sequence[Operand], named: Mapping[str, Operand]) -> tuple[Item, ...]:
+        self._before_aggregates(step)
         unnamed = [column_or_expression(key) for key in keys]
         items = [Item(key.term, key.name) for key in unnamed]
         items += [Item(column_or_expression(key).term, name) for name, key in named.items()]
         for item in items:
             if measures_in(item.term):
                 raise refusal(None, "A key cannot contain an aggregate.", "Group by columns or expressions of them.")
-        return replace(self, keys=(*self.keys, *items))
+        return tuple(items)
+
+    def _grouped(self, items: tuple[Item, ...], sets: grouping.Sets) -> Self:
+        groupings = grouping.crossed([self.groupings, sets], None)
+        return replace(self, keys=(*self.keys, *items), groupings=groupings)
+
+    def contributing(
+        self, *, max_groups: int | None = None, max_rows_per_group: int | None = None, max_rows: int | None = None
+    ) -> Self:
+        """How much one unit may add to this question, instead of what the codebook says; the rest is left out."""
+        given = {"max_groups": max_groups, "max_rows_per_group": max_rows_per_group, "max_rows": max_rows}
+        for name, value in given.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                rule = f"contributing: {name} must be a whole number from 1 on."
+                raise refusal(None, rule, f"Write contributing({name}=3).")
+        if max_rows is not None and (max_groups is not None or max_rows_per_group is not None):
+            rule = "contributing: max_rows stands alone, or max_groups with max_rows_per_group."
+            raise refusal(None, rule, "Write contributing(max_groups=3).")
+        return replace(self, limits=Limits(**given))
+
+    def with_units(self, least: int) -> Self:
+        """Only groups that seem to have so many units; for groups whose keys come from the data."""
+        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+            raise refusal(None, "with_units takes a whole number from 1 on.", "Write with_units(10).")
+        return replace(self, least_units=least)
 
     def agg(self, *unnamed: Expression, **named: Expression) -> Self:
         """What to measure in each group: ``agg(n=count(), share=sum_("cost") / count())``."""
@@ -111,17 +195,19 @@ class TableBuilder:
     @property
     def question(self) -> Question:
         """The plan, as SQL would give it."""
+        group, sets = grouping.numbered(self.groupings)
         draft = Draft(
-            table=Name(self.table),
+            source=TableTerm(Name(self.table)),
             where=self.conditions,
-            group=tuple(item.term for item in self.keys),
+            group=group,
+            sets=sets,
             select=(*self.keys, *self.outputs),
             having=self.conditions_on_groups,
             order=self.order,
             limit=self.rows,
             offset=self.skipped,
         )
-        return resolve(draft, self.catalog)
+        return replace(resolve(draft, self.catalog), limits=self.limits, min_units=self.least_units)
 
     def _before_aggregates(self, step: str) -> None:
         if self.outputs:

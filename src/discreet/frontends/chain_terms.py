@@ -7,13 +7,12 @@ compare two expressions, and an expression is neither true nor false; ``&``, ``|
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 from discreet.frontends.constants import python_value
 from discreet.frontends.positions import refusal
 from discreet.frontends.terms import Constant, Measure, Name, Term, apply, measures_in
-from discreet.plan.nodes import Statistic
 
 Operand: TypeAlias = "Expression | object"
 
@@ -94,6 +93,10 @@ class Expression:
     def bin(self, width: Operand) -> Expression:
         """The lower edge of the bin of this width."""
         return _apply("bin", self, width)
+
+    def magnitude(self) -> Expression:
+        """The size as a power of two, rounded down, with the sign."""
+        return _apply("magnitude", self)
 
     # Comparison and logic
 
@@ -222,6 +225,17 @@ class Expression:
             raise refusal(None, "cast does not know this type.", fix)
         return _apply(f"to_{kind}", self)
 
+    # Aggregates
+
+    def filter(self, condition: Expression) -> Expression:
+        """An aggregate of only the rows for which a condition is true: ``mean("age").filter(col("smoker"))``."""
+        if not isinstance(self.term, Measure) or self.term.condition is not None:
+            rule = "filter belongs to an aggregate, once."
+            raise refusal(None, rule, "Write mean('age').filter(col('smoker')); where() chooses rows for all.")
+        if not isinstance(condition, Expression) or measures_in(condition.term):
+            raise refusal(None, "filter takes a condition on rows.", "Write mean('age').filter(col('smoker')).")
+        return Expression(replace(self.term, condition=condition.term), self.name)
+
     # Order
 
     def desc(self) -> Descending:
@@ -301,41 +315,3 @@ def lit(value: object) -> Expression:
 def when(condition: Expression) -> Open:
     """The beginning of a case distinction: ``when(col("age") < 18).then("young").otherwise("grown")``."""
     return Open(condition)
-
-
-def _measure(statistic: Statistic, argument: Operand | None, *, sample: bool = False) -> Expression:
-    term = None if argument is None else column_or_expression(argument).term
-    if term is not None and measures_in(term):
-        rule = "An aggregate cannot stand inside an aggregate."
-        raise refusal(None, rule, "Measure each on its own, and combine them outside: sum('x') / count().")
-    return Expression(Measure(statistic, term, sample=sample))
-
-
-def count(value: Operand | None = None) -> Expression:
-    """The number of rows, or of rows where a value is there."""
-    return _measure(Statistic.COUNT, value)
-
-
-def count_units() -> Expression:
-    """The number of distinct units, such as patients."""
-    return _measure(Statistic.COUNT_UNITS, None)
-
-
-def sum_(value: Operand) -> Expression:
-    """The total."""
-    return _measure(Statistic.SUM, value)
-
-
-def mean(value: Operand) -> Expression:
-    """The average."""
-    return _measure(Statistic.MEAN, value)
-
-
-def variance(value: Operand, *, sample: bool = False) -> Expression:
-    """The variance of the population; with ``sample`` the estimate from a sample, n/(n − 1) times as large."""
-    return _measure(Statistic.VARIANCE, value, sample=sample)
-
-
-def stddev(value: Operand, *, sample: bool = False) -> Expression:
-    """The standard deviation of the population, or with ``sample`` its estimate from a sample."""
-    return _measure(Statistic.STDDEV, value, sample=sample)

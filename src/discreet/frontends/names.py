@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from discreet.frontends.positions import refusal
-from discreet.frontends.terms import Item
+from discreet.frontends.terms import Item, Measure, Paired
 from discreet.plan.expressions import Call, Column, Expression, Literal, Released
 from discreet.plan.nodes import Aggregate, Statistic
 
@@ -20,6 +21,9 @@ WORDS = {
     Statistic.MEAN: "avg",
     Statistic.VARIANCE: "variance",
     Statistic.STDDEV: "stddev",
+    Statistic.COUNT_DISTINCT: "count_distinct",
+    Statistic.QUANTILE: "quantile",
+    Statistic.MODE: "mode",
 }
 # Functions that only change how a value looks keep its name.
 SAME_NAME = frozenset(
@@ -50,24 +54,43 @@ class Titles:
                 return self.of(self.keys[expression.index])
             case Released():
                 aggregate = self.aggregates[expression.index - len(self.keys)]
-                return self.of_aggregate(aggregate.statistic, aggregate.argument)
+                return self.of_aggregate(aggregate)
             case Call():
                 return self._of_call(expression)
 
-    def of_aggregate(self, statistic: Statistic, argument: Expression | None) -> str:
-        """sum_age for SUM(age)."""
-        return _join(WORDS[statistic], "" if argument is None else self.of(argument))
+    def of_aggregate(self, aggregate: Aggregate) -> str:
+        """sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
+        argument = "" if aggregate.argument is None else self.of(aggregate.argument)
+        return joined(_word(aggregate), argument)
 
     def _of_call(self, call: Call) -> str:
         inner = list(dict.fromkeys(self.of(argument) for argument in call.arguments))
         if call.function in SAME_NAME and len(list(filter(None, inner))) == 1:
-            return _join(*inner)
+            return joined(*inner)
         first = call.arguments[0]
         word = str(first.value) if call.function in BY_WORD and isinstance(first, Literal) else call.function
-        return _join(word, *inner)
+        return joined(word, *inner)
 
 
-def _join(*parts: str) -> str:
+def called(measure: Measure) -> str:
+    """How a refusal calls an aggregate: SUM, MEDIAN, MIN."""
+    if measure.word:
+        return measure.word.upper()
+    word = measure.statistic.value if isinstance(measure.statistic, Paired) else WORDS[measure.statistic]
+    return word.upper()
+
+
+def _word(aggregate: Aggregate) -> str:
+    """The word for what is measured; quantiles are named by their percentage."""
+    if aggregate.share is None:
+        return WORDS[aggregate.statistic]
+    if aggregate.share == Fraction(1, 2):
+        return "median"
+    return f"quantile_{float(100 * aggregate.share):.6g}".replace(".", "_")
+
+
+def joined(*parts: str) -> str:
+    """Words joined to a name of limited length."""
     return "_".join(filter(None, parts))[:LONGEST].rstrip("_")
 
 

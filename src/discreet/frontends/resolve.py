@@ -10,99 +10,72 @@ The one road for SQL and for the chain, so equal questions give equal plans:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from discreet.errors import UsageError
-from discreet.frontends import names
+from discreet.frontends import grouping, names
+from discreet.frontends.aggregates import Aggregates
 from discreet.frontends.calls import conditions, make, truth
+from discreet.frontends.memberships import where
 from discreet.frontends.positions import Place, refusal
+from discreet.frontends.rows import misplaced, row
+from discreet.frontends.scope import Scope
+from discreet.frontends.sources import Sources
 from discreet.frontends.terms import Apply, Constant, Draft, Item, Measure, Name, Ordinal, Sort, Term, measures_in
-from discreet.plan.catalog import Catalog, TableFacts, nearest
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released, columns
-from discreet.plan.functions import literal
-from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
-from discreet.plan.relations import Filter, Relation, Scan
-from discreet.plan.types import Type
+from discreet.plan.catalog import Catalog
+from discreet.plan.expressions import Call, Column, Expression, Released, columns
+from discreet.plan.nodes import Order, Output, Question
+from discreet.plan.relations import Values
 
 
-def resolve(draft: Draft, catalog: Catalog) -> Question:
-    """The question that a draft asks of a catalog's tables."""
-    return _Resolver(draft, _table(draft.table, catalog)).question()
-
-
-def _table(name: Name, catalog: Catalog) -> TableFacts:
-    try:
-        return catalog.table(name.name)
-    except UsageError:
-        rule = f"There is no declared table {name.name!r}."
-        raise refusal(name.place, rule, nearest(name.name, catalog.tables)) from None
+def resolve(draft: Draft, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Question:
+    """The question that a draft asks of a catalog's tables, and of public rows that it brings."""
+    sources = Sources(catalog, public)
+    return _Resolver(draft, sources.scope(draft.source, draft.where), sources).question()
 
 
 class _Resolver:
     """The state of one resolution: keys first, then aggregates as they are met."""
 
-    def __init__(self, draft: Draft, table: TableFacts) -> None:
+    def __init__(self, draft: Draft, scope: Scope, sources: Sources) -> None:
         self.draft = draft
-        self.table = table
+        self.scope = scope
+        self.scope = where(draft.where, scope, sources, lambda name: self._column(name, "WHERE"))
         self.keys: list[Expression] = []
-        self.aggregates: list[Aggregate] = []
-        self.positions: dict[Aggregate, int] = {}  # of each aggregate in the list
+        self.sets: tuple[tuple[int, ...], ...] | None = None
         self.named: dict[str, Expression] = {}  # outputs by name in small letters
-        self.samples: dict[Expression, str] = {}  # the names of sample variances and deviations
-        self.titles = names.Titles(self.keys, self.aggregates, self.samples)
+        self.aggregates = Aggregates(self._row, self.scope.known, self.keys)
 
     def question(self) -> Question:
-        source: Relation = Scan(self.table.name)
-        for condition in self._conditions():
-            source = Filter(source, condition)
         self._read_keys()
         outputs = self._outputs()
         having = self._having()
         order = tuple(self._sort(sort) for sort in self.draft.order)
-        if not self.aggregates:
+        if not self.aggregates.found:
             place = self.draft.select[0].place if self.draft.select else None
             raise refusal(place, "Nothing is measured: there is no aggregate.", "Add one, for example COUNT(*).")
         return Question(
-            source=source,
+            source=self.scope.relation,
             keys=tuple(self.keys),
-            aggregates=tuple(self.aggregates),
+            aggregates=tuple(self.aggregates.found),
             outputs=outputs,
             having=having,
             order=order,
             limit=self.draft.limit,
             offset=self.draft.offset,
+            sets=self.sets,
         )
 
     # Rows
 
-    def _conditions(self) -> list[Expression]:
-        found: dict[Expression, None] = {}
-        for term in self.draft.where:
-            expression = truth(self._row(term, "WHERE"), "WHERE", term.place)
-            found |= dict.fromkeys(conditions(expression))
-        return list(found)
-
     def _row(self, term: Term, clause: str) -> Expression:
         """A term over one row: no aggregates, names are columns."""
-        match term:
-            case Name():
-                return self._column(term, clause)
-            case Constant():
-                return literal(term.value)
-            case Apply():
-                return _call(term, tuple(self._row(a, clause) for a in term.arguments))
-            case Measure():
-                raise _misplaced(term.place, clause)
-            case Ordinal():
-                raise refusal(
-                    term.place, f"A number in {clause} stands for an output only by itself.", "Name a column."
-                )
+        return row(term, lambda name: self._column(name, clause), clause)
 
-    def _column(self, name: Name, clause: str) -> Column:
-        self._check_qualifier(name)
-        if name.name.lower() in {declared.lower() for declared in self.table.columns}:
-            return self.table.column(name.name)
-        rule = f"The table {self.table.name!r} has no declared column {name.name!r}."
+    def _column(self, name: Name, clause: str) -> Expression:
         aliases = {(item.alias or "").lower() for item in self.draft.select}
-        if name.name.lower() in aliases:
+        if name.qualifier is None and name.name.lower() in aliases and not self.scope.matches(name):
             rule = f"{name.name!r} is the name of an output, which {clause} cannot use."
             fix = (
                 "Repeat its expression."
@@ -110,13 +83,7 @@ class _Resolver:
                 else "Repeat its expression, or use HAVING for aggregates."
             )
             raise refusal(name.place, rule, fix)
-        raise refusal(name.place, rule, nearest(name.name, self.table.columns))
-
-    def _check_qualifier(self, name: Name) -> None:
-        wanted = self.draft.table_alias or self.table.name
-        if name.qualifier is not None and name.qualifier.lower() != wanted.lower():
-            rule = f"{name.qualifier!r} is not the table of this question."
-            raise refusal(name.place, rule, f"Write {wanted}.{name.name} or just {name.name}.")
+        return self.scope.find(name).expression
 
     # Keys
 
@@ -125,16 +92,19 @@ class _Resolver:
             terms = [item.term for item in self.draft.select if not self._is_fixed(item.term)]
         else:
             terms = [self._key_term(term) for term in self.draft.group]
+        positions: list[int] = []
         for term in terms:
             key = self._row(term, "GROUP BY")
             place = term.place
             if not columns(key):
                 raise refusal(place, "A key must read a column; this is the same for all rows.", "Leave it out.")
-            if key == self.table.unit_column:
+            if key in self.scope.known.units:
                 rule = f"Grouping by {key} would make a group of every single {key}, and none could be shown."
                 raise refusal(place, rule, "Group by something that many share.")
             if key not in self.keys:
                 self.keys.append(key)
+            positions.append(self.keys.index(key))
+        self.sets = grouping.renumbered(self.draft.sets, positions, len(self.keys))
 
     def _is_fixed(self, term: Term) -> bool:
         """Whether GROUP BY ALL passes an output over: it has an aggregate, or reads no column."""
@@ -144,12 +114,11 @@ class _Resolver:
         """What a key stands for: ordinals and the names of outputs are replaced by what they name."""
         if isinstance(term, Ordinal):
             return self._output_at(term, "GROUP BY").term
-        known = {column.lower() for column in self.table.columns}
-        if isinstance(term, Name) and term.qualifier is None and term.name.lower() not in known:
+        if isinstance(term, Name) and term.qualifier is None and not self.scope.matches(term):
             for item in self.draft.select:
                 if item.alias is not None and item.alias.lower() == term.name.lower():
                     if measures_in(item.term):
-                        raise _misplaced(term.place, "GROUP BY")
+                        raise misplaced(replace(measures_in(item.term)[0], place=term.place), "GROUP BY")
                     return item.term
         return term
 
@@ -170,7 +139,7 @@ class _Resolver:
             if item.alias is not None:
                 self.named.setdefault(item.alias.lower(), expression)
         measured = [any(columns_of_answer(e, len(self.keys))) for e in expressions]
-        plain = [self.titles.of(expression) for expression in expressions]
+        plain = [self.aggregates.titles.of(expression) for expression in expressions]
         titles = names.of_outputs(self.draft.select, plain, measured)
         for title, expression in zip(titles, expressions):
             self.named.setdefault(title.lower(), expression)
@@ -201,29 +170,23 @@ class _Resolver:
 
     def _mixed(self, term: Term, clause: str) -> Expression:
         """A term whose aggregates are released numbers and whose names are still columns (or named outputs)."""
-        match term:
-            case Measure():
-                return self._measured(term)
-            case Apply():
-                return _call(term, tuple(self._mixed(a, clause) for a in term.arguments))
-            case Name():
-                return self._name(term, clause)
-            case Constant():
-                return literal(term.value)
-            case Ordinal():
-                raise refusal(term.place, f"A number in {clause} stands for an output only by itself.", "Name it.")
+
+        def special(inner: Term) -> Expression:
+            if isinstance(inner, Measure):
+                return self.aggregates.released(inner)
+            raise misplaced(inner, clause)
+
+        return row(term, lambda name: self._name(name, clause), clause, special)
 
     def _name(self, name: Name, clause: str) -> Expression:
         """A column that the keys read, else a named output, else any column (to be refused with its own reason)."""
         output = self.named.get(name.name.lower()) if name.qualifier is None else None
-        if output is None:
+        found = self.scope.matches(name)
+        if output is None or (found and clause == "SELECT"):
             return self._column(name, clause)
-        try:
-            column = self.table.column(name.name)
-        except UsageError:
-            return output
         read = {part for key in self.keys for part in columns(key)}
-        return column if column in read or clause == "SELECT" else output
+        keyed = [column.expression for column in found if columns(column.expression) <= read]
+        return keyed[0] if len(keyed) == 1 else output
 
     def _over_keys(self, expression: Expression, term: Term, clause: str) -> Expression:
         """The expression with every part that equals a key replaced by that key."""
@@ -240,58 +203,11 @@ class _Resolver:
                 return expression
 
     def _left_over(self, column: Column, term: Term, clause: str) -> UsageError:
-        rule = f"{column.name!r} in {clause} is neither in GROUP BY nor inside an aggregate."
+        name = next((shown.name for shown in self.scope.columns if shown.expression == column), column.name)
+        rule = f"{name!r} in {clause} is neither in GROUP BY nor inside an aggregate."
         example = "AVG" if column.type.is_number else "COUNT"
-        fix = f"Add {column.name} to GROUP BY, or aggregate it, for example {example}({column.name})."
-        return refusal(_place_of_column(term, column), rule, fix)
-
-    # Aggregates
-
-    def _measured(self, measure: Measure) -> Expression:
-        if measure.statistic is Statistic.COUNT_UNITS:
-            return self._units(measure)
-        argument = None if measure.argument is None else self._row(measure.argument, "an aggregate")
-        if measure.statistic is Statistic.COUNT:
-            if isinstance(argument, Literal) and argument.value is not None:
-                argument = None  # COUNT(1) counts rows
-            return self._aggregate(Statistic.COUNT, argument)
-        argument = _summable(argument, measure)
-        released = self._aggregate(measure.statistic, argument)
-        return self._sample(released, measure, argument) if measure.sample else released
-
-    def _aggregate(self, statistic: Statistic, argument: Expression | None) -> Released:
-        wanted = Aggregate(statistic, argument)
-        position = self.positions.setdefault(wanted, len(self.aggregates))
-        if position == len(self.aggregates):
-            self.aggregates.append(wanted)
-        return Released(len(self.keys) + position, str(wanted), wanted.type)
-
-    def _sample(self, released: Released, measure: Measure, argument: Expression) -> Expression:
-        """The sample form from the population form and the released count n: times n/(n − 1), its root for stddev."""
-        n = self._aggregate(Statistic.COUNT, argument)
-        less_one = make("subtract", (n, literal(1)), None)
-        factor = make("divide", (n, less_one), None)
-        if measure.statistic is Statistic.STDDEV:
-            factor = make("sqrt", (factor,), None)
-        many = make("greater", (n, literal(1)), None)
-        form = make("case", (many, make("multiply", (released, factor), None), literal(None)), None)
-        self.samples[form] = self.titles.of_aggregate(measure.statistic, argument)
-        return form
-
-    def _units(self, measure: Measure) -> Released:
-        unit = self.table.unit_column
-        if unit is None:
-            rule = f"Each row of {self.table.name!r} is its own unit, so COUNT(DISTINCT ...) is not available."
-            raise refusal(measure.place, rule, "COUNT(*) counts the rows.")
-        argument = unit if measure.argument is None else self._row(measure.argument, "an aggregate")
-        if argument != unit:
-            rule = f"COUNT(DISTINCT ...) is available for {unit} only, which says whose row it is."
-            raise refusal(measure.place, rule, f"Write COUNT(DISTINCT {unit}), or COUNT(*) with GROUP BY.")
-        return self._aggregate(Statistic.COUNT_UNITS, None)
-
-
-def _call(term: Apply, arguments: tuple[Expression, ...]) -> Expression:
-    return make(term.function, arguments, term.place, tuple(argument.place for argument in term.arguments))
+        fix = f"Add {name} to GROUP BY, or aggregate it, for example {example}({name})."
+        return refusal(_place_of_name(term, name) or term.place, rule, fix)
 
 
 def columns_of_answer(expression: Expression, keys: int) -> list[bool]:
@@ -305,40 +221,17 @@ def columns_of_answer(expression: Expression, keys: int) -> list[bool]:
             return []
 
 
-def _summable(argument: Expression | None, measure: Measure) -> Expression:
-    """The argument of SUM, AVG, VARIANCE and STDDEV: a number, or a condition counted as 1 and 0."""
-    word = names.WORDS[measure.statistic].upper()
-    if argument is None:
-        raise refusal(measure.place, f"{word} needs an argument.", f"Write for example {word}(x).")
-    if argument.type is Type.BOOLEAN:
-        return make("to_integer", (argument,), measure.place)
-    if not argument.type.is_number:
-        rule = f"{word} needs numbers; this is of type {argument.type}."
-        raise refusal(measure.place, rule, "COUNT takes every type; CAST(x AS DOUBLE) reads a number from a text.")
-    return argument
-
-
-def _misplaced(place: Place | None, clause: str) -> UsageError:
-    if clause == "WHERE":
-        fix = "WHERE chooses rows before anything is measured; put the condition into HAVING."
-        return refusal(place, "WHERE cannot contain an aggregate.", fix)
-    if clause == "GROUP BY":
-        return refusal(place, "A key cannot contain an aggregate.", "Group by columns or expressions of them.")
-    rule = "An aggregate cannot stand inside an aggregate."
-    return refusal(place, rule, "Measure each on its own, and combine them outside: SUM(x) / COUNT(*).")
-
-
 def _are(count: int) -> str:
     return "is only one output" if count == 1 else f"are only {count} outputs"
 
 
-def _place_of_column(term: Term, column: Column) -> Place | None:
-    """Where a column stands in a term, outside of aggregates."""
+def _place_of_name(term: Term, name: str) -> Place | None:
+    """Where a name stands in a term, outside of aggregates."""
     match term:
         case Name():
-            return term.place if term.name.lower() == column.name.lower() else None
+            return term.place if term.name.lower() == name.lower() else None
         case Apply():
-            found = (_place_of_column(argument, column) for argument in term.arguments)
+            found = (_place_of_name(argument, name) for argument in term.arguments)
             return next((place for place in found if place is not None), term.place)
         case _:
             return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from discreet.frontends import constants, sql_aggregates, sql_functions
 from discreet.frontends.positions import refusal
 from discreet.frontends.sql_reader import OPERANDS, Form, Reader, one, several, two
-from discreet.frontends.terms import Constant, Name, Term
+from discreet.frontends.terms import Constant, Member, Name, Term
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -99,10 +99,17 @@ def _between(reader: Reader, node: Node) -> Term:
 
 
 def _in(reader: Reader, node: Node) -> Term:
+    query = node.args.get("query")
+    if query is not None:
+        return Member(reader.read(node.this), reader.query(query), reader.place(node.this))
     members = node.expressions
     if not members:
         raise refusal(reader.place(node), "IN needs a list of constants.", "Write for example ward IN ('A', 'B').")
     return reader.apply("in", node, reader.read(node.this), *(reader.read(member) for member in members))
+
+
+def _exists(reader: Reader, node: Node) -> Term:
+    return Member(None, reader.query(node.this), reader.places.of(node, "EXISTS"))
 
 
 def _like(reader: Reader, node: Node) -> Term:
@@ -161,7 +168,8 @@ FORMS: Mapping[str, Form] = {
     "NullSafeEQ": Form(_same, OPERANDS),
     "NullSafeNEQ": Form(_different, OPERANDS),
     "Between": Form(_between, ("this", "low", "high")),
-    "In": Form(_in, ("this", "expressions")),
+    "In": Form(_in, ("this", "expressions", "query")),
+    "Exists": Form(_exists, ("this",)),
     "Is": Form(_is, OPERANDS),
     "Not": one("not"),
     "And": Form(_chain, OPERANDS),

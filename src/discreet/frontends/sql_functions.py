@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from discreet.frontends import constants, sql_refusals, sql_words
+from discreet.frontends import constants, sql_aggregates, sql_refusals, sql_words
 from discreet.frontends.positions import refusal
 from discreet.frontends.sql_reader import OPERANDS, Form, Reader, one, several, two
-from discreet.frontends.terms import Constant, Measure, Term
-from discreet.plan.nodes import Statistic
+from discreet.frontends.terms import Constant, Term
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -41,12 +40,13 @@ CASTS: Mapping[str, str] = {
 NAMED: Mapping[str, tuple[str, int]] = {
     "bin": ("bin", 2),
     "clamp": ("clamp", 3),
+    "magnitude": ("magnitude", 1),
     "prefix": ("starts_with", 2),
     "suffix": ("ends_with", 2),
 }
 
 
-USAGE = {"bin": "bin(age, 10)", "clamp": "clamp(x, 0, 100)"}
+USAGE = {"bin": "bin(age, 10)", "clamp": "clamp(x, 0, 100)", "magnitude": "magnitude(cost)"}
 
 
 def _round(reader: Reader, node: Node) -> Term:
@@ -93,9 +93,14 @@ def _word(reader: Reader, node: Node) -> Constant:
 
 
 def _cast(reader: Reader, node: Node) -> Term:
+    return cast(reader, node, CASTS)
+
+
+def cast(reader: Reader, node: Node, casts: Mapping[str, str]) -> Term:
+    """CAST to one of the types that a dialect has."""
     target = node.args["to"]
     name = str(getattr(target.this, "name", target.this))
-    function = CASTS.get(name) if type(target).__name__ == "DataType" else None
+    function = casts.get(name) if type(target).__name__ == "DataType" else None
     if function is None or target.expressions or target.args.get("nested"):
         rule = f"CAST to {name} is not available."
         fix = "Available are BOOLEAN, BIGINT, DOUBLE, VARCHAR, DATE and TIMESTAMP."
@@ -117,8 +122,8 @@ def _named(reader: Reader, node: Node) -> Term:
         return reader.apply("part", node, _word(reader, arguments[0]), reader.read(arguments[1]))
     if name in WORDS and len(arguments) == 1:
         return reader.apply("part", node, Constant(WORDS[name]), reader.read(arguments[0]))
-    if name == "mean" and len(arguments) == 1:
-        return Measure(Statistic.MEAN, reader.read(arguments[0]), place=reader.place(node))
+    if name in sql_aggregates.NAMED:
+        return sql_aggregates.named(reader, node, name)
     known = NAMED.get(name)
     if known is None:
         reason = sql_refusals.FUNCTIONS.get(name)
@@ -126,7 +131,7 @@ def _named(reader: Reader, node: Node) -> Term:
         raise refusal(reader.place(node), rule, reason.fix if reason else sql_words.nearest_function(name))
     function, count = known
     if len(arguments) != count:
-        rule = f"{name} takes {count} arguments."
+        rule = f"{name} takes {count} argument{'s' * (count > 1)}."
         raise refusal(reader.place(node), rule, f"Write {USAGE.get(name, f'{name}(x, y)')}.")
     return reader.apply(function, node, *(reader.read(argument) for argument in arguments))
 

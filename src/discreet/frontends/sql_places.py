@@ -35,6 +35,8 @@ LEADING = {
     "CurrentDate": ("CURRENT_DATE", "TODAY"),
     "CurrentTimestamp": ("CURRENT_TIMESTAMP", "NOW"),
     "Placeholder": ("?", "$", ":"),
+    "Max": ("MAX",),
+    "Min": ("MIN",),
 }
 
 # Words that stand before a parenthesis and are no functions.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from discreet.frontends import sql_refusals
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.sql_places import Places
-from discreet.frontends.terms import Apply, Term, apply
+from discreet.frontends.terms import Apply, Query, Term, apply
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -22,11 +22,13 @@ class Form(NamedTuple):
 
 
 class Reader:
-    """Reads the expressions of one question."""
+    """Reads the expressions of one SELECT. ``query`` reads a SELECT inside them, ``windows`` are those with names."""
 
-    def __init__(self, places: Places, forms: Mapping[str, Form]) -> None:
+    def __init__(self, places: Places, forms: Mapping[str, Form], query: Callable[[Node], Query] | None = None) -> None:
         self.places = places
         self.forms = forms
+        self.query = query or self.refuse
+        self.windows: dict[str, Node] = {}
 
     def read(self, node: Node) -> Term:
         """The term that a node means."""

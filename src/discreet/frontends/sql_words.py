@@ -28,6 +28,7 @@ WRITTEN: Mapping[str, str] = {
     "greatest": "greatest(cost, 0)",
     "clamp": "clamp(cost, 0, 100)",
     "bin": "bin(age, 10)",
+    "magnitude": "magnitude(cost)",
     "equal": "ward = 'A'",
     "unequal": "ward <> 'A'",
     "less": "age < 18",
@@ -66,12 +67,42 @@ WRITTEN: Mapping[str, str] = {
 
 # Every name that can stand before a parenthesis.
 NAMES = (
-    "abs", "avg", "bin", "ceil", "clamp", "coalesce", "concat", "contains", "count", "count_if", "date_diff",
-    "date_part", "date_trunc", "day", "dayofweek", "ends_with", "exp", "extract", "floor", "greatest", "hour", "if",
-    "ifnull", "least", "left", "length", "ln", "lower", "minute", "mod", "month", "nullif", "power", "quarter",
-    "round", "second", "sign", "sqrt", "starts_with", "stddev", "stddev_pop", "stddev_samp", "substring", "sum",
-    "trim", "upper", "var_pop", "var_samp", "variance", "week", "year",
+    "abs", "approx_count_distinct", "approx_quantile", "avg", "avg_weighted", "bin", "ceil", "clamp", "coalesce",
+    "concat", "contains", "corr", "count", "count_if", "covar_pop", "covar_samp", "date_diff", "date_part",
+    "date_trunc", "day", "dayofweek", "ends_with", "exp", "extract", "floor", "greatest", "hour", "if", "ifnull",
+    "least", "left", "length", "ln", "lower", "magnitude", "max", "median", "min", "minute", "mod", "mode", "month",
+    "nullif", "percentile_cont", "percentile_disc", "power", "quantile", "quantile_cont", "quantile_disc", "quarter",
+    "regr_intercept", "regr_slope", "round", "second", "sign", "sqrt", "starts_with", "stddev", "stddev_pop",
+    "stddev_samp", "substring", "sum", "trim", "upper", "var_pop", "var_samp", "variance", "week", "weighted_avg",
+    "year",
 )  # fmt: skip  # a list of words
+
+
+# What can be measured, in one or more ways to write it; tests read each of them.
+AGGREGATES: Mapping[tuple[str, ...], str] = {
+    ("COUNT(*)", "COUNT(1)"): "rows",
+    ("COUNT(age)",): "rows where a value is there",
+    ("COUNT_IF(smoker)", "COUNT(*) FILTER (WHERE smoker)"): "rows where a condition is true; FILTER goes with all",
+    ("COUNT(DISTINCT patient_id)",): "distinct units, where the column is the one that names them",
+    ("COUNT(DISTINCT ward)", "APPROX_COUNT_DISTINCT(ward)"): (
+        "distinct values of anything else, of which each unit brings as many as it may have rows"
+    ),
+    ("SUM(cost)", "AVG(cost)"): "total and average of the values that are there; a condition counts as 1 and 0",
+    ("VAR_POP(cost)", "STDDEV_POP(cost)"): "variance and standard deviation of the population",
+    ("VARIANCE(cost)", "VAR_SAMP(cost)", "STDDEV(cost)", "STDDEV_SAMP(cost)"): (
+        "the sample forms: the population form times n/(n − 1), or its root; NULL when n is not above 1"
+    ),
+    ("MEDIAN(cost)",): "the value with half of the rows below it",
+    ("QUANTILE(cost, 0.25)", "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)", "PERCENTILE_DISC(cost, 0.25)",
+     "APPROX_QUANTILE(cost, 0.25)"): "the value with this share of the rows below it, strictly between 0 and 1",
+    ("MIN(cost)", "MAX(cost)"): "the 1 % and the 99 % quantile: a true extreme is the value of one person",
+    ("MODE(ward)",): "the most frequent of the keys that the codebook lists",
+    ("COVAR_POP(age, cost)", "COVAR_SAMP(age, cost)", "CORR(age, cost)"): (
+        "covariance and correlation over the rows where both are there; NULL where noise leaves nothing to divide by"
+    ),
+    ("REGR_SLOPE(cost, age)", "REGR_INTERCEPT(cost, age)"): "the line that fits the first over the second best",
+    ("WEIGHTED_AVG(cost, age)", "AVG_WEIGHTED(cost, age)"): "average in which each row counts with its weight",
+}  # fmt: skip  # one line a row where it fits
 
 
 def nearest_function(name: str) -> str:
@@ -92,4 +123,11 @@ def function_table() -> str:
         constants = "the list" if name == "in" else ", ".join(f"argument {position}" for position in fixed)
         words = f" ({', '.join(function.words)})" if function.words else ""
         rows.append(f"| `{WRITTEN[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
+    return "\n".join(rows)
+
+
+def aggregate_table() -> str:
+    """The table of aggregates in docs/sql.md."""
+    rows = ["| in SQL | measures |", "|---|---|"]
+    rows += [f"| {', '.join(f'`{way}`' for way in ways)} | {what} |" for ways, what in AGGREGATES.items()]
     return "\n".join(rows)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.frontends.positions import Place, refusal
 from discreet.plan.nodes import Statistic
+from discreet.plan.relations import Feature, JoinKind
 from discreet.plan.types import Value
 
 MAX_DEPTH = 60  # of functions within functions
@@ -54,17 +57,92 @@ class Apply:
     depth: int = field(default=0, compare=False, repr=False)
 
 
+class Paired(StrEnum):
+    """Statistics of two arguments, which follow from released sums."""
+
+    COVARIANCE = "covar"
+    CORRELATION = "corr"
+    SLOPE = "regr_slope"  # of the first argument over the second
+    INTERCEPT = "regr_intercept"
+    WEIGHTED_MEAN = "weighted_avg"  # of the first argument, weighted by the second
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """An aggregate. ``sample`` asks for the sample form of a variance or standard deviation."""
+    """An aggregate.
 
-    statistic: Statistic
+    ``sample`` asks for the sample form of a variance, standard deviation or covariance. ``second`` is the other
+    argument of a paired statistic, ``share`` the q of a quantile, ``condition`` says which rows take part (FILTER), and
+    ``bounds`` what one unit may add. ``word`` is "min", "max" or "median" for quantiles that were asked for as such:
+    over all units MIN(x) is the 1 % quantile, inside one unit it may be the least value.
+    """
+
+    statistic: Statistic | Paired
     argument: Term | None = None
     sample: bool = False
     place: Place | None = field(default=None, compare=False, repr=False)
+    second: Term | None = None
+    share: Fraction | None = None
+    condition: Term | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    word: str = ""
+
+    @property
+    def inside(self) -> tuple[Term, ...]:
+        """The terms that the aggregate is made of."""
+        return tuple(term for term in (self.argument, self.second, self.condition) if term is not None)
 
 
-Term: TypeAlias = Name | Constant | Ordinal | Apply | Measure
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """What can be computed inside one unit only: BOOL_OR, BOOL_AND, and the functions of windows."""
+
+    feature: Feature
+    argument: Term | None = None
+    offset: int = 1
+    condition: Term | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def inside(self) -> tuple[Term, ...]:
+        """The terms that it is made of."""
+        return tuple(term for term in (self.argument, self.condition) if term is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A function over the rows of a part: f(x) OVER (PARTITION BY ... ORDER BY ...)."""
+
+    function: Measure | Trait
+    parts: tuple[Term, ...] = ()
+    order: tuple[Sort, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def inside(self) -> tuple[Term, ...]:
+        """The terms that it is made of, without the function itself, which is no aggregate here."""
+        return (*self.function.inside, *self.parts, *(sort.term for sort in self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """x IN (SELECT ...), and EXISTS (SELECT ...) where nothing is tested."""
+
+    tested: Term | None
+    query: Query
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """All columns, or all of one table."""
+
+    qualifier: str | None = None
+    without: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+Term: TypeAlias = Name | Constant | Ordinal | Apply | Measure | Trait | Over | Member | Star
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +162,80 @@ class Sort:
     descending: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TableTerm:
+    """A table by its name, and what the question calls it."""
+
+    name: Name
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryTerm:
+    """A SELECT in parentheses or by a name from WITH. ``columns`` are new names for its outputs."""
+
+    query: Query
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesTerm:
+    """Rows of constants that stand in the question: VALUES (...), (...)."""
+
+    rows: tuple[tuple[Constant, ...], ...]
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTerm:
+    """Two sources side by side. ``using`` is None without USING; ``natural`` equates all columns of the same name."""
+
+    left: From
+    right: From
+    kind: JoinKind = JoinKind.INNER
+    on: tuple[Term, ...] = ()
+    using: tuple[Name, ...] | None = None
+    natural: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+From: TypeAlias = TableTerm | SubqueryTerm | ValuesTerm | JoinTerm
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A whole question in terms. ``group`` is None where every output without an aggregate is a key."""
+    """A SELECT in terms: a whole question, or a subquery. ``group`` is None for all outputs without an aggregate.
 
-    table: Name
-    table_alias: str | None = None
+    ``sets`` are several groupings, each by the positions of some keys in ``group``; None for one by all of them.
+    """
+
+    source: From
     where: tuple[Term, ...] = ()
     group: tuple[Term, ...] | None = ()
+    sets: tuple[tuple[int, ...], ...] | None = None
     select: tuple[Item, ...] = ()
     having: tuple[Term, ...] = ()
     order: tuple[Sort, ...] = ()
     limit: int | None = None
     offset: int = 0
+    distinct: bool = False
+    qualify: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """UNION ALL of several SELECTs; UNION without ALL is ``distinct``."""
+
+    parts: tuple[Query, ...]
+    distinct: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+Query: TypeAlias = Draft | Stacked
 
 
 def apply(function: str, *arguments: Term, place: Place | None = None) -> Apply:
@@ -124,8 +263,8 @@ def _depth(term: Term) -> int:
     match term:
         case Apply():
             return term.depth
-        case Measure() if term.argument is not None:
-            return 1 + _depth(term.argument)
+        case Measure() | Trait() | Over():
+            return 1 + max((_depth(part) for part in term.inside), default=0)
         case _:
             return 0
 
@@ -133,10 +272,15 @@ def _depth(term: Term) -> int:
 def parts_of(term: Term) -> Iterator[Term]:
     """The term and everything inside it, outermost first."""
     yield term
-    inside = term.arguments if isinstance(term, Apply) else (term.argument,) if isinstance(term, Measure) else ()
+    match term:
+        case Apply():
+            inside = term.arguments
+        case Measure() | Trait() | Over():
+            inside = term.inside
+        case _:
+            return
     for part in inside:
-        if part is not None:
-            yield from parts_of(part)
+        yield from parts_of(part)
 
 
 def measures_in(term: Term) -> tuple[Measure, ...]:

@@ -155,11 +155,7 @@ class PostgresStore(BufferedStore):
     def make(self) -> bool:
         """The tables, where there are none; whether they were made now."""
         self.connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"discreet {self._schema}",))
-        made = self.connection.execute(
-            "SELECT count(*) FROM information_schema.tables WHERE table_schema = %s AND table_name = 'turns'",
-            (self._schema,),
-        ).fetchone()
-        if made is not None and made[0]:
+        if self.made():
             return False
         self.connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
         for statement in _TABLES:
@@ -167,6 +163,14 @@ class PostgresStore(BufferedStore):
         self.connection.execute("INSERT INTO turns VALUES (%s)", (VERSION,))
         self.connection.execute("INSERT INTO head VALUES (1, -1, %s)", (START,))
         return True
+
+    def made(self) -> bool:
+        """Whether the tables are there."""
+        found = self.connection.execute(
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = %s AND table_name = 'turns'",
+            (self._schema,),
+        ).fetchone()
+        return found is not None and found[0] > 0
 
     def check_version(self) -> None:
         """Refuse tables of a later version."""
@@ -204,23 +208,59 @@ class PostgresLedger(Book):
 
         It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
         """
-        if not isinstance(schema, str) or not _NAME.fullmatch(schema):
-            raise ParameterError("schema", "is not a plain name", "Use small letters, digits and underscores.")
         terms = Terms(
             dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
         )
+        return cls.on(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
+
+    @classmethod
+    def on(
+        cls,
+        address: str,
+        terms: Terms,
+        *,
+        schema: str = "discreet",
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+    ) -> Self:
+        """The ledger in a schema on these terms; see ``open``."""
+        return cls._opened(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
+
+    @classmethod
+    def existing(cls, address: str, *, schema: str = "discreet") -> Self:
+        """The ledger in a schema as it is, for administration; checked from its first line to its last."""
+        return cls._opened(address, None, schema=schema)
+
+    @classmethod
+    def _opened(
+        cls,
+        address: str,
+        terms: Terms | None,
+        *,
+        schema: str,
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+        patience: float = PATIENCE,
+    ) -> Self:
+        if not isinstance(schema, str) or not _NAME.fullmatch(schema):
+            raise ParameterError("schema", "is not a plain name", "Use small letters, digits and underscores.")
         psycopg = _psycopg()
         store = None
         try:
             store = PostgresStore(address, schema, patience=patience)
-            with store.connection.transaction():
-                if store.make():  # with the first line in the same transaction: no one ever sees it empty
-                    Book(_Inside(store), clock=clock).found(terms)
+            if terms is not None:
+                with store.connection.transaction():
+                    if store.make():  # with the first line in the same transaction: no one ever sees it empty
+                        Book(_Inside(store), clock=clock).found(terms)
+            elif not store.made():
+                raise LedgerError("There is no ledger in this schema of the database. Nothing was charged.")
             store.check_version()
             store.begin(write=False)
             state = scan(store)
             store.rollback()
-            terms.check(state)
+            if terms is not None:
+                terms.check(state)
         except BaseException as error:
             if store is not None:
                 store.close()

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from discreet.mechanisms.cells import CellMode, CellQuantiles
     from discreet.mechanisms.composition import adaptive, compose, post_process, query
     from discreet.mechanisms.count import Count
     from discreet.mechanisms.exponential import Exponential
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     from discreet.mechanisms.sum import Sum
     from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
     from discreet.mechanisms.variance import Variance
+    from discreet.mechanisms.weighted import WeightedSelection, better_selection
 
 # Where each name lives: a visible table, so that naming one mechanism loads one file.
 _HOMES = {
+    "CellMode": "cells",
+    "CellQuantiles": "cells",
     "Count": "count",
     "Exponential": "exponential",
     "Gaussian": "gaussian",
@@ -46,13 +50,17 @@ _HOMES = {
     "Sum": "sum",
     "TopK": "noisy_max",
     "Variance": "variance",
+    "WeightedSelection": "weighted",
     "adaptive": "composition",
+    "better_selection": "weighted",
     "compose": "composition",
     "post_process": "composition",
     "query": "composition",
 }
 
 __all__ = [
+    "CellMode",
+    "CellQuantiles",
     "Count",
     "Exponential",
     "Gaussian",
@@ -71,7 +79,9 @@ __all__ = [
     "Sum",
     "TopK",
     "Variance",
+    "WeightedSelection",
     "adaptive",
+    "better_selection",
     "compose",
     "post_process",
     "query",

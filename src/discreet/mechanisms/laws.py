@@ -23,7 +23,8 @@ _PI = Interval(Fraction(_PI_DIGITS, 10**60), Fraction(_PI_DIGITS + 1, 10**60))
 _SUMMED = 512
 # The largest scale or variance, in steps, about which anything is said.
 MOST = 1 << 1000
-_SLACK = Fraction(1, 1 << 40)  # far more than the error of math.erfc
+_SLACK = Fraction(1, 1 << 40)  # far more than the error of math.erfc,
+_UNDERFLOW = Fraction(1, 1 << 1000)  # until it comes near the smallest floats
 
 
 class Law(Protocol):
@@ -103,7 +104,10 @@ class DiscreteGaussian:
         # √(2πσ²), and above it by less than one part in 2^40 here.
         sigma = math.sqrt(float(self.variance))
         low, high = (math.erfc(end / sigma / math.sqrt(2)) for end in (z, z - 1))
-        return Interval(Fraction(low) * (1 - _SLACK), min(Fraction(1), Fraction(high) * (1 + _SLACK)))
+        return Interval(
+            max(Fraction(0), Fraction(low) * (1 - _SLACK) - _UNDERFLOW),
+            min(Fraction(1), Fraction(high) * (1 + _SLACK) + _UNDERFLOW),
+        )
 
 
 @lru_cache(maxsize=128)

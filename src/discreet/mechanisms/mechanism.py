@@ -24,7 +24,8 @@ class Mechanism(Protocol):
     - noise: ``Laplace``, ``Gaussian``, ``Histogram``, ``Count``, ``Sum``, ``Mean``, ``Variance``;
     - local answers: ``RandomizedResponse``;
     - selection: ``Exponential``, ``PermuteAndFlip``, ``NoisyMax``, ``TopK``, ``SparseVector``, ``LaplaceThreshold``,
-      ``GaussianThreshold``, ``KeySelection``, ``Quantile``, ``Quantiles``;
+      ``GaussianThreshold``, ``KeySelection``, ``WeightedSelection``, ``Quantile``, ``Quantiles``, and in many groups
+      ``CellQuantiles`` and ``CellMode``;
     - built from others: ``Composed``, ``Adaptive``, ``PostProcessed``, ``Query``.
 
     Most of them also have ``error(beta, of=1)``, the bound that holds for all outputs together with probability

@@ -20,8 +20,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Exact, FixedPoint, Integers, Interval, lower
 from discreet.mechanisms.exponential import loss_from_rho, short, utility_loss
 from discreet.mechanisms.mechanism import Stated, only_one, settle
-from discreet.mechanisms.ranks import draw, runs_of
-from discreet.mechanisms.scores import exp_minus, total
+from discreet.mechanisms.ranks import draw, probability, runs_of
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
 from discreet.samplers import uniform_below
@@ -168,12 +167,7 @@ class Quantile(Ranked):
         step = round(parameters.number(output, "output") / self._step)
         if not first <= step <= last:
             raise parameters.refuse("output", "within the bounds", output, "Ask about values of the grid.")
-        runs = runs_of(self._encode(given), read_q(self.q), first, last)
-        # e^(−x) relative to the best run, so that the sum is at least one.
-        least = min(runs.rank_error(i) for i in range(len(runs.starts)))
-        weights = [exp_minus(self.factor * (runs.rank_error(i) - least)) for i in range(len(runs.starts))]
-        whole = total([Interval.of(size) * one for size, one in zip(runs.lengths.tolist(), weights)])
-        return weights[int(np.searchsorted(runs.starts, step, side="right")) - 1] / whole
+        return probability(runs_of(self._encode(given), read_q(self.q), first, last), self.factor, step)
 
     def error(self, beta: Number, of: int = 1) -> float:
         """The largest rank error, in rows, of any of ``of`` such quantiles, except with probability beta."""
@@ -189,14 +183,16 @@ class Quantiles(Ranked):
     Of m quantiles there are ⌊log₂ m⌋ + 1 levels; every row takes part once in each level, so the budget is divided by
     the number of levels and not by m. Rows with equal values are told apart by a fresh random part of a step, drawn
     for each row by itself, so that a side gets its share of them. Results never decrease.
-    (The random parts make the law a mixture; a mixture of pairs loses no more than its worst pair.)
 
-    Privacy: each level is of bounded range ε₀, and there are L levels: Lε₀-private and Lε₀²/8-zCDP between neighbours
-    of the stated relation. Why: given the results of earlier levels, the sides are fixed ranges of values, and a row
-    is in one of them at most. So m = ``max_rows`` rows that come or go change the quantiles of the sides they are in,
-    by shares that add up to m rows; each is drawn with exp(−ε₀·error/(2Δ)), Δ = m·max(q, 1 − q) for its own q, so the
-    ranges of their log-ratios add up to at most ε₀. A replaced unit is one that goes and one that comes, in the same
-    or in different sides, so under replace Δ = 2m·max(q, 1 − q).
+    Privacy: given the random parts, each level is of bounded range ε₀, and there are L levels: Lε₀-private and
+    Lε₀²/8-zCDP between neighbours of the stated relation. Why: given the results of earlier levels, the sides are fixed
+    ranges of values, and a row is in one of them at most. So m = ``max_rows`` rows that come or go, in one side or in
+    several, change the draws of those sides only: one with c rows has a range of ε₀·c/m, because it is drawn with
+    exp(−ε₀·error/(2Δ)), Δ = m·max(q, 1 − q) for its own q. The sides of a level are drawn independently, so their
+    ranges add up, to at most ε₀. A replaced unit is one that goes and one that comes, up to 2m rows in the same or in
+    different sides, so under replace Δ = 2m·max(q, 1 − q). The random parts are drawn alike on both sides, for each
+    row by itself: the law is a mixture of such pairs, and a mixture loses no more than its worst pair.
+    docs/proofs/choices-in-groups.md has the steps.
     Reference: Kaplan, Schnapp and Stemmer 2022; bounded range by Durfee and Rogers 2019.
 
     >>> deciles = Quantiles(qs=[0.25, 0.5, 0.75], bounds=(0, 1000), epsilon=5000)

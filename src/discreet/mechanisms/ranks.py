@@ -1,34 +1,40 @@
 """Ranks on a grid: how good a q-quantile each grid value is, and an exact draw of a good one.
 
-Grid values between two data points are equally good, so they are handled as runs: at most 2n + 1 of them for n rows,
-however fine the grid is.
+Grid values between two data points are equally good, so they are handled as runs: at most 2m + 1 of them for m
+distinct values, however fine the grid is and however many rows there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.entropy import Source
-from discreet.exact import Integers, ceil_div, exp_minus_bounds
-from discreet.samplers import bernoulli_real, uniform_below
-from discreet.samplers.lazy import Bounds
+from discreet.exact import Integers, Interval
+from discreet.mechanisms.scores import exp_minus, total
+from discreet.mechanisms.segments import Segments, draw_each
 
-# The float weights are raised by this part, far more than they can be off (2^-44 where they matter).
-_RAISE = 1 + 2.0**-36
-_TOTAL_BITS = 61
+Histogram: TypeAlias = tuple[Integers, Integers]
+"""Cells in ascending order, and how many rows each holds (at least one)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """Runs of grid values: where each starts, how long it is, and its rank error times q's denominator."""
+    """Runs of grid values: where each starts, how long it is, and its rank error times q's denominator.
+
+    Those of several groups follow one another, from one of ``offsets`` to the next.
+    """
 
     starts: Integers
     lengths: Integers
     errors: Integers
     scale: int
+    offsets: Integers
 
     def rank_error(self, run: int) -> Fraction:
         """max(0, below − q·n, above − (1 − q)·n): zero exactly for the q-quantiles."""
@@ -37,48 +43,74 @@ class Runs:
 
 def runs_of(steps: Integers, q: Fraction, low: int, high: int) -> Runs:
     """All grid values from low to high as runs, for data that lies within them."""
-    values, counts = np.unique(steps, return_counts=True)
-    below = np.concatenate([[0], np.cumsum(counts)])  # rows below values[i]
-    n = int(below[-1])
-    starts = np.empty(2 * values.size + 1, dtype=np.int64)
-    starts[0], starts[1::2], starts[2::2] = low, values, values + 1
-    ends = np.append(starts[1:], high + 1)
-    less, more = np.empty_like(starts), np.empty_like(starts)
-    less[0::2], more[0::2] = below, n - below
-    less[1::2], more[1::2] = below[:-1], n - below[1:]
-    a, b = q.numerator, q.denominator
-    errors = np.maximum(np.maximum(b * less - a * n, b * more - (b - a) * n), 0)
+    return runs_of_counts([np.unique(steps, return_counts=True)], q, low, high)
+
+
+def runs_of_counts(groups: Sequence[Histogram], q: Fraction, low: int, high: int) -> Runs:
+    """The same for data that is counted by value already, in several groups at once."""
+    sizes = np.array([len(cells) for cells, _ in groups], dtype=np.int64)
+    values = np.concatenate([cells for cells, _ in groups])
+    counts = np.concatenate([counts for _, counts in groups])
+    return runs_in_groups(values, counts, sizes, q, low=low, high=high)
+
+
+def runs_in_groups(
+    values: Integers, counts: Integers, sizes: Integers, q: Fraction, *, low: Integers | int, high: Integers | int
+) -> Runs:
+    """The same for groups that follow one another, with so many distinct values each, perhaps each with its own range.
+
+    In all of them together value i lies between run 2i + g, the gap before it, and run 2i + g + 2, where g is the
+    number of its group.
+    """
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    places = 2 * np.arange(values.size) + number + 1
+    bounds = np.concatenate([[0], np.cumsum(2 * sizes + 1)])
+    seen = np.concatenate([[0], np.cumsum(counts)])
+    edges = seen[np.concatenate([[0], np.cumsum(sizes)])]  # rows before each group
+    below = seen[:-1] - edges[:-1][number]
+
+    starts = np.empty(int(bounds[-1]), dtype=np.int64)
+    less = np.zeros_like(starts)
+    starts[bounds[:-1]], starts[places], starts[places + 1] = low, values, values + 1
+    less[places], less[places + 1] = below, below + counts
+    ends = np.append(starts[1:], 0)
+    ends[bounds[1:] - 1] = high + 1
+    rows = np.repeat(np.diff(edges), 2 * sizes + 1)
+    more = rows - less
+    more[places] -= counts
+
+    errors = rank_errors(less, more, rows, q)
     some = ends > starts
-    return Runs(starts[some], (ends - starts)[some], errors[some], b)
+    offsets = np.concatenate([[0], np.cumsum(np.add.reduceat(some, bounds[:-1], dtype=np.int64))])
+    return Runs(starts[some], (ends - starts)[some], errors[some], q.denominator, offsets)
+
+
+def rank_errors(less: Integers, more: Integers, rows: Integers, q: Fraction) -> Integers:
+    """The denominator of q times max(0, less − q·rows, more − (1 − q)·rows); Python ints where int64 is short."""
+    a, b = q.numerator, q.denominator
+    parts: list[npt.NDArray[Any]] = [less, more, rows]
+    if int(rows.max()) * b >= 1 << 62:
+        parts = [part.astype(object) for part in parts]
+    below, above, n = parts
+    errors: Integers = np.maximum(np.maximum(b * below - a * n, b * above - (b - a) * n), 0)
+    return errors
+
+
+def probability(runs: Runs, factor: Fraction, value: int) -> Interval:
+    """The probability that ``draw`` gives this grid value, certified to about 150 bits."""
+    # e^(−x) relative to the best run, so that the sum is at least one.
+    least = int(runs.errors.min())
+    rates = [exp_minus(factor * Fraction(int(error) - least, runs.scale)) for error in runs.errors]
+    whole = total([Interval.of(size) * one for size, one in zip(runs.lengths.tolist(), rates)])
+    return rates[int(np.searchsorted(runs.starts, value, side="right")) - 1] / whole
 
 
 def draw(runs: Runs, factor: Fraction, source: Source) -> int:
-    """A grid value v with probability ∝ exp(−factor·rank error of v), exactly.
-
-    Run i has the weight length_i·e^(−x_i). A run is proposed with a whole-number weight W_i ≥ 2^s·length_i·e^(−x_i),
-    found in floats and raised, and accepted with 2^s·length_i·e^(−x_i)/W_i, decided exactly; otherwise all starts
-    again. So a run comes out in proportion to its weight; the floats decide only how often a proposal is refused.
-    Within a run all values are equally likely.
-    """
-    gaps = (runs.errors - runs.errors.min()).astype(np.float64)
-    sizes = runs.lengths.astype(np.float64) * np.exp(-gaps * float(factor / runs.scale)) * _RAISE
-    shift = _TOTAL_BITS - int(np.ceil(np.log2(sizes.sum())))
-    bids = np.ldexp(sizes, shift).astype(np.int64) + 1
-    ends = np.cumsum(bids)
-    while True:
-        run = int(np.searchsorted(ends, uniform_below(int(ends[-1]), source=source), side="right"))
-        if bernoulli_real(_share(runs, run, factor, shift, int(bids[run])), source=source):
-            return int(runs.starts[run]) + uniform_below(int(runs.lengths[run]), source=source)
+    """A grid value v of one group, with probability ∝ exp(−factor·rank error of v), exactly."""
+    return int(draw_all(runs, factor, source)[0])
 
 
-def _share(runs: Runs, run: int, factor: Fraction, shift: int, bid: int) -> Bounds:
-    """The bounds of 2^shift·length·e^(−x)/bid."""
-    exponent = factor * Fraction(int(runs.errors[run]) - int(runs.errors.min()), runs.scale)
-    length = int(runs.lengths[run])
-    guard = 128  # length·2^shift/bid is below 2^126, and the enclosure of e^(−x) is 2 wide at most
-
-    def bounds(bits: int) -> tuple[int, int]:
-        low, high = exp_minus_bounds(exponent, bits + guard + shift)
-        return low * length // (bid << guard), ceil_div(high * length, bid << guard)
-
-    return bounds
+def draw_all(runs: Runs, factor: Fraction, source: Source) -> Integers:
+    """Such a value in each of the groups."""
+    found, places = draw_each(Segments(runs.lengths, runs.errors, runs.offsets), factor / runs.scale, source)
+    return runs.starts[found] + places

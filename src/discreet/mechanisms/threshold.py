@@ -94,7 +94,7 @@ class NoisyThreshold(Keyed):
 
     def _slip(self, above: int) -> Interval:
         """The probability that any of ``max_groups`` keys gets noise of ``above`` or more."""
-        return _ONE - _power(_ONE - _at_least(self.law, above), self.max_groups)
+        return _ONE - power(_ONE - at_least(self.law, above), self.max_groups)
 
     @cached_property
     def slip(self) -> Fraction:
@@ -138,7 +138,7 @@ class NoisyThreshold(Keyed):
         """The probability that a key with ``given`` units is published as ``output``, or (None) is not published."""
         units = parameters.whole(given, "given", least=0, most=_MOST)
         if output is None:
-            return _ONE if units < self.min_units else _ONE - _at_least(self.law, self.bar - units)
+            return _ONE if units < self.min_units else _ONE - at_least(self.law, self.bar - units)
         value = parameters.whole(output, "output", least=-_MOST, most=_MOST)
         return self.law.probability(value - units) if units >= self.min_units and value >= self.bar else _ZERO
 
@@ -336,7 +336,7 @@ class KeySelection(Keyed):
         """δ' of one key: 1 − (1 − δ)^(1/C), rounded down; δ/C is always sound."""
         delta, moves = parameters.open_probability(self.delta, "delta"), self._moves
         guess = Fraction(-math.expm1(math.log1p(-float(delta)) / moves)) * Fraction((1 << 40) - 1, 1 << 40)
-        sound = _power(Interval.of(1 - guess), moves).low >= 1 - delta
+        sound = power(Interval.of(1 - guess), moves).low >= 1 - delta
         return max(guess, delta / moves) if sound else delta / moves
 
     @cached_property
@@ -395,13 +395,13 @@ _GRID = 1 << _BITS
 _TABLE = 1 << 20
 
 
-def _at_least(law: Law, z: int) -> Interval:
+def at_least(law: Law, z: int) -> Interval:
     """P(Z ≥ z) for a symmetric law on the whole numbers."""
     half = Interval.of(Fraction(1, 2))
     return law.tail(z) * half if z > 0 else _ONE - law.tail(1 - z) * half
 
 
-def _power(x: Interval, count: int) -> Interval:
+def power(x: Interval, count: int) -> Interval:
     """x^count for x within [0, 1], by squaring, with short numbers on the way."""
     result = _ONE
     while count:

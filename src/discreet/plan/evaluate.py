@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from discreet.errors import InternalError
 from discreet.plan.expressions import Call, Column, Expression, Literal, Released
+from discreet.plan.magnitude import magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
 Row: TypeAlias = Mapping[Column | Released, Value]
@@ -302,6 +303,7 @@ STRICT: Mapping[str, Meaning] = {
     "power": lambda a, b: math.pow(float(a), float(b)),
     "clamp": lambda a, low, high: min(max(a, low), high),
     "bin": _bin,
+    "magnitude": magnitude,
     "equal": lambda a, b: a == b,
     "unequal": lambda a, b: a != b,
     "less": lambda a, b: a < b,

@@ -129,6 +129,7 @@ FUNCTIONS: dict[str, Function] = {
         Function("greatest", _numbers_of(2), "largest number; NULLs are passed over"),
         Function("clamp", _number_of(3), "a moved into [low, high]", constants=frozenset({1, 2})),
         Function("bin", _exactly(NUMBERS, NUMBERS, gives=R), "lower edge of a's bin", constants=frozenset({1})),
+        Function("magnitude", _number_of(1), "a's size as a power of two, rounded down, with a's sign; 0 for 0"),
         # comparison and logic (three-valued, as in SQL)
         Function("equal", _comparable, "a = b"),
         Function("unequal", _comparable, "a <> b"),

@@ -39,9 +39,9 @@ def reach(table: str, catalog: Catalog, alias: str = "") -> Reached:
     if parent.unit is None:
         raise InternalError("A table reaches its unit through one that has none.")
     name = f"{scan.name} to {facts.link.parent}"
-    kind = catalog.tables[facts.link.parent].column(facts.link.key).type
-    key = Column(f"{scan.name} in {facts.link.parent}", facts.link.key, kind)
+    referred = catalog.tables[facts.link.parent].column(facts.link.key)
+    key = Column(f"{scan.name} in {facts.link.parent}", referred.name, referred.type)
     pairs = Derive(parent.relation, name, (("key", key), ("unit", parent.unit)))
     foreign = facts.column(facts.link.column)
-    on = ((Column(scan.name, foreign.name, foreign.type), Column(name, "key", kind)),)
+    on = ((Column(scan.name, foreign.name, foreign.type), Column(name, "key", referred.type)),)
     return Reached(Join(scan, Distinct(pairs), JoinKind.INNER, on), Column(name, "unit", parent.unit.type))

@@ -1,0 +1,230 @@
+"""A question whose bounds are missing: bounds are bought for half of the offer, then it is asked within them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.answer import Answer
+from discreet.bounding.facts import facts_of
+from discreet.bounding.stability import known
+from discreet.bounds.column import Bounds, BoundsPreview, buy, look, values_question
+from discreet.bounds.teller import Teller, divide
+from discreet.errors import BudgetExceeded, Unbounded
+from discreet.plan.catalog import Catalog
+from discreet.plan.expressions import Expression, Literal, Released, walk
+from discreet.plan.functions import call
+from discreet.plan.magnitude import Number
+from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.types import Type
+from discreet.preview import Preview
+from discreet.price import Request
+
+# The part of an offer that pays for bounds, all of them together.
+SEARCH = Fraction(1, 2)
+
+_BOUNDED = frozenset(
+    {Statistic.SUM, Statistic.MEAN, Statistic.VARIANCE, Statistic.STDDEV, Statistic.QUANTILE}
+)  # what cannot be measured without bounds
+
+
+def missing(question: Question, catalog: Catalog) -> tuple[Expression, ...]:
+    """What a question measures without bounds, each once: columns, or whatever is computed from them."""
+    rows = known(question.source, catalog)
+    found = {
+        aggregate.argument: None
+        for aggregate in question.aggregates
+        if aggregate.argument is not None and _lacks(aggregate)
+        if aggregate.argument.type.is_number and not facts_of(aggregate.argument, rows).bounded
+    }
+    return tuple(found)
+
+
+def with_bounds(question: Question, bounds: Mapping[Expression, tuple[Number, Number]]) -> Question:
+    """The same question with clamp(x, low, high) in place of x, wherever x itself is what is measured."""
+
+    def held(aggregate: Aggregate) -> Aggregate:
+        argument = aggregate.argument
+        if argument is None or argument not in bounds or not _lacks(aggregate):
+            return aggregate
+        low, high = (Literal(_typed(end, argument.type), argument.type) for end in bounds[argument])
+        return replace(aggregate, argument=call("clamp", argument, low, high))
+
+    return replace(question, aggregates=tuple(map(held, question.aggregates)))
+
+
+def _lacks(aggregate: Aggregate) -> bool:
+    """Whether a statistic needs bounds that the analyst did not set."""
+    return aggregate.statistic in _BOUNDED and aggregate.bounds is None
+
+
+def _typed(end: Number, kind: Type) -> Number:
+    return int(end) if kind is Type.INTEGER else float(end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutomaticPreview:
+    """Both steps before anything is spent: the searches for bounds, and the question within them.
+
+    ``open`` names the columns whose error depends on the bounds, and so is known only after the first step.
+    """
+
+    searches: tuple[BoundsPreview, ...]
+    whole: Preview
+    final: Preview
+    open: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether both steps fit what is left."""
+        return self.whole.fits
+
+    @property
+    def cost(self) -> str:
+        """What both steps cost together."""
+        return self.whole.cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as plain JSON values."""
+        final = self.final.to_dict()
+        for column in final["columns"]:
+            if column["name"] in self.open:
+                column |= {"error": None, "error_by_size": {}}
+        final["clamped"] = []
+        return {
+            "cost": self.cost,
+            "fits": self.fits,
+            "remaining": self.whole.remaining,
+            "bounds": [search.to_dict() for search in self.searches],
+            "question": final,
+            "known_after_bounds": list(self.open),
+        }
+
+    def __str__(self) -> str:
+        steps = len(self.searches) + 1
+        lines = []
+        for number, search in enumerate(self.searches, start=1):
+            lines += [f"step {number} of {steps}: bounds of {search.of}", f"  {search.words}"]
+            lines.append(f"  cost {search.preview.cost}")
+        lines.append(f"step {steps} of {steps}: the question within these bounds")
+        lines += [f"  {c.name}: {c.words()}" for c in self.final.columns if c.name not in self.open]
+        lines += [f"  {name}: its error is known after the bounds" for name in self.open]
+        lines.append(f"  cost {self.final.cost}")
+        fits = "" if self.fits else "  (more than is left)"
+        lines += [f"together  {self.cost}{fits}", f"left      {self.whole.remaining}"]
+        return "\n".join([*lines, "nothing was charged, no data was read"])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """A question and its searches, each with its offer."""
+
+    searches: tuple[tuple[Expression, Question, dict[str, Any]], ...]
+    offer: dict[str, Any]
+
+
+def _steps(teller: Teller, question: Question, offered: Request) -> _Steps:
+    lacking = missing(question, teller.catalog)
+    each = [SEARCH / len(lacking)] * len(lacking)
+    *paid, rest = divide(offered, teller.budget, [*each, 1 - sum(each, Fraction(0))])
+    searches = tuple(
+        (value, values_question(question.source, value, teller.catalog), dict(offer))
+        for value, offer in zip(lacking, paid)
+    )
+    return _Steps(searches, {**rest, "delta": offered.delta, "level": offered.level})
+
+
+def preview(
+    teller: Teller, question: Question, offered: Request, *, analyst: str = "analyst"
+) -> Preview | AutomaticPreview:
+    """Both steps, priced. An ordinary preview where no bounds are missing."""
+    whole_offer = {**_offer(offered), "analyst": analyst}
+    if not missing(question, teller.catalog):
+        return teller.preview(question, **whole_offer)
+    steps = _steps(teller, question, offered)
+    likely = _anyhow(question, steps)
+    return AutomaticPreview(
+        searches=tuple(
+            look(teller, asked, str(value), **offer, analyst=analyst) for value, asked, offer in steps.searches
+        ),
+        whole=teller.preview(likely, **whole_offer),
+        final=teller.preview(likely, **steps.offer, analyst=analyst),
+        open=_open(question, steps),
+    )
+
+
+def ask(teller: Teller, question: Question, offered: Request, **asker: Any) -> Answer:
+    """Buy the bounds that are missing, then ask. ``asker`` is who asks, and how: analyst, project, request, watch.
+
+    Each step is charged and recorded by itself. Where no bounds are found, the question is not asked.
+    """
+    if not missing(question, teller.catalog):
+        return teller.ask(question, **_offer(offered), **asker)
+    steps = _steps(teller, question, offered)
+    _check(teller, question, offered, steps, asker)
+    found = [
+        buy(teller, asked, str(value), **offer, **_named(asker, number))
+        for number, (value, asked, offer) in enumerate(steps.searches, start=1)
+    ]
+    ranges = _ranges(steps, found)
+    try:
+        return teller.ask(with_bounds(question, ranges), **steps.offer, **asker)
+    except Unbounded as error:
+        bought = "; ".join(f"{bounds.of} in {bounds.suggestion}" for bounds in found)
+        raise Unbounded(f"Bounds were bought and are on record ({bought}). Of the question itself: {error}") from None
+
+
+def _check(teller: Teller, question: Question, offered: Request, steps: _Steps, asker: Mapping[str, Any]) -> None:
+    """Refuse before the first step what could not take the second."""
+    who = {name: value for name, value in asker.items() if name == "analyst"}
+    whole = teller.preview(_anyhow(question, steps), **_offer(offered), **who)
+    if whole.fits or all(teller.answered(asked, **offer) for _, asked, offer in steps.searches):
+        return
+    raise BudgetExceeded(
+        f"Bounds and question cost {whole.cost} together, and {whole.remaining} is left. Offer less. "
+        "Nothing was charged."
+    )
+
+
+def _ranges(steps: _Steps, found: list[Bounds]) -> dict[Expression, tuple[Number, Number]]:
+    ranges = {}
+    for (value, _, _), bounds in zip(steps.searches, found):
+        if bounds.low is None or bounds.high is None:
+            raise Unbounded(f"{bounds.words} The search was charged, the question was not.")
+        ranges[value] = bounds.low, bounds.high
+    return ranges
+
+
+def _anyhow(question: Question, steps: _Steps) -> Question:
+    """The question within some bounds: its price and its refusals do not depend on which."""
+    return with_bounds(question, {value: (0, 1) for value, _, _ in steps.searches})
+
+
+def _open(question: Question, steps: _Steps) -> tuple[str, ...]:
+    """The outputs that are made of what lacks bounds."""
+    lacking = {value for value, _, _ in steps.searches}
+    touched = {
+        len(question.keys) + i
+        for i, aggregate in enumerate(question.aggregates)
+        if aggregate.argument in lacking and _lacks(aggregate)
+    }
+    return tuple(
+        output.name
+        for output in question.outputs
+        if any(isinstance(part, Released) and part.index in touched for part in walk(output.expression))
+    )
+
+
+def _offer(offered: Request) -> dict[str, Any]:
+    offer = {"epsilon": offered.epsilon, "rho": offered.rho, "error": offered.error, "delta": offered.delta}
+    return {**{name: value for name, value in offer.items() if value is not None}, "level": offered.level}
+
+
+def _named(asker: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """The same asker; a request id of its own for each search, so that a retry finds it again."""
+    request = asker.get("request")
+    return {**asker, **({} if request is None else {"request": f"{request}-bounds-{number}"})}

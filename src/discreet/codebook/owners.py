@@ -1,0 +1,266 @@
+"""Whose rows a table holds: nobody's, each row its own, a unit's that a column names, or one's that foreign keys reach.
+
+A table that is none of these is refused, because a row whose owner is not known cannot be protected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from discreet.codebook.entries import ROW, Document, Table, did_you_mean
+from discreet.errors import Problem
+from discreet.plan.catalog import Link
+from discreet.plan.types import Type
+
+# How many foreign keys a row may be away from its unit.
+MAX_CHAIN = 8
+# Names that every table may have for a key of its own, so that the same name elsewhere says nothing.
+_ANYBODYS = {"id", "key", "pk", "uuid", "guid", "oid", "rowid", "no", "nr", "number", "code", "name"}
+_WAYS = 'Say how its rows reach it, foreign_keys = { visit_id = "visits.visit_id" }, or that they belong to nobody, '
+_WAYS += "public = true."
+
+
+@dataclass(frozen=True, slots=True)
+class UnitName:
+    """The unit as a codebook names it: a column of one table, or (``table`` None) of every private table."""
+
+    column: str
+    table: str | None = None
+
+    def is_named_in(self, name: str, columns: Collection[str]) -> bool:
+        """Whether a table has the unit's column. ``patients.id`` says nothing about the ``id`` of another table."""
+        shared = self.table is None or self.column.lower() not in _ANYBODYS
+        return self.column in columns and (shared or name == self.table)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How the rows of a private table come to their unit: a column names it, or a foreign key leads to where one does.
+
+    ``steps`` is how many foreign keys it takes.
+    """
+
+    owner: str | None = None
+    link: Link | None = None
+    steps: int = 0
+
+
+def unit_name(document: Document) -> UnitName | None:
+    """The unit of a codebook; None where a row is its own."""
+    if document.unit == ROW:
+        return None
+    place = _place(document.unit, document.tables)
+    return UnitName(document.unit) if place is None else UnitName(place[1], place[0])
+
+
+def foreign_keys(name: str, document: Document) -> tuple[Link, ...]:
+    """The foreign keys of a table that refer to something declared, in their order."""
+    found = []
+    table = document.tables[name]
+    for column, target in table.foreign_keys.items():
+        place = _place(target, document.tables)
+        if place is not None and column in table.columns:
+            found.append(Link(column, *place))
+    return tuple(found)
+
+
+def ways(document: Document) -> dict[str, Way]:
+    """For each private table that reaches the unit, how: by name first, else by the shortest chain of foreign keys.
+
+    Of chains of the same length, the foreign key that is declared first counts. Row units need no way.
+    """
+    unit = unit_name(document)
+    if unit is None:
+        return {}
+    private = {name: table for name, table in document.tables.items() if not table.public}
+    links = {name: foreign_keys(name, document) for name in private}
+    found = {name: Way(owner=unit.column) for name, table in private.items() if unit.is_named_in(name, table.columns)}
+    # What names the unit is settled first, so that no row takes a way around.
+    while more := _naming(links, found):
+        found |= more
+    for steps in range(1, MAX_CHAIN + 1):
+        found |= _leading(links, found, steps)
+    return found
+
+
+def _naming(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way]) -> dict[str, Way]:
+    """Tables that refer to the column that names the unit in another: what refers to a name is one."""
+    more: dict[str, Way] = {}
+    for name, keys in links.items():
+        own = [link for link in keys if link.parent in found and found[link.parent].owner == link.key]
+        if own and name not in found:
+            more[name] = Way(owner=own[0].column)
+    return more
+
+
+def _leading(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way], steps: int) -> dict[str, Way]:
+    """Tables that refer to one that is a step nearer."""
+    more: dict[str, Way] = {}
+    for name, keys in links.items():
+        near = [link for link in keys if link.parent in found and found[link.parent].steps == steps - 1]
+        if near and name not in found:
+            more[name] = Way(link=near[0], steps=steps)
+    return more
+
+
+def other_ways(name: str, document: Document, found: Mapping[str, Way]) -> tuple[Link, ...]:
+    """Further foreign keys of a table that lead to a unit: then a row is about two, and belongs to one of them only."""
+    own = found[name]
+    used = own.owner if own.link is None else own.link.column
+    return tuple(link for link in foreign_keys(name, document) if link.parent in found and link.column != used)
+
+
+def _place(text: str, tables: Mapping[str, Table]) -> tuple[str, str] | None:
+    """The table and the column that ``table.column`` means; None where they are not declared. Names may have dots."""
+    for at, letter in enumerate(text):
+        if letter == "." and text[:at] in tables and text[at + 1 :] in tables[text[:at]].columns:
+            return text[:at], text[at + 1 :]
+    return None
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Tables whose rows belong to no one in particular, and foreign keys that lead nowhere."""
+    private = {name: table for name, table in document.tables.items() if not table.public}
+    if document.tables and not private:
+        fix = "Declare the table about people, and remove public = true where it is not."
+        yield Problem("tables", "are all public, so that nobody is protected", fix)
+    broken = set()
+    for name, table in document.tables.items():
+        wrong = list(_foreign_keys(name, table, document))
+        broken |= {name} if wrong else set()
+        yield from wrong
+        yield from _public(name, table) if table.public else ()
+    unit = unit_name(document)
+    if unit is None:
+        yield from _row_units(private)
+        return
+    wrong = list(_unit(unit, document))
+    yield from wrong
+    if not wrong:
+        found = ways(document)
+        yield from _owners(unit, found, document)
+        for name in private:
+            if name not in found and name not in broken:
+                yield _unreached(name, unit, found, document)
+
+
+def _unit(unit: UnitName, document: Document) -> Iterator[Problem]:
+    """``table.column`` must be declared, and somebody's."""
+    if unit.table is not None and document.tables[unit.table].public:
+        yield Problem("unit", f"is a column of the public table {unit.table!r}", "Name a column of a private table.")
+    elif (
+        unit.table is None
+        and "." in unit.column
+        and not any(unit.column in t.columns for t in document.tables.values())
+    ):
+        table, _, column = unit.column.partition(".")
+        known = document.tables.get(table)
+        hint = did_you_mean(table, document.tables) if known is None else did_you_mean(column, known.columns)
+        yield Problem("unit", "names a column that is not declared", hint)
+
+
+def _owners(unit: UnitName, found: Mapping[str, Way], document: Document) -> Iterator[Problem]:
+    """The columns that name the unit are of one type, so that a unit is the same in all tables."""
+    named = {name: way.owner for name, way in found.items() if way.owner is not None}
+    first = unit.table if unit.table in named else next(iter(named), None)
+    for name, owner in named.items():
+        kind = document.tables[name].columns[owner].type
+        path = f"tables.{name}.columns.{owner}"
+        if kind == Type.REAL:
+            fix = "Store it as integer or text; rounding could merge two people."
+            yield Problem(path, "names the unit and cannot be a real", fix)
+        elif first is not None and kind != (other := document.tables[first].columns[named[first]].type):
+            fix = f"Declare both alike: what it names is {other} in {first!r}."
+            yield Problem(path, f"names the unit as {kind}, so that it cannot be compared", fix)
+
+
+def _unreached(name: str, unit: UnitName, found: Mapping[str, Way], document: Document) -> Problem:
+    table, path = document.tables[name], f"tables.{name}"
+    links = foreign_keys(name, document)
+    if not links:
+        hint = did_you_mean(unit.column, table.columns) if table.columns else "Declare its columns."
+        hint = hint if hint.startswith(("Did", "Declare")) else ""
+        return Problem(f"{path}.columns", f"lacks the unit column {unit.column!r}", f"{hint} {_WAYS}".strip())
+    if any(link.parent in found for link in links):
+        fix = f"Refer to a table that is nearer to the unit; {MAX_CHAIN} foreign keys are the most."
+        return Problem(f"{path}.foreign_keys", "are too far away from the unit", fix)
+    circle = _circle(name, document)
+    if circle:
+        rule = f"lead in a circle ({' → '.join(circle)}) and never to the unit {unit.column!r}"
+        return Problem(f"{path}.foreign_keys", rule, _WAYS)
+    ends = ", ".join(dict.fromkeys(link.parent for link in links))
+    return Problem(f"{path}.foreign_keys", f"lead to {ends}, and not to the unit {unit.column!r}", _WAYS)
+
+
+def _circle(name: str, document: Document) -> list[str]:
+    """The way along first foreign keys that comes back to a table, if it does."""
+    trail = [name]
+    while links := foreign_keys(trail[-1], document):
+        if links[0].parent in trail:
+            return [*trail[trail.index(links[0].parent) :], links[0].parent]
+        trail.append(links[0].parent)
+    return []
+
+
+def _foreign_keys(name: str, table: Table, document: Document) -> Iterator[Problem]:
+    for column, target in table.foreign_keys.items():
+        path = f"tables.{name}.foreign_keys.{column}"
+        place = _place(target, document.tables)
+        if column not in table.columns:
+            yield Problem(path, "is not a declared column of this table", did_you_mean(column, table.columns))
+        elif place is None:
+            yield Problem(path, "refers to a column that is not declared", _nearest_place(target, document.tables))
+        elif place == (name, column):
+            yield Problem(path, "refers to itself", "Remove it, or name the table whose key it holds.")
+        else:
+            yield from _reference(path, name, Link(column, *place), document)
+
+
+def _reference(path: str, name: str, link: Link, document: Document) -> Iterator[Problem]:
+    """Both ends can be compared, and lead from people to people or to public tables."""
+    table, parent, unit = document.tables[name], document.tables[link.parent], unit_name(document)
+    here, there = table.columns[link.column].type, parent.columns[link.key].type
+    if here != there:
+        yield Problem(path, f"holds {here} and refers to {there}", "Declare both of the same type, for example text.")
+    elif here == Type.REAL:
+        yield Problem(path, "is a real, and reals are no keys", "Store both as integer or text.")
+    if table.public and not parent.public:
+        fix = "Remove public = true if its rows are about people, or else this foreign key."
+        yield Problem(path, "refers from a public table to a private one, so that it tells who is there", fix)
+    elif unit is not None and not table.public and unit.is_named_in(name, table.columns) and link.column == unit.column:
+        way = ways(document).get(link.parent)
+        if way is None or way.owner != link.key:
+            fix = "Remove it, or name the unit in another column."
+            yield Problem(path, "names the unit and refers to something else", fix)
+
+
+def _nearest_place(target: str, tables: Mapping[str, Table]) -> str:
+    table, dot, column = target.partition(".")
+    if not dot:
+        return f'Write the table, too: "visits.{target}".'
+    known = tables.get(table)
+    return did_you_mean(table, tables) if known is None else did_you_mean(column, known.columns)
+
+
+def _public(name: str, table: Table) -> Iterator[Problem]:
+    """Nothing limits or protects rows that belong to nobody."""
+    path = f"tables.{name}"
+    for word in ("max_rows", "max_groups", "max_rows_per_group", "units"):
+        if getattr(table, word) is not None:
+            fix = "Remove it; or remove public = true if its rows are about people."
+            yield Problem(f"{path}.{word}", "is for rows of units, and this table is public", fix)
+    for column, entry in table.columns.items():
+        for word in ("constant_per_unit", "max_frequency"):
+            if getattr(entry, word):
+                fix = "Remove it: rows of a public table belong to nobody."
+                yield Problem(f"{path}.columns.{column}.{word}", "is for rows of units, and this table is public", fix)
+
+
+def _row_units(private: Mapping[str, Table]) -> Iterator[Problem]:
+    for name, table in private.items():
+        for column, entry in table.columns.items():
+            if entry.max_frequency is not None:
+                fix = "Remove it, or name a unit column."
+                path = f"tables.{name}.columns.{column}.max_frequency"
+                yield Problem(path, "is for joins of units, and here each row is its own", fix)

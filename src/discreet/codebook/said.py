@@ -1,0 +1,77 @@
+"""What a caller says about frames by the names of their columns, sorted to the columns that are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from discreet.codebook.entries import did_you_mean
+from discreet.errors import Problem
+from discreet.plan.types import Type
+
+
+class Said:
+    """Facts by name. A bare name means the column in every table that has it; a name with its table wins."""
+
+    def __init__(self, types: Mapping[str, Mapping[str, Type | None]], public: Collection[str] = ()) -> None:
+        self.problems: list[Problem] = [
+            Problem(f"public: {name}", "is not a table", did_you_mean(name, types))
+            for name in public
+            if name not in types
+        ]
+        self._types, self._public = types, frozenset(public)
+        self._columns: dict[str, dict[str, dict[str, Any]]] = {
+            table: {name: {"type": str(kind)} for name, kind in columns.items() if kind is not None}
+            for table, columns in types.items()
+        }
+        self._keys: dict[str, dict[str, str]] = {table: {} for table in types}
+
+    def each(self, word: str, values: Mapping[str, Any] | None, *, public: bool | None = None) -> None:
+        """One kind of fact; ``public`` says that bare names mean public tables only, or private ones only."""
+        for name, value in self._sorted(values):
+            meant = self._meant(name)
+            if public is not None and not self._exact(name):
+                meant = [(table, column) for table, column in meant if (table in self._public) == public]
+            if not meant:
+                whose = "" if public is None else " of a public table" if public else " of a private table"
+                self._refuse(word, name, f"is not a column{whose}")
+            for table, column in meant:
+                self._columns[table].setdefault(column, {})[word] = value
+
+    def refer(self, keys: Mapping[str, str]) -> None:
+        """Foreign keys; a bare name means every table but the one it refers to."""
+        for name, target in self._sorted(keys):
+            meant = [(table, column) for table, column in self._meant(name) if f"{table}.{column}" != target]
+            if not meant:
+                self._refuse("foreign_keys", name, "is not a column of another table")
+            for table, column in meant:
+                self._keys[table][column] = target
+
+    def tables(self, limits: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+        """The tables as entries of a codebook; limits are for private ones."""
+        return {
+            table: {
+                **({"public": True} if table in self._public else limits),
+                "foreign_keys": self._keys[table],
+                "columns": columns,
+            }
+            for table, columns in self._columns.items()
+        }
+
+    def _refuse(self, word: str, name: str, rule: str) -> None:
+        known = sorted({column for columns in self._types.values() for column in columns})
+        self.problems.append(Problem(f"{word}: {name}", rule, did_you_mean(name, known)))
+
+    def _sorted(self, values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+        """Bare names first, so that full ones win."""
+        return sorted((values or {}).items(), key=lambda item: self._exact(item[0]))
+
+    def _exact(self, name: str) -> bool:
+        table, _, column = name.partition(".")
+        return column in self._types.get(table, {})
+
+    def _meant(self, name: str) -> list[tuple[str, str]]:
+        table, _, column = name.partition(".")
+        if self._exact(name):
+            return [(table, column)]
+        return [(table, name) for table, columns in self._types.items() if name in columns]

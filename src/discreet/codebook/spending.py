@@ -1,0 +1,97 @@
+"""What a codebook says about spending: a budget in one form, caps below it, names, and a ledger without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from urllib.parse import parse_qsl
+
+from discreet.codebook.entries import OTHERS, Document, Spending, did_you_mean
+from discreet.errors import Problem
+from discreet.parameters import MAX_EPSILON
+
+CAPS = ("per_query", "per_day", "per_week", "per_month", "per_year")
+DATABASES = ("postgresql://", "postgres://")
+_LONGEST_NAME = 200
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Everything that is wrong with the budget, its caps, the names of who may ask, and the ledger's place."""
+    yield from _budget(document.budget)
+    for word in CAPS:
+        amount: Fraction | None = getattr(document.budget, word)
+        if amount is not None:
+            yield from _cap(f"budget.{word}", amount, document.budget)
+    for word in ("analyst", "project"):
+        yield from _names(word, document)
+    if document.ledger is not None:
+        yield from _ledger(document.ledger)
+
+
+def _budget(budget: Spending) -> Iterator[Problem]:
+    forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1."
+    if budget.epsilon is None and budget.rho is None:
+        yield Problem("budget", "must say how much may be spent", forms)
+    if budget.epsilon is not None and budget.rho is not None:
+        yield Problem("budget", "must be given in one form, not in epsilon and rho both", forms)
+    if budget.delta is not None and budget.epsilon is None:
+        yield Problem("budget.delta", "goes with epsilon only", forms)
+    for word in ("epsilon", "rho"):
+        yield from _amount(f"budget.{word}", getattr(budget, word))
+    if budget.delta is not None and not 0 <= budget.delta < 1:
+        fix = "Give a probability far below one over the number of people, for example delta = 1e-9."
+        yield Problem("budget.delta", "must be at least 0 and below 1", fix)
+
+
+def _amount(path: str, value: Fraction | None) -> Iterator[Problem]:
+    if value is not None and not 0 < value <= MAX_EPSILON:
+        word = path.rpartition(".")[2]
+        yield Problem(path, f"must be above 0 and at most {MAX_EPSILON:,}", f"Write {word} = 1.")
+
+
+def _cap(path: str, amount: Fraction, budget: Spending) -> Iterator[Problem]:
+    wrong = list(_amount(path, amount))
+    yield from wrong
+    total = budget.epsilon or budget.rho
+    if not wrong and total is not None and amount > total:
+        yield Problem(path, "is larger than the whole budget", "Give less than the budget, or leave it out.")
+
+
+def _names(word: str, document: Document) -> Iterator[Problem]:
+    """Names can be written on a line; caps by name are for those on the list, where there is one."""
+    listed: tuple[str, ...] | None = getattr(document, f"{word}s")
+    caps: dict[str, Fraction] = getattr(document.budget, f"per_{word}") or {}
+    if any(not _is_name(name) for name in (*(listed or ()), *caps)):
+        fix = f"Give names of 1 to {_LONGEST_NAME} printable characters; {OTHERS!r} is for everyone else in a cap."
+        yield Problem(f"{word}s", "hold something that is not a name", fix)
+    if listed is not None and OTHERS in listed:
+        yield Problem(
+            f"{word}s", f"list {OTHERS!r}, which stands for everyone else", "Leave the list out to allow all."
+        )
+    for name, amount in caps.items():
+        path = f"budget.per_{word}" if name == OTHERS else f"budget.per_{word}.{name}"
+        yield from _cap(path, amount, document.budget)
+        if listed is not None and name not in (OTHERS, *listed):
+            fix = did_you_mean(name, listed) if listed else f"Add the name to {word}s."
+            yield Problem(path, f"is a cap for somebody who is not among {word}s", fix)
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+
+
+def _ledger(place: str) -> Iterator[Problem]:
+    """A local file, or a database whose password is not written here: a codebook is public."""
+    form = 'Write ledger = "postgresql://host/database", or a file such as "hospital.ledger".'
+    scheme = next((scheme for scheme in DATABASES if place.lower().startswith(scheme)), None)
+    if scheme is None:
+        if "://" in place or "=" in place or "\0" in place or not place.strip():
+            yield Problem("ledger", "is neither a local file nor a PostgreSQL address", form)
+        return
+    if not place.startswith(scheme) or not place.isprintable() or " " in place:
+        yield Problem("ledger", "is not a PostgreSQL address", form)
+    address, _, options = place.removeprefix(scheme).partition("?")
+    secret = ":" in address.rpartition("@")[0]
+    if secret or any("password" in name.lower() for name, _ in parse_qsl(options, keep_blank_values=True)):
+        fix = "Leave it out; PostgreSQL finds it in the environment (PGPASSWORD) or in a file (PGPASSFILE, ~/.pgpass)."
+        yield Problem("ledger", "holds a password, and a codebook is public", fix)

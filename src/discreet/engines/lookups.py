@@ -1,0 +1,83 @@
+"""The small tables that statements join with: public groups, listed values, weights. Public facts, as Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isqrt
+from typing import Any
+
+from discreet.bounding.contributions import Bounded, Counts, Measure, group_cap
+from discreet.engines.steps import all_steps
+from discreet.errors import InternalError
+from discreet.plan.evaluate import settle
+from discreet.plan.types import Type, Value
+
+# A unit in more groups than this adds no weight at all, which is less than it may.
+MOST_WEIGHTS = 1 << 20
+
+
+def lookups(bounded: Bounded) -> dict[str, Any]:
+    """The tables of a question by name: ``domain``, ``weights``, and ``listed0`` … for steps that are positions."""
+    found: dict[str, Any] = {}
+    if bounded.keys and bounded.domain is not None:
+        found["domain"] = groups_table(bounded, tuple(dict.fromkeys(bounded.domain)))
+    for number, steps in enumerate(all_steps(bounded)):
+        if steps.values is not None:
+            found[f"listed{number}"] = _listed(steps.values, steps.argument.type)
+    if bounded.unit is not None and any(m.counts is Counts.WEIGHT for m in bounded.measures):
+        found["weights"] = _weights(bounded)
+    return found
+
+
+def groups_table(bounded: Bounded, keys: Sequence[tuple[Value, ...]], *, coded: bool = False) -> Any:
+    """Groups as columns k0 …, with their positions as codes if asked for."""
+    import pyarrow as pa
+
+    columns = {}
+    for i, key in enumerate(bounded.keys):
+        columns[f"k{i}"] = pa.array([settle(row[i], key.type) for row in keys], _kinds()[key.type])
+    if coded:
+        columns["code"] = pa.array(range(len(keys)), pa.int64())
+    return pa.table(columns)
+
+
+def weights(measure: Measure, most: int) -> list[int]:
+    """⌊√(last²/g)⌋ for g = 1 … most, in whole numbers."""
+    return [isqrt(measure.last * measure.last // g) for g in range(1, most + 1)]
+
+
+def _weights(bounded: Bounded) -> Any:
+    """For each number of groups g what a unit adds to each of them: w0 …, by the position of the measure."""
+    import pyarrow as pa
+
+    cap = group_cap(bounded)
+    if cap is None:
+        raise InternalError("Weights without a cap on groups.")
+    most = min(cap, MOST_WEIGHTS)
+    columns = {"g": pa.array(range(1, most + 1), pa.int64())}
+    for i, measure in enumerate(bounded.measures):
+        if measure.counts is Counts.WEIGHT:
+            columns[f"w{i}"] = pa.array(weights(measure, most), pa.int64())
+    return pa.table(columns)
+
+
+def _listed(values: Sequence[Value], kind: Type) -> Any:
+    """Each value once, with its first position."""
+    import pyarrow as pa
+
+    cells = {settle(value, kind): cell for cell, value in reversed(tuple(enumerate(values)))}
+    columns = {"listed": pa.array(list(cells), _kinds()[kind]), "cell": pa.array(list(cells.values()), pa.int64())}
+    return pa.table(columns)
+
+
+def _kinds() -> Mapping[Type, Any]:
+    import pyarrow as pa
+
+    return {
+        Type.BOOLEAN: pa.bool_(),
+        Type.INTEGER: pa.int64(),
+        Type.REAL: pa.float64(),
+        Type.TEXT: pa.string(),
+        Type.DATE: pa.date32(),
+        Type.TIMESTAMP: pa.timestamp("us"),
+    }

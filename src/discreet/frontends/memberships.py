@@ -1,0 +1,173 @@
+"""WHERE: conditions on rows, and membership in other relations as joins that keep or leave out rows.
+
+x IN (SELECT ...) and EXISTS keep a row if something matches, NOT IN and NOT EXISTS if nothing does. NOT IN keeps SQL's
+meaning only where there is no NULL on either side, so it is refused elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from discreet.bounding.facts import facts_of
+from discreet.frontends.calls import conditions, make, truth
+from discreet.frontends.joins import Pair, Sides, connect, keeps_units, pair_of
+from discreet.frontends.positions import Place, refusal
+from discreet.frontends.rows import Find, is_aggregate, row
+from discreet.frontends.scope import Maker, Scope
+from discreet.frontends.terms import Apply, Draft, Member, Name, Query, Term, apply, parts_of
+from discreet.plan.expressions import Expression, columns
+from discreet.plan.functions import call
+from discreet.plan.relations import Filter, Join, JoinKind, Relation, split
+
+
+def where(terms: Sequence[Term], scope: Scope, maker: Maker, find: Find | None = None) -> Scope:
+    """The rows of a scope for which all terms hold. ``find`` looks names up, with refusals of its own."""
+    look = find or (lambda name: scope.find(name).expression)
+    found: dict[Expression, None] = {}
+    members: list[tuple[Member, bool]] = []
+    for term in terms:
+        rest, inside = _split(term)
+        members += inside
+        if rest is not None:
+            expression = truth(row(rest, look, "WHERE"), "WHERE", rest.place)
+            found |= dict.fromkeys(conditions(expression))
+    found = {condition: None for condition in found if not _is_tied(condition, scope)}
+    for member, negated in members:
+        kind = JoinKind.ANTI if negated else JoinKind.SEMI
+        if member.tested is None:
+            inner, pairs = _exists(member, scope, maker)
+        else:
+            value = row(member.tested, look, "WHERE")
+            inner, pairs = _in(member, value, kind, scope.where(*found), maker)
+        scope = _tied(Sides(scope, inner, maker.catalog), kind, pairs, member)
+    return scope.where(*found)
+
+
+def ands(terms: Sequence[Term]) -> Iterator[Term]:
+    """The terms that must all hold."""
+    for term in terms:
+        if isinstance(term, Apply) and term.function == "and":
+            yield from term.arguments
+        else:
+            yield term
+
+
+def _is_tied(condition: Expression, scope: Scope) -> bool:
+    """Whether an inner join of the scope demands the condition already."""
+    waiting: list[Relation] = [scope.relation]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Filter):
+            waiting.append(node.source)
+        elif isinstance(node, Join):
+            if node.kind is JoinKind.INNER and any(condition in _equalities(a, b) for a, b in node.on):
+                return True
+            waiting.append(node.left)
+            waiting += [node.right] if node.kind is JoinKind.INNER else []
+    return False
+
+
+def _equalities(one: Expression, two: Expression) -> tuple[Expression, Expression]:
+    return call("equal", one, two), call("equal", two, one)
+
+
+def _split(term: Term) -> tuple[Term | None, list[tuple[Member, bool]]]:
+    """A condition without the memberships in it, and these with whether they are negated."""
+    if not any(isinstance(part, Member) for part in parts_of(term)):
+        return term, []
+    rest: list[Term] = []
+    members: list[tuple[Member, bool]] = []
+    for part in ands([term]):
+        inner, negated = part, False
+        while isinstance(inner, Apply) and inner.function == "not":
+            inner, negated = inner.arguments[0], not negated
+        if isinstance(inner, Member):
+            members.append((inner, negated))
+        else:
+            rest.append(part)
+    if not rest:
+        return None, members
+    return (rest[0] if len(rest) == 1 else apply("and", *rest, place=term.place)), members
+
+
+def _in(
+    member: Member, value: Expression, kind: JoinKind, scope: Scope, maker: Maker
+) -> tuple[Scope, tuple[Pair, ...]]:
+    """The rows of the SELECT behind IN, and what must be equal."""
+    inner = maker.subquery(member.query, member.place)
+    shown = [column for column in inner.columns if not column.merged]
+    if len(shown) != 1:
+        rule = f"IN compares with one column; this SELECT has {len(shown)}."
+        raise refusal(member.place, rule, "Select one column inside.")
+    wanted = shown[0].expression
+    pair = pair_of(make("equal", (value, wanted), member.place), scope.known, inner.known)
+    if pair is None:
+        rule = "IN (SELECT ...) compares a column of the rows with a column of the SELECT."
+        raise refusal(member.place, rule, "Name a column on both sides.")
+    if kind is JoinKind.ANTI:
+        _check_nulls(value, scope, member.place, "before NOT IN")
+        _check_nulls(wanted, inner, member.place, "inside NOT IN")
+    return inner, (pair,)
+
+
+def _check_nulls(expression: Expression, scope: Scope, place: Place | None, where_: str) -> None:
+    """NOT IN is NULL, and no row remains, where a NULL is compared. Rows without a unit do not exist."""
+    if expression in scope.known.units or not facts_of(expression, scope.known).nullable:
+        return
+    if call("not", call("is_null", expression)) in split(scope.relation)[1]:
+        return
+    rule = f"There may be a NULL {where_}, which would make it NULL for all rows."
+    raise refusal(place, rule, "Add the condition IS NOT NULL for it, or use NOT EXISTS.")
+
+
+def _exists(member: Member, scope: Scope, maker: Maker) -> tuple[Scope, tuple[Pair, ...]]:
+    """The rows of the SELECT in EXISTS, and what ties them to the row outside."""
+    draft = _plain(member.query, member.place)
+    inner = maker.scope(draft.source, draft.where)
+
+    def find(name: Name) -> Expression:
+        """A name means a column of the SELECT, else one of the row outside."""
+        outside = not inner.matches(name) and scope.matches(name)
+        return (scope if outside else inner).find(name).expression
+
+    pairs: dict[Pair, None] = {}
+    for term in ands(draft.where):
+        if any(isinstance(part, Member) for part in parts_of(term)):
+            inner = where((term,), inner, maker)
+            continue
+        condition = truth(row(term, find, "WHERE"), "WHERE", term.place)
+        pair = pair_of(condition, scope.known, inner.known)
+        if pair is not None:
+            pairs[pair] = None
+        elif columns(condition) <= inner.known.columns.keys():
+            inner = inner.where(*(part for part in conditions(condition) if not _is_tied(part, inner)))
+        else:
+            rule = "EXISTS is tied to the row by equalities, one side of the row and one of the SELECT."
+            raise refusal(term.place, rule, "Write it as a.x = b.y, and put other conditions outside.")
+    if not pairs:
+        rule = "This EXISTS is the same for all rows: nothing ties it to the row."
+        raise refusal(member.place, rule, "Add an equality between a column of the row and one of the SELECT.")
+    return inner, tuple(pairs)
+
+
+def _plain(query: Query, place: Place | None) -> Draft:
+    """The SELECT of an EXISTS: rows and conditions, and nothing that changes how many there are."""
+    if not isinstance(query, Draft):
+        raise refusal(place, "EXISTS takes one SELECT.", "Put the UNION into a subquery in FROM.")
+    outputs = [part for item in query.select for part in parts_of(item.term)]
+    if query.group != () or query.having or query.qualify or any(is_aggregate(part) for part in outputs):
+        rule = "EXISTS takes a SELECT without GROUP BY, HAVING, QUALIFY and aggregates."
+        raise refusal(place, rule, "Write EXISTS (SELECT 1 FROM ... WHERE ...).")
+    return query
+
+
+def _tied(sides: Sides, kind: JoinKind, pairs: tuple[Pair, ...], member: Member) -> Scope:
+    """The rows outside that have a partner inside, or none."""
+    if not keeps_units(sides, pairs):
+        word = "EXISTS" if member.tested is None else "IN (SELECT ...)"
+        unit = sides.left.unit_words() or sides.catalog.unit.column
+        rule = f"{word} over a private table must compare the unit, or it would tell about other units."
+        raise refusal(member.place, rule, f"Compare {unit} with the unit of the SELECT, or use a public table.")
+    relation, known = connect(sides, kind, pairs, member.place)
+    return replace(sides.left, relation=relation, known=known)

@@ -1,0 +1,177 @@
+"""FROM to terms: tables, subqueries, rows of constants, and joins, accepted by name as everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+from discreet.frontends import sql_refusals
+from discreet.frontends.positions import Place, refusal
+from discreet.frontends.sql_reader import Reader
+from discreet.frontends.sql_refusals import Reason
+from discreet.frontends.sql_with import Named
+from discreet.frontends.terms import Constant, From, JoinTerm, Name, SubqueryTerm, TableTerm, ValuesTerm
+from discreet.plan.relations import JoinKind
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as Node
+
+KINDS: Mapping[tuple[str, str], JoinKind] = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("", "OUTER"): JoinKind.FULL,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT,
+    ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+    ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "SEMI"): JoinKind.SEMI,
+    ("", "ANTI"): JoinKind.ANTI,
+    ("LEFT", "ANTI"): JoinKind.ANTI,
+}
+
+
+def source(select: Node, reader: Reader, named: Mapping[str, Named]) -> From:
+    """What a SELECT reads, in terms."""
+    return _From(reader, named).read(select)
+
+
+class _From:
+    """Reads one FROM. ``named`` are the SELECTs that WITH has named."""
+
+    def __init__(self, reader: Reader, named: Mapping[str, Named]) -> None:
+        self.reader = reader
+        self.named = named
+
+    def read(self, select: Node) -> From:
+        found = self._source(select.args["from_"].this)
+        return self._joined(found, select.args.get("joins"))
+
+    def _source(self, node: Node) -> From:
+        match type(node).__name__:
+            case "Table":
+                found: From = self._table(node)
+            case "Subquery":
+                found = self._subquery(node)
+            case "Values":
+                found = self._values(node)
+            case _:
+                self.reader.refuse(node)
+        return self._joined(found, node.args.get("joins"))
+
+    def _joined(self, found: From, joins: list[Node] | None) -> From:
+        for join in joins or ():
+            found = self._join(found, join)
+        return found
+
+    def _table(self, node: Node) -> From:
+        self._only(node, "this", "alias", "joins")
+        if type(node.this).__name__ != "Identifier":
+            rule = "A question reads a declared table only, not a file or a function."
+            raise refusal(self.reader.place(node), rule, "The codebook lists the tables.")
+        name, place = str(node.this.name), self.reader.place(node.this)
+        alias, columns = self._alias(node)
+        named = self.named.get(name.lower())
+        if named is not None:
+            renamed = (*columns, *named.columns[len(columns) :])
+            return SubqueryTerm(named.query, alias or name, renamed, place)
+        if columns:
+            rule = "A declared table keeps the names of its columns."
+            raise refusal(self.reader.place(node.args["alias"]), rule, "Leave the list of names out.")
+        return TableTerm(Name(name, None, place), alias)
+
+    def _subquery(self, node: Node) -> From:
+        self._only(node, "this", "alias", "joins")
+        inner = node.this
+        alias, columns = self._alias(node)
+        nested = type(inner).__name__ == "Subquery" and _holds_table(inner)
+        if type(inner).__name__ == "Table" or nested:
+            if alias is not None:
+                rule = "Tables in parentheses keep their own names."
+                raise refusal(self.reader.place(node.args["alias"]), rule, "Leave this name out.")
+            return self._source(inner)
+        return SubqueryTerm(self.reader.query(inner), alias, columns, self.reader.places.of(inner, "SELECT"))
+
+    def _values(self, node: Node) -> From:
+        self._only(node, "expressions", "alias")
+        alias, columns = self._alias(node)
+        rows = []
+        for row in node.expressions:
+            cells = row.expressions if type(row).__name__ == "Tuple" else [row]
+            rows.append(tuple(self._constant(cell) for cell in cells))
+        return ValuesTerm(tuple(rows), alias, columns, self.reader.places.of(node, "VALUES"))
+
+    def _constant(self, node: Node) -> Constant:
+        term = self.reader.read(node)
+        if not isinstance(term, Constant):
+            raise refusal(self.reader.place(node), "VALUES holds constants only.", "Write numbers, texts and dates.")
+        return term
+
+    def _alias(self, node: Node) -> tuple[str | None, tuple[str, ...]]:
+        alias = node.args.get("alias")
+        if alias is None:
+            return None, ()
+        self.reader.only(alias, "this", "columns")
+        columns = tuple(str(column.name) for column in alias.args.get("columns") or ())
+        return str(alias.name) or None, columns
+
+    # Joins
+
+    def _join(self, left: From, node: Node) -> From:
+        place = self._place(node)
+        self._only(node, "this", "side", "kind", "on", "using", "method")
+        method = str(node.args.get("method") or "").upper()
+        side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+        if method not in {"", "NATURAL"} or (side, kind) not in KINDS:
+            words = " ".join(word for word in (method, side, kind) if word)
+            rule = f"{words} JOIN is not available."
+            raise refusal(place, rule, "Available are JOIN, LEFT, RIGHT, FULL, CROSS, SEMI and ANTI JOIN.")
+        on, using = node.args.get("on"), node.args.get("using")
+        found = JoinTerm(
+            left,
+            self._source(node.this),
+            KINDS[side, kind],
+            (self.reader.read(on),) if on is not None else (),
+            tuple(Name(str(name.name), None, self.reader.place(name)) for name in using) if using else None,
+            natural=method == "NATURAL",
+            place=place,
+        )
+        self._check_condition(found, kind)
+        return found
+
+    def _check_condition(self, join: JoinTerm, word: str) -> None:
+        said = [bool(join.on), join.using is not None, join.natural]
+        outer = join.kind is not JoinKind.INNER
+        if outer and not any(said):
+            rule = f"{join.kind.upper()} JOIN needs a condition."
+            raise refusal(join.place, rule, "Add ON a.x = b.y, or USING (x).")
+        if sum(said) > 1 or (word == "CROSS" and any(said)):
+            raise refusal(join.place, "This join has more than one kind of condition.", "Keep ON, USING or NATURAL.")
+
+    def _place(self, node: Node) -> Place:
+        """What is joined, up to the end of the condition."""
+        return self.reader.place(node.this)
+
+    def _only(self, node: Node, *parts: str) -> None:
+        for part, value in node.args.items():
+            if value and part not in parts:
+                self._refuse(node, part, value)
+
+    def _refuse(self, node: Node, part: str, value: object) -> NoReturn:
+        from sqlglot.expressions import Expr
+
+        word = part.strip("_").replace("_", " ").upper()
+        reason = sql_refusals.TABLE_PARTS.get(part, Reason(f"{word} is not available in FROM.", "Leave it out."))
+        inner = value[0] if isinstance(value, list) else value
+        shown = inner if isinstance(inner, Expr) else node
+        raise refusal(self.reader.places.of(shown, reason.word), reason.rule, reason.fix)
+
+
+def _holds_table(node: Node) -> bool:
+    """Whether parentheses in parentheses hold a table in the end."""
+    while type(node).__name__ == "Subquery":
+        node = node.this
+    return type(node).__name__ == "Table"

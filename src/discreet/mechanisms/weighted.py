@@ -1,0 +1,259 @@
+"""Which keys may be named, where a unit may be in many: every unit spreads one weight over its keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet import parameters
+from discreet.accounting.events import Event, ZeroConcentrated
+from discreet.entropy import SYSTEM, Source
+from discreet.exact import Integers, Interval, ceil_div, sqrt_lower
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.keys import Key, read_counts, read_units
+from discreet.mechanisms.laws import DiscreteGaussian, smallest
+from discreet.mechanisms.mechanism import Stated, settle
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, at_least, power
+from discreet.parameters import Number
+from discreet.privacy import Neighbours, Unit
+from discreet.samplers import discrete_gaussian
+
+_ONE = Interval.of(1)
+_MOST_GROUPS, _MOST_WHOLE = 1 << 20, 1 << 40
+# Below this a δ for one key is beyond what tails are computed for.
+_LEAST = Fraction(1, 1 << 150)
+# How far above the least sound threshold the one that is used may be, in parts of a unit's whole weight.
+_FINE = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class WeightedSelection(Stated):
+    """Name the keys whose noisy weight reaches a threshold: a unit in g keys adds ⌊√(whole²/g)⌋ to each of them.
+
+    For units in many keys: the noise does not grow with ``max_groups``, only the weight of a unit in a key falls, and
+    a unit in few keys still counts fully there. ``whole`` is the weight of a unit in one key; it is large so that
+    rounding down costs nothing.
+
+    Privacy: δ-approximately ρ-zCDP, with variance σ² = whole²/(2ρ) between add-remove neighbours, and σ² = whole²/ρ
+    under replace. The threshold τ is so high that for every g from 1 to C = ``max_groups``, g keys with the weight
+    w(g) = ⌊√(whole²/g)⌋ each all stay below it except with probability δ: 1 − (1 − P(w(g) + Z ≥ τ))^g ≤ δ, for the
+    discrete Z and "at least τ", rounded up.
+    Why: neighbours differ in one unit's keys, g ≤ C of them. (1) Keys that both datasets have: their weights differ by
+    w(g) in at most g places, which is at most g·w(g)² ≤ whole² in squares, so noisy weights, and with them the names,
+    cost αρ in Rényi divergence of order α. Under replace the weights of the old unit go and those of the new come; none
+    is negative, so the squares add up to at most 2·whole². (2) Keys that only one dataset has: they are that unit's
+    alone, so there are t ≤ g of them, each with the weight w(g) exactly; one of them is named with probability at most
+    δ. Leave that event out on either side, and what remains are the names among the common keys, because noises are
+    independent. That is the definition of δ-approximate ρ-zCDP, and δ does not double under replace.
+    Reference: Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin 2020 (weights and threshold); Canonne, Kamath and
+    Steinke 2020, Theorem 4 (discrete noise); Bun and Steinke 2016, Definition 8.1.
+
+    >>> rule = WeightedSelection(rho=0.125, delta=1e-9, max_groups=100)
+    >>> rule.weight(1), rule.weight(100)
+    (1048576, 104857)
+    >>> rule.kept_from(0.05)  # units that are in 100 keys each
+    169
+    """
+
+    rho: Number
+    delta: Number
+    max_groups: int = 1
+    whole: int = 1 << 20
+
+    def __post_init__(self) -> None:
+        Stated.__post_init__(self)
+        settle(
+            self,
+            rho=parameters.positive(self.rho, "rho"),
+            delta=parameters.open_probability(self.delta, "delta"),
+            max_groups=parameters.whole(self.max_groups, "max_groups", most=_MOST_GROUPS),
+            whole=parameters.whole(self.whole, "whole", most=_MOST_WHOLE),
+        )
+        if self.delta < self.max_groups * _LEAST:
+            raise parameters.refuse("delta", "larger", self.delta, "Give at least 1e-40 for each group.")
+        if not self.weight(self.max_groups):
+            raise parameters.refuse("whole", "at least √max_groups", self.whole, "Leave it out: 2^20 is fine enough.")
+
+    @property
+    def _units(self) -> int:
+        """How many units' weights change between neighbours."""
+        return 1 if self.neighbours == Neighbours.ADD_REMOVE else 2
+
+    def weight(self, groups: int) -> int:
+        """What a unit in so many keys adds to each of them."""
+        return math.isqrt(self.whole**2 // groups)
+
+    @cached_property
+    def noise_variance(self) -> Fraction:
+        """The variance parameter σ² of the noise, in squares of the weights' unit."""
+        return self._units * self.whole**2 / (2 * parameters.positive(self.rho, "rho"))
+
+    @cached_property
+    def law(self) -> DiscreteGaussian:
+        """The law of the noise."""
+        return DiscreteGaussian(self.noise_variance)
+
+    @cached_property
+    def bar(self) -> int:
+        """The threshold τ; above the least sound one by at most a 4096th of a unit's weight."""
+        allowed = parameters.open_probability(self.delta, "delta")
+        return _threshold(self.noise_variance, allowed, self.max_groups, self.whole)
+
+    @property
+    def event(self) -> Event:
+        """What one release amounts to."""
+        return ZeroConcentrated(rho=self.rho, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return (self.event,)
+
+    def release(self, weights: Mapping[Key, int], *, source: Source = SYSTEM) -> tuple[Key, ...]:
+        """The keys that are named, sorted; ``weights`` has the weight of each. Keys without weight are never named."""
+        keys, held = read_counts(weights)
+        return tuple(keys[i] for i in np.flatnonzero(self.release_array(held, source=source)).tolist())
+
+    def release_array(self, weights: Integers, *, source: Source = SYSTEM) -> npt.NDArray[np.bool_]:
+        """For many keys at once: which are named, in the caller's order, which must not depend on the data."""
+        held, bar = read_units(weights), self.bar
+        noise = discrete_gaussian(self.noise_variance, len(held), source=source)
+        noisy = np.asarray(Grid().add(held, noise))
+        return np.asarray((held > 0) & (noisy >= bar), dtype=np.bool_)
+
+    def probability(self, output: bool, given: int) -> Interval:  # noqa: FBT001  # the output is a bool
+        """The probability that a key of weight ``given`` is named (True) or not (False)."""
+        if not isinstance(output, bool):
+            raise parameters.refuse("output", "True or False", output, "Ask for named (True) or not (False).")
+        held = parameters.whole(given, "given", least=0, most=1 << 60)
+        named = at_least(self.law, self.bar - held) if held else Interval.of(0)
+        return named if output else _ONE - named
+
+    def kept_from(self, beta: Number, of: int = 1) -> int:
+        """The number of units, each in ``max_groups`` keys, from which on keys are named, except with probability beta.
+
+        For ``of`` keys together. Units that are in fewer keys weigh more, and fewer of them are enough.
+        """
+        share = parameters.open_probability(beta, "beta") / parameters.whole(of, "of")
+        missing = _tail_from(self.noise_variance, share)
+        return ceil_div(self.bar - 1 + missing, self.weight(self.max_groups))
+
+    def error(self, beta: Number, of: int = 1) -> float:
+        """The number of units below which one of ``of`` keys may be missing, except with probability beta."""
+        return float(self.kept_from(beta, of))
+
+
+@lru_cache(maxsize=256)
+def _threshold(variance: Fraction, delta: Fraction, most: int, whole: int) -> int:
+    """The largest over g ≤ most of w(g) + z(g), where P(any of g noises ≥ z(g)) ≤ δ; or slightly more.
+
+    w falls and z rises, so for g between a and b the sum is at most w(a) + z(b): ranges that cannot hold the largest
+    are left out, and those that are narrow enough are covered by that bound.
+    """
+    tails: dict[int, int] = {}
+
+    def weight(g: int) -> int:
+        return math.isqrt(whole**2 // g)
+
+    def tail(g: int) -> int:
+        if g not in tails:
+            tails[g] = _tail_from(variance, _each(delta, g))
+        return tails[g]
+
+    best = max(weight(1) + tail(1), weight(most) + tail(most))
+    ranges = [(1, most)]
+    while ranges:
+        a, b = ranges.pop()
+        bound = weight(a) + tail(b)
+        if bound <= best or b - a < 2:
+            continue
+        if bound <= best + whole // _FINE:
+            best = bound
+            continue
+        middle = math.isqrt(a * b)
+        middle = min(max(middle, a + 1), b - 1)
+        best = max(best, weight(middle) + tail(middle))
+        ranges += [(a, middle), (middle, b)]
+    return best
+
+
+def _each(delta: Fraction, count: int) -> Fraction:
+    """A chance that each of ``count`` independent events may have so that any of them has at most δ; rounded down."""
+    if count == 1:
+        return delta
+    guess = Fraction(-math.expm1(math.log1p(-float(delta)) / count)) * Fraction((1 << 40) - 1, 1 << 40)
+    sound = power(Interval.of(1 - guess), count).low >= 1 - delta
+    return max(guess, delta / count) if sound else delta / count
+
+
+def _tail_from(variance: Fraction, chance: Fraction) -> int:
+    """The smallest z ≥ 0 with P(Z ≥ z) ≤ chance, certified."""
+    law = DiscreteGaussian(variance)
+    near = math.floor(math.sqrt(float(variance)) * _normal_tail(float(chance)))
+    return smallest(lambda z: at_least(law, z).high <= chance, near)
+
+
+def _normal_tail(chance: float) -> float:
+    """About where a normal variable has this tail: Newton's steps on its logarithm. Only where a search begins."""
+    if chance >= 0.5:
+        return 0.0
+    x, log = math.sqrt(-2 * math.log(chance)), math.log(chance)
+    for _ in range(60):
+        tail = math.erfc(x / math.sqrt(2)) / 2
+        slope = -math.exp(-x * x / 2) / math.sqrt(2 * math.pi) / tail
+        step = (math.log(tail) - log) / slope
+        x -= step
+        if abs(step) < 1e-14:
+            break
+    return x
+
+
+def better_selection(
+    *,
+    rho: Number,
+    delta: Number,
+    max_groups: int,
+    min_units: int = 1,
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    unit: Unit | str | None = None,
+    beta: Number = Fraction(1, 20),
+) -> KeySelection | WeightedSelection | GaussianThreshold:
+    """The rule that costs ρ and δ and names keys from fewer units on, with probability 1 − beta.
+
+    Looks at public parameters only. Units are taken to be in ``max_groups`` keys each, the worst case for weights; ties
+    go to ``KeySelection``. A floor ``min_units`` needs the units of each key, so with one it is ``KeySelection`` or
+    ``GaussianThreshold`` (whose noisy counts nobody needs to look at). An (ε, δ)-private rule is δ-approximately
+    ε²/2-zCDP, so ρ buys ε = √(2ρ) for ``KeySelection``: much less than Gaussian noise gets out of ρ, unless δ is large.
+
+    >>> [type(better_selection(rho=0.1, delta=d, max_groups=2)).__name__ for d in (0.1, 1e-8)]
+    ['KeySelection', 'WeightedSelection']
+    """
+    epsilon = sqrt_lower(2 * parameters.positive(rho, "rho"), bits=64)
+    other: WeightedSelection | GaussianThreshold
+    if min_units == 1:
+        other = WeightedSelection(rho=rho, delta=delta, max_groups=max_groups, neighbours=neighbours, unit=unit)
+    else:
+        other = GaussianThreshold(
+            rho=rho, delta=delta, max_groups=max_groups, min_units=min_units, neighbours=neighbours, unit=unit
+        )
+    moves = max_groups * (1 if other.neighbours == Neighbours.ADD_REMOVE else 2)
+    counted = _units_needed(float(epsilon) / moves, float(parameters.delta(delta)) / moves, float(beta))
+    if other.kept_from(beta) < counted + min_units - 1:
+        return other
+    return KeySelection(
+        epsilon=epsilon, delta=delta, max_groups=max_groups, min_units=min_units, neighbours=neighbours, unit=unit
+    )
+
+
+def _units_needed(epsilon: float, delta: float, beta: float) -> float:
+    """About how many units ``KeySelection`` needs: its closed form (Desfontaines et al. 2022, Theorem 1) in floats."""
+    grows = math.expm1(epsilon)
+    rest = delta / grows
+    rises = math.log((grows + 2 * delta) / (delta * (grows + 2))) / epsilon  # until about one half
+    half = min(1.0, math.expm1(rises * epsilon) * rest)
+    return math.ceil(rises + max(0.0, math.log((1 + rest - half) / (beta + rest))) / epsilon)

@@ -1,0 +1,112 @@
+"""Bounding of distinct values, quantiles, modes, bounded sums and several groupings: which integers, which caps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from discreet.bounding.bound import bound, bound_all
+from discreet.bounding.contributions import Counts, sensitivity
+from discreet.errors import DiscreetError, Unbounded, UsageError
+from discreet.plan.catalog import Limits
+from discreet.plan.functions import call, literal
+from discreet.plan.nodes import Aggregate, Statistic
+from discreet.privacy import Neighbours
+from tests.hospital import COUNT, ROWS, ask, catalog, column, of
+
+
+def quantile(name: str, share: Fraction) -> Aggregate:
+    return Aggregate(Statistic.QUANTILE, column(name), share)
+
+
+def test_quantiles_of_one_argument_share_a_spread() -> None:
+    """Three quantiles of a column are chosen together, another column's apart; no sums are measured for them."""
+    shares = (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4))
+    found = bound(ask(*(quantile("age", q) for q in shares), quantile("cost", shares[0])), catalog())
+    assert len(found.bounded.spreads) == 2 and found.measured == ()
+    assert found.shares(0) == tuple(sorted(shares)) and found.shares(1) == (Fraction(1, 2),)
+    ages, costs = found.bounded.spreads
+    assert (ages.first, ages.last) == (0, 110) and ages.resolution == Fraction(1)
+    assert costs.resolution == Fraction(1, 4) and costs.last == 4000
+
+
+def test_spreads_have_a_limited_number_of_cells() -> None:
+    """A column with more steps than cells is taken on a coarser grid that still covers its bounds."""
+    wide = call("clamp", column("free"), literal(-1000), literal(1_000_000))
+    (spread,) = bound(ask(Aggregate(Statistic.QUANTILE, wide, Fraction(1, 2))), catalog()).bounded.spreads
+    assert spread.last - spread.first <= 2 * (1 << 16)
+    assert spread.first * spread.resolution <= -1000 and spread.last * spread.resolution >= 1_000_000
+
+
+def test_quantiles_need_bounds_and_modes_need_keys() -> None:
+    """Nothing is chosen from values that are not publicly known."""
+    with pytest.raises(Unbounded, match="bounds for free"):
+        bound(ask(quantile("free", Fraction(1, 2))), catalog())
+    with pytest.raises(Unbounded, match=r"Declare keys.*Nothing was charged"):
+        bound(ask(of(Statistic.MODE, "town")), catalog())
+    (spread,) = bound(ask(of(Statistic.MODE, "ward")), catalog()).bounded.spreads
+    assert spread.values == ("A", "B", "C") and (spread.first, spread.last) == (0, 2)
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_distinct_values_move_like_rows(neighbours: Neighbours) -> None:
+    """A unit brings as many values as it may have rows, in as many groups."""
+    for limits in (ROWS, Limits(max_groups=2, max_rows_per_group=3)):
+        rows = bound(ask(COUNT, keys=("ward",)), catalog(limits=limits)).bounded
+        values = bound(ask(of(Statistic.COUNT_DISTINCT, "town"), keys=("ward",)), catalog(limits=limits)).bounded
+        assert values.measures[0].counts is Counts.DISTINCT
+        assert sensitivity(values, values.measures[0], neighbours) == sensitivity(rows, rows.measures[0], neighbours)
+
+
+def test_bounded_sums_need_no_bounds_of_rows() -> None:
+    """What one unit adds to a group is within [−5, 20], whatever its rows are: 2 groups of 20 at most."""
+    total = Aggregate(Statistic.SUM, column("free"), bounds=(Fraction(-5), Fraction(20)))
+    found = bound(ask(total, keys=("ward",)), catalog()).bounded
+    (measure,) = found.measures
+    step = measure.resolution
+    moves = sensitivity(found, measure, Neighbours.ADD_REMOVE)
+    assert moves.l1 * step == 40 and moves.linf * step == 20 and moves.l0 == 2
+    replaced = sensitivity(found, measure, Neighbours.REPLACE)
+    assert replaced.linf * step == 25
+
+
+def test_bounded_counts_are_clamped_in_a_group() -> None:
+    """COUNT within [0, 1]: a unit counts once in a group, however many rows it may have there."""
+    count = Aggregate(Statistic.COUNT, bounds=(Fraction(0), Fraction(1)))
+    found = bound(ask(count, keys=("ward",)), catalog()).bounded
+    assert sensitivity(found, found.measures[0], Neighbours.ADD_REMOVE).l1 == 2
+    with pytest.raises(UsageError, match="lower bound is above"):
+        bound(ask(replace(count, bounds=(Fraction(2), Fraction(1)))), catalog())
+
+
+def test_the_questions_own_limits_replace_the_codebooks() -> None:
+    """Public parameters of the question; what it leaves open is the codebook's."""
+    own = replace(ask(COUNT, keys=("town",)), limits=Limits(max_groups=7))
+    found = bound(own, catalog()).bounded
+    assert (found.max_groups, found.max_rows_per_group, found.max_rows) == (7, 3, None)
+    rows = bound(replace(own, limits=Limits(max_rows=9)), catalog()).bounded
+    assert (rows.max_groups, rows.max_rows_per_group, rows.max_rows) == (None, None, 9)
+    with pytest.raises(DiscreetError, match="Nothing was charged"):
+        bound(replace(own, limits=Limits(max_groups=0)), catalog())
+
+
+def test_a_least_number_of_units_is_for_private_keys() -> None:
+    """Public groups are shown anyway."""
+    private = replace(ask(COUNT, keys=("town",)), min_units=50)
+    assert bound(private, catalog()).question.min_units == 50
+    with pytest.raises(UsageError, match="always shown"):
+        bound(replace(ask(COUNT, keys=("ward",)), min_units=50), catalog())
+
+
+def test_groupings_are_bounded_one_by_one() -> None:
+    """Each grouping has its own keys, its own groups and its own caps."""
+    question = replace(ask(COUNT, keys=("ward", "sex")), sets=((0, 1), (0,), ()))
+    both, ward, none = bound_all(question, catalog())
+    assert [len(form.bounded.keys) for form in (both, ward, none)] == [2, 1, 0]
+    assert [len(form.bounded.domain or ()) for form in (both, ward, none)] == [6, 3, 1]
+    assert both.keys == (0, 1) and ward.keys == (0,) and none.keys == ()
+    for wrong in (((0, 5),), ((0, 0),)):
+        with pytest.raises(UsageError, match="Nothing was charged"):
+            bound_all(replace(question, sets=wrong), catalog())

@@ -1,0 +1,517 @@
+"""Distinct values, weights, bounded sums and spreads in DuckDB: equal to the oracle, and within the claims."""
+
+# ruff: noqa: S311  # worlds need seeds, not secrets
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.bounding.contributions import Bounded, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
+from discreet.engines import blocks, kernel, samples, spreads, statement, tallies
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.engine import Groups
+from discreet.engines.memory import MemoryEngine
+from discreet.errors import InternalError
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.functions import call
+from discreet.plan.relations import Scan
+from discreet.plan.types import Value
+from discreet.privacy import Neighbours
+from tests.engines.test_agreement import Key, duckdb_order, engine_for, uncapped
+from tests.engines.worlds import (
+    AGE,
+    CODE,
+    COST,
+    DAY,
+    FLAG,
+    NAME,
+    SALT,
+    UNIT,
+    WARD,
+    WHEN,
+    Rows,
+    World,
+    a_measure,
+    a_row,
+    a_world,
+    catalog,
+    frame,
+)  # fmt: skip
+
+__all__ = ["duckdb_order"]  # a fixture
+
+UNITS = pytest.mark.parametrize("unit", [None, UNIT, NAME], ids=["row", "integer", "text"])
+ARGUMENTS = (COST, AGE, WARD, CODE, FLAG, DAY, WHEN, call("multiply", COST, AGE), call("lower", WARD))
+LISTS: dict[Expression, tuple[Value, ...]] = {
+    WARD: ("A", "a", "", "Z"),
+    FLAG: (False, True),
+    CODE: (3, 1, 77),
+    DAY: (dt.date(2020, 1, 2), dt.date(2020, 1, 1)),
+    WHEN: (dt.datetime(9999, 12, 31), dt.datetime(2020, 1, 1, 5)),  # noqa: DTZ001  # times have no zone here
+    COST: (0.0, 2.5, -3.75),
+}
+
+Cells = tuple[tuple[int, int], ...]
+Answer = dict[Key, tuple[tuple[int, ...], tuple[Cells, ...]]]
+
+
+def answer(groups: Groups) -> Answer:
+    """Integers and histograms by group; groups of nothing but zeros may be missing, so they are left out here."""
+    found: Answer = {}
+    for i, key in enumerate(groups.keys):
+        histograms = [column[i] for column in groups.spreads]
+        for cells, counts in histograms:
+            assert cells.dtype == counts.dtype == np.int64
+            assert (counts > 0).all() and (np.diff(cells) > 0).all()
+        found[key] = (
+            tuple(column[i] for column in groups.values),
+            tuple(tuple(zip(cells.tolist(), counts.tolist())) for cells, counts in histograms),
+        )
+    assert len(found) == len(groups.keys)
+    return {key: (values, cells) for key, (values, cells) in found.items() if any(values) or any(cells)}
+
+
+def a_new_measure(rng: random.Random) -> Measure:
+    old = next(m for m in (a_measure(rng) for _ in range(100)) if m.counts is Counts.STEPS)
+    match rng.randrange(6):
+        case 0 | 1:
+            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS))
+        case 2:
+            return Measure(counts=Counts.WEIGHT, last=rng.choice((1, 10, 1000)))
+        case 3:
+            return Measure(counts=Counts.UNITS, argument=rng.choice(ARGUMENTS))
+        case 4:
+            low = rng.randrange(-20, 10)
+            wide = replace(old, first=-(2**50), last=2**50) if rng.random() < 0.5 else old
+            return replace(wide, partial=(low, low + rng.randrange(40)))
+        case _:
+            low = rng.randrange(-2, 4)
+            counted = rng.choice((Measure(counts=Counts.ROWS), Measure(counts=Counts.VALUES, argument=AGE)))
+            return replace(counted, partial=(low, low + rng.randrange(4)))
+
+
+def a_spread(rng: random.Random) -> Spread:
+    if rng.random() < 0.4:
+        argument = rng.choice(list(LISTS))
+        return Spread(argument=argument, first=0, last=len(LISTS[argument]) - 1, values=LISTS[argument])
+    argument = rng.choice((COST, AGE, call("multiply", COST, AGE)))
+    first = rng.randrange(-40, 5)
+    return Spread(
+        argument=argument,
+        origin=Fraction(rng.choice((0, 0, 3, -7))),
+        resolution=Fraction(rng.choice((1, 2, Fraction(1, 4)))),
+        first=first,
+        last=first + rng.choice((0, 3, 60)),
+    )
+
+
+def a_broad_world(seed: int, *, unit: Column | None, units: int = 5, most: int = 12) -> World:
+    """A world whose question asks for what is new, perhaps besides what is old, perhaps for spreads alone."""
+    world = a_world(seed, unit=unit, units=units, most=most)
+    rng = random.Random(f"measures {seed}")
+    kind = rng.randrange(4)
+    old = world.bounded.measures if kind == 0 else ()
+    new = tuple(a_new_measure(rng) for _ in range(rng.randrange(1, 4))) if kind != 3 else ()
+    asked = tuple(dict.fromkeys(a_spread(rng) for _ in range(rng.randrange(1, 4)))) if kind != 2 else ()
+    measures = tuple(dict.fromkeys((*old, *new)))
+    if group_free(world.bounded):
+        measures = tuple(m for m in measures if m.counts is not Counts.WEIGHT) or (Measure(counts=Counts.ROWS),)
+    return replace(world, bounded=replace(world.bounded, measures=measures, spreads=asked))
+
+
+def group_free(bounded: Bounded) -> bool:
+    """Whether a unit may be in any number of groups."""
+    return bounded.unit is not None and bounded.keys != () and bounded.max_groups is None and bounded.max_rows is None
+
+
+def in_memory(rows: Rows, bounded: Bounded) -> Answer:
+    return answer(MemoryEngine({"t": rows}, catalog(bounded.unit)).run(bounded, salt=SALT))
+
+
+def forms(engine: DuckDBEngine, bounded: Bounded) -> Iterator[tuple[str, Answer]]:
+    """The answer in every way that the engine has."""
+    for name in ("source", "prepared"):
+        yield name, answer(engine.run(bounded, salt=SALT))
+        yield name + ", in SQL", answer(engine._run(bounded, SALT, None, blocks=False))
+        engine.prepare("t")
+
+
+def agree_unbound(seed: int, unit: Column | None) -> None:
+    world = a_broad_world(seed, unit=unit)
+    bounded = uncapped(world.bounded)
+    wanted = in_memory(world.rows, bounded)
+    engine = engine_for(world.rows, unit)
+    for name, found in forms(engine, bounded):
+        assert found == wanted, (seed, name)
+    engine.close()
+
+
+def agree_bound(seed: int, unit: Column) -> None:
+    world = a_broad_world(seed, unit=unit, most=20)
+    wanted = in_memory(world.rows, world.bounded)
+    engine = engine_for(world.rows, unit)
+    found = dict(forms(engine, world.bounded))
+    engine.close()
+    assert found["source"] == found["source, in SQL"] == wanted, seed
+    assert found["prepared"] == found["prepared, in SQL"], seed
+    if unit is UNIT:  # a prepared table orders texts by a hash of their own
+        assert found["prepared"] == wanted, seed
+
+
+@UNITS
+@pytest.mark.parametrize("seed", range(5))
+def test_agreement_where_no_limit_binds(seed: int, unit: Column | None) -> None:
+    """Random tables and questions with the new measures: every form gives the oracle's integers and histograms."""
+    agree_unbound(seed, unit)
+
+
+@pytest.mark.parametrize(("unit", "seeds"), [(UNIT, 6), (NAME, 2)], ids=["integer", "text"])
+def test_agreement_where_limits_bind(unit: Column, seeds: int, duckdb_order: None) -> None:
+    """With the same secret order in the oracle, the chosen groups, values and ranks are equal, too."""
+    for seed in range(200, 200 + seeds):
+        agree_bound(seed, unit)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(10))
+def test_agreement_in_many_worlds(part: int, duckdb_order: None) -> None:
+    for seed in range(1000 + 20 * part, 1020 + 20 * part):
+        agree_unbound(seed, (None, UNIT, NAME)[seed % 3])
+        agree_bound(seed, (UNIT, NAME)[seed % 2])
+
+
+def test_worlds_are_worth_testing() -> None:
+    """Limits bind in most worlds, every new measure is asked for, and answers are rarely empty."""
+    worlds = [a_broad_world(seed, unit=UNIT, most=20) for seed in range(200, 230)]
+    answers = [in_memory(world.rows, world.bounded) for world in worlds]
+    free = [in_memory(world.rows, uncapped(world.bounded)) for world in worlds]
+    assert sum(bool(found) for found in answers) > 20
+    assert sum(a != b for a, b in zip(answers, free)) > 15
+    asked = [measure for world in worlds for measure in world.bounded.measures]
+    assert {Counts.DISTINCT, Counts.WEIGHT, Counts.UNITS} <= {measure.counts for measure in asked}
+    assert any(measure.partial for measure in asked)
+    assert any(not world.bounded.measures for world in worlds)
+
+
+# What an answer may not depend on
+
+
+@pytest.mark.parametrize("seed", [203, 209])
+def test_the_order_of_rows_and_threads_do_not_matter(seed: int) -> None:
+    world = a_broad_world(seed, unit=UNIT, units=8, most=20)
+    bounded = replace(world.bounded, measures=(*world.bounded.measures, Measure(counts=Counts.DISTINCT, argument=COST)))
+    rows = list(world.rows)
+    wanted = answer(engine_for(rows, UNIT).run(bounded, salt=SALT))
+    random.Random(seed).shuffle(rows)
+    for threads in (1, 3):
+        engine = DuckDBEngine({"t": frame(rows)}, catalog(UNIT), threads=threads)
+        assert answer(engine.run(bounded, salt=SALT)) == wanted
+        engine.close()
+
+
+def test_another_salt_takes_other_values() -> None:
+    """Of eight values each unit brings one; which ones are brought at all depends on the secret."""
+    template = a_row(random.Random(0), 0)
+    rows: Rows = [{**template, "unit": u, "code": c} for u in range(6) for c in range(8)]
+    bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=UNIT, max_rows_per_group=1,
+                      measures=(Measure(counts=Counts.DISTINCT, argument=CODE),))  # fmt: skip
+    engine = engine_for(rows, UNIT)
+    counts = [engine.run(bounded, salt=bytes([i] * 16)).values[0][0] for i in range(8)]
+    assert len(set(counts)) > 1
+    assert all(1 <= count <= 6 for count in counts)
+
+
+# Claims
+
+
+def norms(changes: list[int]) -> Sensitivity:
+    sizes = [abs(change) for change in changes if change]
+    return Sensitivity(len(sizes), sum(sizes), sum(size * size for size in sizes), max(sizes, default=0))
+
+
+def moved(before: Answer, after: Answer, position: int) -> Sensitivity:
+    """How far one measure's vector moved, in every norm."""
+    keys = before.keys() | after.keys()
+    old, new = ({k: v[0][position] for k, v in found.items()} for found in (before, after))
+    return norms([new.get(key, 0) - old.get(key, 0) for key in keys])
+
+
+def stirred(before: Answer, after: Answer, position: int) -> list[tuple[int, int]]:
+    """For each group whose histogram changed, how many rows left and how many came."""
+    found = []
+    for key in before.keys() | after.keys():
+        old, new = (dict(answers[key][1][position]) if key in answers else {} for answers in (before, after))
+        changes = [new.get(cell, 0) - old.get(cell, 0) for cell in old.keys() | new.keys()]
+        if any(changes):
+            found.append((-sum(c for c in changes if c < 0), sum(c for c in changes if c > 0)))
+    return found
+
+
+def beyond(changes: list[tuple[int, int]], claim: Reach, *, replaced: bool, in_place: bool) -> bool:
+    """Whether a change of histograms is more than a reach covers."""
+    if in_place and replaced:
+        return any(max(change) > claim.rows for change in changes)
+    return any(sum(c) > claim.rows for c in changes) or sum(map(sum, changes)) > claim.groups * claim.rows
+
+
+def exceeds(found: Sensitivity, claim: Sensitivity) -> bool:
+    return any(getattr(found, name) > getattr(claim, name) for name in ("l0", "l1", "l2_squared", "linf"))
+
+
+def broken_claims(world: World, before: Answer, after: Answer, relation: Neighbours, *, part: int = 1) -> int:
+    """How many claims a pair of neighbours breaks, where only a part of each claim is granted."""
+    bounded, broken = world.bounded, 0
+    for i, measure in enumerate(bounded.measures):
+        claim = sensitivity(bounded, measure, relation)
+        cut = Sensitivity(*(getattr(claim, name) // part for name in ("l0", "l1", "l2_squared", "linf")))
+        broken += exceeds(moved(before, after, i), cut)
+    claimed = reach(bounded, relation)
+    in_place = bounded.keys == ()
+    for i in range(len(bounded.spreads)):
+        changes, cut_reach = stirred(before, after, i), Reach(claimed.groups, claimed.rows // part)
+        broken += beyond(changes, cut_reach, replaced=relation is Neighbours.REPLACE, in_place=in_place)
+    return broken
+
+
+def neighbours(world: World, rng: random.Random) -> Iterator[tuple[Neighbours, Rows]]:
+    """Tables that differ from a world's in one unit."""
+    rows, unit = world.rows, world.bounded.unit
+    if unit is None:
+        for i in range(0, len(rows), 12):
+            yield Neighbours.ADD_REMOVE, rows[:i] + rows[i + 1 :]
+            yield Neighbours.REPLACE, [*rows[:i], *rows[i + 1 :], a_row(rng, 3)]
+        return
+    for who in sorted({row["unit"] for row in rows if isinstance(row["unit"], int)}):
+        rest = [row for row in rows if row["unit"] != who]
+        yield Neighbours.ADD_REMOVE, rest
+        other = rng.choice((who, 12345))
+        changed = [*rest, *(a_row(rng, other) for _ in range(rng.randrange(25)))]
+        rng.shuffle(changed)
+        yield Neighbours.REPLACE, changed
+
+
+def claimable(world: World) -> bool:
+    return not group_free(world.bounded)
+
+
+def run(rows: Rows, world: World, kind: str) -> Answer:
+    engine = engine_for(rows, world.bounded.unit)
+    if kind == "prepared":
+        engine.prepare("t")
+    found = answer(engine._run(world.bounded, SALT, None, blocks=kind != "SQL"))
+    engine.close()
+    return found
+
+
+def keeps_every_claim(world: World, kind: str, seed: int) -> None:
+    before = run(world.rows, world, kind)
+    for relation, rows in neighbours(world, random.Random(seed)):
+        assert broken_claims(world, before, run(rows, world, kind), relation) == 0, (seed, kind, relation)
+
+
+@pytest.mark.parametrize(("unit", "seeds"), [(None, 1), (UNIT, 4), (NAME, 1)], ids=["row", "integer", "text"])
+def test_every_claim_is_kept(unit: Column | None, seeds: int) -> None:
+    """Every unit of a few random worlds removed and replaced: no measure and no histogram moves beyond its claim."""
+    for seed in range(500, 500 + seeds):
+        world = a_broad_world(seed, unit=unit, units=2, most=20)
+        if claimable(world):
+            keeps_every_claim(world, ("source", "SQL", "prepared")[seed % 3], seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["source", "SQL", "prepared"])
+def test_every_claim_is_kept_in_many_worlds(kind: str) -> None:
+    for seed in range(600, 630):
+        world = a_broad_world(seed, unit=(UNIT, NAME, UNIT, None)[seed % 4], units=4, most=20)
+        if claimable(world):
+            keeps_every_claim(world, kind, seed)
+
+
+def a_tight_world(**limits: int) -> World:
+    """One unit that has as much as it may of everything, beside others that have nothing of it."""
+    template = dict.fromkeys(frame([]).column_names)
+    own: Rows = [{**template, "unit": 7, "code": c, "age": 10 * c + i, "cost": 5.0} for c in range(8) for i in range(6)]
+    others: Rows = [{**template, "unit": 1, "code": c} for c in range(8)]
+    measures = (
+        Measure(counts=Counts.DISTINCT, argument=AGE),
+        Measure(counts=Counts.UNITS, argument=AGE),
+        Measure(counts=Counts.STEPS, argument=COST, first=-(2**50), last=2**50, partial=(-3, 20)),
+        Measure(counts=Counts.WEIGHT, last=100),
+    )
+    asked = (Spread(argument=AGE, last=100), Spread(argument=COST, last=5, values=(5.0, 6.0)))
+    bounded = Bounded(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT, measures=measures, spreads=asked,
+                      **limits)  # fmt: skip
+    return World([*others, *own], bounded)
+
+
+@pytest.mark.parametrize("kind", ["source", "SQL"])
+@pytest.mark.parametrize("limits", [{"max_groups": 4, "max_rows_per_group": 2}, {"max_rows": 12}], ids=str)
+def test_halved_claims_are_caught(limits: dict[str, int], kind: str) -> None:
+    """Negative control: the unit reaches every claim, so half of any would be too little."""
+    world = a_tight_world(**limits)
+    before, after = run(world.rows, world, kind), run([r for r in world.rows if r["unit"] != 7], world, kind)
+    assert broken_claims(world, before, after, Neighbours.ADD_REMOVE) == 0
+    broken = broken_claims(world, before, after, Neighbours.ADD_REMOVE, part=2)
+    assert broken == len(world.bounded.measures) + len(world.bounded.spreads)
+
+
+# Edges
+
+
+def test_groups_without_values_have_empty_histograms() -> None:
+    """A group that was observed stands in the answer, with nothing counted; public groups that do not occur may not."""
+    template = dict.fromkeys(frame([]).column_names)
+    own = ((1, "A", 5), (2, "B", None), (3, "B", None), (4, "C", 1))
+    rows: Rows = [{**template, "unit": who, "Ward": ward, "age": age} for who, ward, age in own]
+    for unit, limits in ((None, {}), (UNIT, {"max_rows": 3}), (UNIT, {"max_groups": 1, "max_rows_per_group": 1})):
+        for domain in (None, (("A",), ("B",), ("Z",))):
+            bounded = Bounded(source=Scan("t"), keys=(WARD,), domain=domain, unit=unit, measures=(),
+                              spreads=(Spread(argument=AGE, last=9),), **limits)  # fmt: skip
+            engine = engine_for(rows, unit)
+            for groups in (engine.run(bounded, salt=SALT), engine._run(bounded, SALT, None, blocks=False)):
+                found = {key: (c.tolist(), n.tolist()) for key, (c, n) in zip(groups.keys, groups.spreads[0])}
+                assert found[("A",)] == ([5], [1])
+                assert found[("B",)] == ([], [])
+                assert (("C",) in found) is (domain is None)
+                assert groups.values == ()
+            engine.close()
+
+
+@pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "integer"])
+def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None) -> None:
+    limits = {"max_rows": 2} if unit is not None else {}
+    bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
+                      measures=(Measure(counts=Counts.DISTINCT, argument=WARD),), **limits)  # fmt: skip
+    for asked in (bounded, replace(bounded, measures=())):
+        groups = engine_for([], unit).run(asked, salt=SALT)
+        assert groups.keys == ((),)
+        assert groups.values == ((0,),) * len(asked.measures)
+        assert [part.tolist() for part in groups.spreads[0][0]] == [[], []]
+
+
+def test_small_arrays_and_small_bits_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sparse counting, values that do not fit beside the place, ties of hashes and tiny parts: the same answers."""
+    worlds = [a_broad_world(seed, unit=unit, most=20) for seed, unit in ((2, None), (202, UNIT), (207, UNIT))]
+    wide = Spread(argument=AGE, first=-(2**45), last=2**45)
+    worlds.append(replace(worlds[1], bounded=replace(worlds[1].bounded, spreads=(wide, *worlds[1].bounded.spreads))))
+    for world in worlds:
+        engine = engine_for(world.rows, world.bounded.unit)
+        wanted = answer(engine._run(world.bounded, SALT, None, blocks=False))
+        assert answer(engine.run(world.bounded, salt=SALT)) == wanted
+        for module, name, value in (
+            (spreads, "MOST_CELLS", 0), (tallies, "MOST_CELLS", 0), (kernel, "RANK_BITS", 60),
+            (kernel, "PART_ROWS", 2), (blocks, "BLOCK_ROWS", 3),
+        ):  # fmt: skip
+            with monkeypatch.context() as patch:
+                patch.setattr(module, name, value)
+                patch.setattr(tallies, "GATHERED", 2)
+                assert answer(engine.run(world.bounded, salt=SALT)) == wanted, name
+        monkeypatch.setattr(kernel, "HASH_BITS", 1)
+        monkeypatch.setattr(statement, "HASH_BITS", 1)
+        tied = answer(engine._run(world.bounded, SALT, None, blocks=False))
+        assert answer(engine.run(world.bounded, salt=SALT)) == tied
+        monkeypatch.undo()
+        engine.close()
+
+
+def test_listed_values_count_at_their_first_place() -> None:
+    """Many listed values, one of them twice: each counts where it stands first, and others count nowhere."""
+    values = (*(f"w{i}" for i in range(3000)), "A", "B", "A")
+    template = dict.fromkeys(frame([]).column_names)
+    rows: Rows = [{**template, "unit": i, "Ward": ward} for i, ward in enumerate(("A", "A", "w2999", "no", None))]
+    spread = Spread(argument=WARD, last=len(values) - 1, values=values)
+    bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=None, measures=(), spreads=(spread,))
+    cells, counts = engine_for(rows, None).run(bounded, salt=SALT).spreads[0][0]
+    assert (cells.tolist(), counts.tolist()) == ([2999, 3000], [1, 2])
+
+
+def test_reals_as_integers_keep_their_order() -> None:
+    reals = np.array([-1e300, -2.5, -5e-324, 0.0, 5e-324, 1.0, 1.5, 1e300])
+    whole = blocks._whole(reals)
+    assert (np.diff(whole) > 0).all()
+    assert len(set(whole.tolist())) == reals.size
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_evenly_spaced_ranks_against_the_formula(seed: int) -> None:
+    """As many as are allowed, at the ranks that the contract names; pairs that are not kept give nothing."""
+    rng = random.Random(seed)
+    rows = [rng.randrange(1, 12) for _ in range(rng.randrange(1, 20))]
+    gone = [rng.randrange(size + 1) if rng.random() < 0.4 else 0 for size in rows]
+    allowed = [rng.randrange(size + 1) for size in rows]
+    starts = np.cumsum([0, *rows[:-1]])
+    missing = np.concatenate([[False] * (size - no) + [True] * no for size, no in zip(rows, gone)])
+    wanted = []
+    for start, size, no, most in zip(starts.tolist(), rows, gone, allowed):
+        n = size - no
+        for rank in range(1, n + 1):
+            if most and (n <= most or _round(rank * most, n) > _round((rank - 1) * most, n)):
+                wanted.append(start + rank - 1)  # noqa: PERF401  # a loop says it plainly
+        assert sum(start <= w < start + size for w in wanted) == (min(n, most) if most else 0)
+    assert samples.evenly(missing, starts, np.array(rows), np.array(allowed)).tolist() == wanted
+
+
+def _round(top: int, bottom: int) -> int:
+    return int(Fraction(top, bottom) + Fraction(1, 2))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_first_values_against_plain_python(seed: int) -> None:
+    """Of each pair's distinct values those that come first, ties by value; NULL is never taken."""
+    rng = random.Random(seed)
+    rows = [rng.randrange(1, 12) for _ in range(rng.randrange(1, 20))]
+    allowed = [rng.randrange(size + 1) for size in rows]
+    starts = np.cumsum([0, *rows[:-1]])
+    values, order, wanted = [], [], set()
+    for pair, (size, most) in enumerate(zip(rows, allowed)):
+        own = [rng.choice((None, -(2**63), 0, 1, 2, 3, 2**63 - 1)) for _ in range(size)]
+        places = {value: rng.randrange(3) for value in own}
+        values += [value or 0 for value in own]
+        order += [-1 if value is None else places[value] for value in own]
+        ranked = sorted({v for v in own if v is not None}, key=lambda v, places=places: (places[v], v))  # type: ignore[misc]  # the default binds the loop's own
+        wanted |= {(pair, value) for value in ranked[:most]}
+    taken = samples.first_values(
+        np.array(values, dtype=np.int64), np.array(order), starts, np.array(rows), np.array(allowed)
+    )
+    pairs = np.repeat(np.arange(len(rows)), rows)
+    assert {(int(pairs[i]), values[i]) for i in taken} == wanted
+
+
+def test_sums_beyond_64_bits_are_clamped_right() -> None:
+    """Steps of 61 bits summed over many rows: the clamp is exact on both sides, and in between."""
+    top = 2**61 - 1
+    values = np.array([top] * 8 + [-top] * 8 + [top, -top, 5] + [-1] * 3 + [2**50, -(2**50), -7], dtype=np.int64)
+    starts = np.array([0, 8, 16, 19, 22])
+    assert kernel._clamped_sums(values, starts, (-(2**50), 2**50)).tolist() == [2**50, -(2**50), 5, -3, -7]
+    assert kernel._clamped_sums(values, starts, (-2, 3)).tolist() == [3, -2, 3, -2, -2]
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "a partial square": {"measures": (Measure(counts=Counts.SQUARES, argument=AGE, partial=(0, 1)),)},
+    "partial bounds the wrong way": {"measures": (Measure(counts=Counts.ROWS, partial=(2, 1)),)},
+    "partial bounds too wide": {"measures": (Measure(counts=Counts.ROWS, partial=(0, 2**62)),)},
+    "distinct values of nothing": {"measures": (Measure(counts=Counts.DISTINCT),)},
+    "weights too wide": {"measures": (Measure(counts=Counts.WEIGHT, last=2**40),)},
+    "weights without a cap": {"measures": (Measure(counts=Counts.WEIGHT, last=10),)},
+    "no cells": {"spreads": (Spread(argument=AGE, first=1, last=0),)},
+    "too many cells": {"spreads": (Spread(argument=AGE, last=2**62),)},
+    "steps of texts": {"spreads": (Spread(argument=WARD),)},
+    "a grid beyond doubles": {"spreads": (Spread(argument=COST, resolution=Fraction(1, 10**400)),)},
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_could_overflow_is_refused(name: str) -> None:
+    bounded = Bounded(source=Scan("t"), keys=(WARD,), domain=None, unit=UNIT, max_rows_per_group=2,
+                      **{"measures": (), **BAD[name]})  # fmt: skip
+    engine = engine_for([], UNIT)
+    with pytest.raises(InternalError):
+        engine.run(bounded, salt=SALT)
+    engine.close()

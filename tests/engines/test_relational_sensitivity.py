@@ -1,0 +1,486 @@
+"""One unit moves the integers by no more than is claimed, whatever tables are joined: every neighbour of small worlds.
+
+Three claims are checked by brute force. *Local*: what other units have in a relation stays as it is, row by row.
+*Moves*: measures and spreads change by no more than ``contributions`` says. *Mixed*: where rows of units were joined
+after truncation, no more rows change than ``stability`` says. The plans at the end break a rule of ``stability`` and
+are run all the same: the oracle sees what each rule is for.
+"""
+
+# ruff: noqa: S311  # worlds need seeds, not secrets
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.bounding.contributions import Bounded, Counts, Measure, Reach, Sensitivity, sensitivity
+from discreet.bounding.contributions import reach as reach_of
+from discreet.bounding.stability import Known, Owner, known
+from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.engine import Groups
+from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory_relations import Reader
+from discreet.errors import DiscreetError, UnitLost
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.functions import literal
+from discreet.plan.relations import (
+    Caps,
+    Compute,
+    Derive,
+    Distinct,
+    Feature,
+    Join,
+    JoinKind,
+    PerUnit,
+    Relation,
+    Scan,
+    Window,
+)
+from discreet.plan.types import Type, Value
+from discreet.privacy import Neighbours, Unit
+from tests.engines.relational import (
+    DIRECT,
+    LINKS,
+    Rows,
+    Tables,
+    World,
+    a_catalog,
+    a_visit,
+    a_world,
+    frames,
+    some_tables,
+)
+from tests.engines.worlds import SALT
+
+Key = tuple[Value, ...]
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+I, R, X = Type.INTEGER, Type.REAL, Type.TEXT
+
+# Neighbours
+
+
+def units_of(tables: Tables, table: str, row: dict[str, Value]) -> set[Value]:
+    """The units that a row belongs to, by the definition: what it names, or what the rows it refers to belong to."""
+    if table in DIRECT:
+        return {row["pid"]} - {None}
+    link = LINKS[table]
+    value = row[link.column]
+    parents = [parent for parent in tables[link.parent] if value is not None and parent[link.key] == value]
+    return {unit for parent in parents for unit in units_of(tables, link.parent, parent)}
+
+
+def without(tables: Tables, unit: Value) -> Tables:
+    """The tables without one unit: its rows, and rows that reached it and now reach nobody."""
+    rest = {name: [row for row in rows if row.get("pid") != unit] for name, rows in tables.items()}
+    for name in LINKS:  # parents come first
+        rest[name] = [
+            row for row in tables[name] if units_of(rest, name, row) or not units_of(tables, name, row)
+        ]  # fmt: skip
+    return rest
+
+
+def with_another(tables: Tables, unit: int, rng: random.Random) -> Tables:
+    """The tables with the rows of one more unit, some of whose visits share an id with somebody else's."""
+    more = some_tables(rng, [unit], ids=50, most=6)
+    more["visits"] += [a_visit(rng, unit, rng.randrange(12)) for _ in range(rng.randrange(2))]
+    joined = {name: [*rows, *more.get(name, [])] for name, rows in tables.items()}
+    for rows in joined.values():
+        rng.shuffle(rows)
+    return joined
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring datasets, and the units that differ (None: a row)."""
+
+    relation: Neighbours
+    before: Tables
+    after: Tables
+    differ: frozenset[Value]
+
+
+def neighbours(world: World, rng: random.Random) -> Iterator[Pair]:
+    tables = world.tables
+    if world.known.owner is Owner.ROW:
+        yield from row_neighbours(tables, rng)
+        return
+    for unit in sorted({row["pid"] for name in DIRECT for row in tables[name] if isinstance(row["pid"], int)}):
+        assert isinstance(unit, int)
+        rest = without(tables, unit)
+        yield Pair(ADD, tables, rest, frozenset({unit}))
+        other = rng.choice((unit, 77))
+        yield Pair(REPLACE, tables, with_another(rest, other, rng), frozenset({unit, other}))
+
+
+def row_neighbours(tables: Tables, rng: random.Random) -> Iterator[Pair]:
+    other = some_tables(rng, [1, 2, 3])
+    for name in ("patients", "visits", "labs"):
+        for i in range(0, len(tables[name]), 3):
+            rest: Rows = tables[name][:i] + tables[name][i + 1 :]
+            yield Pair(ADD, tables, {**tables, name: rest}, frozenset())
+            for new in other[name][:1]:
+                yield Pair(REPLACE, tables, {**tables, name: [*rest, new]}, frozenset())
+
+
+# What moved
+
+
+def rows_of(tables: Tables, catalog: Catalog, source: Relation) -> list[dict[Any, Value]]:
+    return Reader(tables, catalog, SALT).read(source).rows
+
+
+def counted(rows: list[dict[Any, Value]]) -> Counter[Hashable]:
+    return Counter(frozenset(row.items()) for row in rows)
+
+
+def changed(before: Counter[Any], after: Counter[Any]) -> tuple[int, int]:
+    """How many came and how many went."""
+    return (after - before).total(), (before - after).total()
+
+
+def is_local(pair: Pair, catalog: Catalog, source: Relation, unit: Expression) -> bool:
+    """Whether every other unit has the same rows in a relation before and after."""
+    sides = []
+    for tables in (pair.before, pair.after):
+        found: dict[Value, list[dict[Any, Value]]] = {}
+        for row in rows_of(tables, catalog, source):
+            owner = evaluate(unit, row)
+            if owner is not None and owner not in pair.differ:
+                found.setdefault(owner, []).append(row)
+        sides.append({owner: counted(rows) for owner, rows in found.items()})
+    return sides[0] == sides[1]
+
+
+def moved(before: Groups, after: Groups, position: int) -> Sensitivity:
+    """How far one measure's vector moved, in every norm."""
+    old, new = (dict(zip(groups.keys, groups.values[position])) for groups in (before, after))
+    sizes = [abs(new.get(key, 0) - old.get(key, 0)) for key in old.keys() | new.keys()]
+    sizes = [size for size in sizes if size]
+    return Sensitivity(len(sizes), sum(sizes), sum(size * size for size in sizes), max(sizes, default=0))
+
+
+def exceeds(found: Sensitivity, claim: Sensitivity) -> bool:
+    return any(getattr(found, name) > getattr(claim, name) for name in ("l0", "l1", "l2_squared", "linf"))
+
+
+def histograms(groups: Groups, position: int) -> dict[Key, Counter[int]]:
+    found = {}
+    for key, (cells, counts) in zip(groups.keys, groups.spreads[position]):
+        assert list(cells) == sorted(set(cells.tolist())) and all(counts > 0)
+        found[key] = Counter(dict(zip(cells.tolist(), counts.tolist())))
+    return found
+
+
+def overreaches(before: Groups, after: Groups, position: int, claim: Reach, relation: Neighbours) -> bool:
+    """Whether more changed in a spread than the claim covers.
+
+    A replaced unit takes rows away and another brings some, so twice as many come or go; in one place, no more come
+    than are claimed, and no more go.
+    """
+    old, new = histograms(before, position), histograms(after, position)
+    empty: Counter[int] = Counter()
+    both = [changed(old.get(key, empty), new.get(key, empty)) for key in old.keys() | new.keys()]
+    if claim.in_place and any(max(pair) > claim.rows for pair in both):
+        return True
+    shares = [Fraction(sum(pair), claim.rows * (1 if relation is ADD else 2)) for pair in both]
+    return max(shares, default=Fraction(0)) > 1 or sum(shares) > claim.groups
+
+
+def run(kind: str, tables: Tables, catalog: Catalog, bounded: Bounded) -> Groups:
+    if kind == "memory":
+        return MemoryEngine(tables, catalog).run(bounded, salt=SALT)
+    engine = DuckDBEngine(frames(tables), catalog, threads=1)
+    try:
+        return engine.run(bounded, salt=SALT)
+    finally:
+        engine.close()
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What is claimed; tests that must fail claim less."""
+
+    sensitivity: Callable[[Sensitivity], Sensitivity] = lambda claim: claim
+    reach: Callable[[Reach], Reach] = lambda claim: claim
+    mixed: Callable[[int], int] = lambda rows: rows
+
+
+def claimable(bounded: Bounded) -> bool:
+    return bounded.unit is None or not bounded.keys or bool(bounded.max_groups or bounded.max_rows or bounded.domain)
+
+
+def check(world: World, rng: random.Random, kind: str = "memory", claims: Claims | None = None) -> list[str]:
+    """The claims that were broken, in words."""
+    claims = claims or Claims()
+    before = run(kind, world.tables, world.catalog, world.bounded)
+    broken = []
+    for pair in neighbours(world, rng):
+        after = run(kind, pair.after, world.catalog, world.bounded)
+        broken += _moves(world.bounded, pair.relation, before, after, claims)
+        broken += _rows(world, pair, claims)
+    return broken
+
+
+def _moves(bounded: Bounded, relation: Neighbours, before: Groups, after: Groups, claims: Claims) -> list[str]:
+    broken = []
+    for i, measure in enumerate(bounded.measures):
+        claim = claims.sensitivity(sensitivity(bounded, measure, relation))
+        if exceeds(moved(before, after, i), claim):
+            broken.append(f"{relation}: {measure} moved {moved(before, after, i)} beyond {claim}")
+    for i, spread in enumerate(bounded.spreads):
+        reached = claims.reach(reach_of(bounded, relation))
+        if overreaches(before, after, i, reached, relation):
+            broken.append(f"{relation}: {spread} beyond {reached}")
+    return broken
+
+
+def _rows(world: World, pair: Pair, claims: Claims) -> list[str]:
+    """Claims about the rows of the source itself."""
+    source = world.bounded.source
+    if world.known.unit is not None:
+        local = is_local(pair, world.catalog, source, world.known.unit)
+        return [] if local else [f"{pair.relation}: other units have other rows"]
+    old, new = (counted(rows_of(tables, world.catalog, source)) for tables in (pair.before, pair.after))
+    allowed = claims.mixed(world.known.spread_rows or 1) * (1 if pair.relation is ADD else 2)
+    return [] if sum(changed(old, new)) <= allowed else [f"{pair.relation}: {changed(old, new)} of {allowed} rows"]
+
+
+# Every claim holds
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_claim_holds_with_units(part: int) -> None:
+    """Random plans over four private tables and public ones, every unit of each world removed and replaced."""
+    for seed in range(part * 60, part * 60 + 60):
+        world = a_world(seed)
+        if claimable(world.bounded):
+            assert check(world, random.Random(seed)) == [], seed
+
+
+def test_every_claim_holds_with_row_units() -> None:
+    """The same where each row is its own unit: look-ups in public tables, conditions, new columns."""
+    for seed in range(1000, 1060):
+        world = a_world(seed, row_units=True)
+        assert check(world, random.Random(seed)) == [], seed
+
+
+def mixed_worlds(first: int, last: int) -> Iterator[tuple[int, World]]:
+    for seed in range(first, last):
+        world = a_world(seed, units=5, most=4)
+        if world.known.owner is Owner.MIXED:
+            yield seed, world
+
+
+def test_every_claim_holds_where_units_are_mixed() -> None:
+    """Joins that pair rows of different units after truncation, in worlds with more rows."""
+    found = list(mixed_worlds(2000, 2300))
+    assert len(found) > 15
+    for seed, world in found:
+        assert check(world, random.Random(seed)) == [], seed
+
+
+@pytest.mark.long
+def test_every_claim_holds_in_many_worlds() -> None:
+    for seed in range(10_000, 11_500):
+        world = a_world(seed, units=5, most=4, row_units=seed % 9 == 0)
+        if claimable(world.bounded):
+            assert check(world, random.Random(seed)) == [], seed
+
+
+def test_worlds_are_worth_testing() -> None:
+    """Most relations have rows, most questions have answers that one unit changes, and every node appears."""
+    from discreet.plan.relations import every
+
+    seen: Counter[str] = Counter()
+    for seed in range(240):
+        world = a_world(seed)
+        nodes = list(every(world.bounded.source))
+        seen.update({type(node).__name__ for node in nodes})
+        seen.update({str(node.kind) for node in nodes if isinstance(node, Join)})
+        seen["single"] += any(isinstance(node, Join) and node.single for node in nodes)
+        seen[world.known.owner] += 1
+        full = run("memory", world.tables, world.catalog, world.bounded)
+        seen["answered"] += any(any(column) for column in full.values)
+    assert seen["answered"] > 120
+    nodes_seen = ("Scan", "Values", "Filter", "Derive", "Join", "PerUnit", "Window", "Distinct", "Union")
+    kinds_seen = (*JoinKind, "single", Owner.UNIT, Owner.MIXED)
+    assert all(seen[name] >= 5 for name in (*nodes_seen, *kinds_seen)), seen
+
+
+# Negative controls: claims that are too small
+
+
+def broken_by(claims: Claims, seeds: range, **more: Any) -> int:
+    worlds = (a_world(seed, units=3, most=8, **more) for seed in seeds)
+    return sum(bool(check(world, random.Random(1), claims=claims)) for world in worlds if claimable(world.bounded))
+
+
+@pytest.mark.parametrize("name", ["l0", "l1", "l2_squared", "linf"])
+def test_halved_sensitivities_are_caught(name: str) -> None:
+    """The worlds are rich enough to break a claim that is half of what it should be."""
+    halved = Claims(sensitivity=lambda claim: replace(claim, **{name: getattr(claim, name) // 2}))
+    assert broken_by(halved, range(25)) > 0
+
+
+@pytest.mark.parametrize("smaller", [Reach(1, 1), None], ids=["one row", "half the rows"])
+def test_smaller_reaches_are_caught(smaller: Reach | None) -> None:
+    half = Claims(reach=lambda claim: smaller or replace(claim, rows=max(1, claim.rows // 2)))
+    assert broken_by(half, range(40)) > 0
+
+
+def test_reaching_fewer_groups_is_caught() -> None:
+    """A unit in several groups is not covered by one."""
+    assert broken_by(Claims(reach=lambda claim: replace(claim, groups=1)), range(60, 120)) > 0
+
+
+def test_fewer_mixed_rows_are_caught() -> None:
+    """Half of the rows that truncation leaves are too few, in a world made for it: keys that all units share."""
+    world = crowded(two=False)
+    assert check(world, random.Random(1)) == []
+    assert check(world, random.Random(1), claims=Claims(mixed=lambda rows: rows // 4)) != []
+
+
+# Negative controls: plans that break a rule
+
+VISITS, OTHER = Scan("visits", "v"), Scan("visits", "w")
+
+
+def of(table: str, name: str, kind: Type = I) -> Column:
+    return Column(table, name, kind)
+
+
+def crowded(*, two: bool) -> World:
+    """Many visits to one ward, joined by ward: with ``two``, as if that were local."""
+    visits: Rows = [
+        {"pid": pid, "visit_id": 10 * pid + i, "ward": "A", "cost": float(i), "urgent": None}
+        for pid in range(6)
+        for i in range(3)
+    ]
+    tables: Tables = {"patients": [], "visits": visits, "labs": [], "notes": [], "wards": []}
+    catalog = a_catalog(random.Random(0))
+    on = ((of("v", "ward", X), of("w", "ward", X)),)
+    caps = (Caps(of("v", "pid"), 2, 3), Caps(of("w", "pid"), 2, 3))
+    source = Join(VISITS, OTHER, JoinKind.INNER, on, caps=None if two else caps)
+    measures = (Measure(counts=Counts.ROWS),)
+    if two:
+        unit = of("v", "pid")
+        bounded = Bounded(source=source, keys=(of("w", "visit_id"),), domain=None, unit=unit, measures=measures,
+                          max_groups=2, max_rows_per_group=1)  # fmt: skip
+        return World(tables, catalog, bounded, Known(columns={}, owner=Owner.UNIT, units=(unit,)))
+    seen = known(source, catalog)
+    bounded = Bounded(source=source, keys=(), domain=None, unit=None, measures=measures,
+                      spread_rows=seen.spread_rows or 1)  # fmt: skip
+    return World(tables, catalog, bounded, seen)
+
+
+def refused(world: World) -> bool:
+    """Whether ``stability`` refuses the source of a world."""
+    try:
+        known(world.bounded.source, world.catalog)
+    except DiscreetError:
+        return True
+    return False
+
+
+def forced(source: Relation, unit: Expression, world: World) -> World:
+    """A plan as if it kept units apart, with ``unit`` as the name of the unit."""
+    bounded = Bounded(source=source, keys=(), domain=None, unit=unit, measures=(Measure(counts=Counts.ROWS),),
+                      max_rows=2)  # fmt: skip
+    return replace(world, bounded=bounded, known=Known(columns={}, owner=Owner.UNIT, units=(unit,)))
+
+
+def test_a_join_that_pairs_other_units_is_seen() -> None:
+    """A join by ward alone, taken as local: one patient's visits change what others have, and far too much moves."""
+    world = crowded(two=True)
+    assert refused(world)
+    words = " ".join(check(world, random.Random(0)))
+    assert "other units have other rows" in words and "beyond" in words
+
+
+def offending() -> dict[str, tuple[Relation, Expression]]:
+    """Plans that look at rows of several units, with what they would say the unit is."""
+    pid, cost, ward = of("v", "pid"), of("v", "cost", R), of("v", "ward", X)
+    number = (("place", Compute(Feature.ROW_NUMBER, None, I)),)
+    placed = Window(VISITS, "n", (ward,), ((cost, False),), number)
+    first = PerUnit(VISITS, "g", (("cost", cost),), (("pid", Compute(Feature.MIN, pid, I)),))
+    renamed = Derive(VISITS, "v", (("pid", pid), ("pid", literal(1))))
+    covered = Window(VISITS, "v", (pid,), (), (("pid", Compute(Feature.COUNT, None, I)),))
+    public = Scan("wards", "p")
+    on = ((ward, of("p", "ward", X)),)
+    capped = Join(VISITS, public, JoinKind.INNER, on, caps=(Caps(pid, 5, 2), Caps(of("p", "floor"), 5, 2)))
+    by_ward = Join(VISITS, OTHER, JoinKind.SEMI, ((cost, of("w", "cost", R)), (ward, of("w", "ward", X))))
+    lone = PerUnit(OTHER, "o", (("cost", of("w", "cost", R)),), (("n", Compute(Feature.COUNT, None, I)),))
+    only = Join(VISITS, lone, JoinKind.ANTI, ((cost, of("o", "cost", R)), (literal(5), of("o", "n"))))
+    return {
+        "a window over several units": (placed, pid),
+        "a group of several units": (first, of("g", "pid")),
+        "a unit that is named twice": (renamed, of("v", "pid")),
+        "a unit that a window covers": (covered, pid),
+        "a truncation by values beside public rows": (capped, pid),
+        "a look at whether others are there": (only, pid),
+        "others of the same cost": (Join(by_ward, OTHER, JoinKind.INNER, ((cost, of("w", "cost", R)),)), pid),
+    }
+
+
+@pytest.mark.parametrize("name", offending())
+def test_plans_that_break_a_rule_are_refused_and_seen(name: str) -> None:
+    """Each is refused. Run all the same, it breaks a claim: so the rule is needed, and the oracle sees it."""
+    source, unit = offending()[name]
+    visits: Rows = [
+        {"pid": pid, "visit_id": 3 * pid + i, "ward": "AB"[i % 2], "cost": float((pid + i) % 4), "urgent": None}
+        for pid in range(1, 6)
+        for i in range(4)
+    ]
+    world = crowded(two=True)
+    tables: Tables = {**world.tables, "visits": visits, "wards": [{"ward": "A", "floor": 1}]}
+    broken = forced(source, unit, replace(world, tables=tables))
+    assert refused(broken)
+    assert check(broken, random.Random(0)) != []
+
+
+def test_distinct_without_the_unit_is_seen() -> None:
+    """Distinct rows that no longer name their unit: one patient with many rows changes many of them."""
+    world = crowded(two=True)
+    bare = Derive(VISITS, "d", (("visit", of("v", "visit_id")),))
+    with pytest.raises(UnitLost, match="whose they are"):
+        known(Distinct(bare), world.catalog)
+    bounded = Bounded(source=Distinct(bare), keys=(), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+    lost = replace(world, bounded=bounded, known=Known(columns={}, owner=Owner.LOST))
+    assert check(lost, random.Random(0)) != []
+
+
+def test_units_of_two_types_would_meet() -> None:
+    """A unit that is an integer here and a real there: beyond 2^53 two of them are equal, so such joins are refused."""
+    big = 2**53
+    catalog = Catalog(
+        tables={
+            name: TableFacts(name=name, columns={"pid": (kind, ColumnFacts())}, unit=Unit("pid"), limits=Limits())
+            for name, kind in (("a", I), ("b", R))
+        },
+        neighbours=ADD,
+    )
+    source = Join(Scan("a"), Scan("b"), JoinKind.INNER, ((of("a", "pid"), of("b", "pid", R)),))
+    with pytest.raises(DiscreetError, match="Nothing was charged"):
+        known(source, catalog)
+    tables: Tables = {"a": [{"pid": big}, {"pid": big + 1}], "b": [{"pid": float(big)}]}
+    fewer = {**tables, "b": []}
+    pair = Pair(ADD, tables, fewer, frozenset({big}))
+    assert not is_local(pair, catalog, source, of("a", "pid"))
+
+
+def test_a_negative_truncation_is_refused() -> None:
+    """With a negative cap nothing would be truncated and the claim would be below zero."""
+    world = crowded(two=False)
+    source = world.bounded.source
+    assert isinstance(source, Join) and source.caps is not None
+    for bad in ({"rows": -1}, {"rows": 0}, {"frequency": -2}, {"rows": True}, {"rows": 1.5}):
+        caps = (replace(source.caps[0], **bad), source.caps[1])
+        with pytest.raises(DiscreetError, match="whole number"):
+            known(replace(source, caps=caps), world.catalog)
