@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from questions import AMOUNT, MEASURES, REGION, ROW_LEVEL, SALT, USER, USER_LEVEL, best, make_data, table
 
 from discreet.bounding.contributions import Bounded, Counts, Measure, Spread, reach
 from discreet.engines.duckdb import DuckDBEngine
@@ -30,6 +29,7 @@ from discreet.plan.expressions import Column
 from discreet.plan.relations import Join, JoinKind, Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
+from questions import AMOUNT, MEASURES, REGION, ROW_LEVEL, SALT, USER, USER_LEVEL, best, make_data
 
 ADD_REMOVE = Neighbours.ADD_REMOVE
 PERSON = Column("users", "user_id", Type.INTEGER)
@@ -138,7 +138,8 @@ def measure(events: Path, users: Path, repeats: int, threads: int) -> dict[str, 
     }
 
 
-GOALS = {
+# Each job with the plain query that it is compared with, and the ratio that was promised, where one was.
+COMPARED: dict[str, tuple[str, float | None]] = {
     "join, row level": ("plain join, count, sum", 2.0),
     "join, user level, cold": ("plain join, count, sum", None),
     "median, row level": ("plain median", 2.0),
@@ -150,12 +151,19 @@ GOALS = {
 }
 
 
-def ratios(seconds: dict[str, float]) -> dict[str, dict[str, float]]:
-    """What was measured, and what was promised, where something was."""
-    found = {}
-    for name, (plain, goal) in GOALS.items():
-        found[name] = {"measured": seconds[name] / seconds[plain], "goal": goal if goal is not None else float("nan")}
-    return found
+def ratios(seconds: dict[str, float]) -> dict[str, dict[str, float | None]]:
+    """What was measured, and what was promised."""
+    return {
+        name: {"measured": seconds[name] / seconds[plain], "goal": goal} for name, (plain, goal) in COMPARED.items()
+    }
+
+
+def table(result: dict[str, Any]) -> str:
+    lines = [f"{result['rows']:,} rows, {result['threads']} threads", ""]
+    lines += [f"  {name:<48}{value:8.3f} s" for name, value in result["seconds"].items()]
+    lines += ["", f"  {'ratio to the plain query':<48}{'measured':>10}{'goal':>8}"]
+    lines += [f"  {name:<48}{r['measured']:10.2f}{r['goal'] or '':>8}" for name, r in result["ratios"].items()]
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -104,6 +104,7 @@ def test_the_threshold_is_what_noise_alone_seldom_exceeds(noise: Any, buckets: i
 def test_a_bucket_at_the_threshold_is_not_seen_and_one_above_is() -> None:
     """The comparison is strict, and what is seen only with more doubt is read with the least that shows it."""
     noise = NOISES[0]
+    assert DOUBTS[0] == Fraction(1, 10**9) and DOUBTS[-1] == Fraction(1, 100)
     counts: dict[Number, int] = dict.fromkeys(BUCKETS[Type.INTEGER], 0)
     for stricter, looser in itertools.pairwise(DOUBTS):
         at = needed(noise, len(counts), stricter)
@@ -284,6 +285,11 @@ def test_one_person_counts_once_whatever_they_bring() -> None:
     above = needed(noise, len(BUCKETS[Type.REAL]), DOUBTS[0])
     seen = float(noise.law.tail(above).high) / 2
     assert seen <= math.exp(0.5) * float(DOUBTS[0])
+
+
+def test_a_value_counts_whatever_is_missing_beside_it() -> None:
+    """A patient with one cost and three visits without one counts for the cost."""
+    assert exact(visits([3.0, None, math.nan, None] * 100)) == {2.0: 100}
 
 
 def test_the_codebooks_limits_do_not_matter() -> None:
@@ -483,9 +489,9 @@ def memory_curator(table: pa.Table, budget: discreet.Budget = PURE, **changes: A
 
 
 def skewed() -> pa.Table:
-    """400 patients with 3 rows in one ward, 40 with 12 rows in three wards, and one with 500 rows."""
+    """400 patients with 3 rows in one ward, 40 with 6, 4 and 2 rows in three wards, and one with 500 rows."""
     rows = [(p, "A") for p in range(400) for _ in range(3)]
-    rows += [(p, "ABC"[i % 3]) for p in range(400, 440) for i in range(12)]
+    rows += [(p, "ABABAACBABAC"[i]) for p in range(400, 440) for i in range(12)]
     rows += [(999, "ABC"[i % 3]) for i in range(500)]
     return (
         visits([1.0] * len(rows))
@@ -501,8 +507,8 @@ def test_contributions_are_quantiles_over_units(make: Any) -> None:
     nine = search.contributions(holder, "visits", by=["ward"], share=Fraction(9, 10), epsilon=150)
     assert (nine.rows, nine.groups, nine.rows_per_group) == (3, 1, 3)
     most = search.contributions(holder, "visits", by=["Ward"], share=Fraction(98, 100), epsilon=150)
-    assert (most.rows, most.groups, most.rows_per_group) == (12, 3, 4)
-    assert most.suggestions == ("max_rows = 12", "max_groups = 3\nmax_rows_per_group = 4")
+    assert (most.rows, most.groups, most.rows_per_group) == (12, 3, 6)
+    assert most.suggestions == ("max_rows = 12", "max_groups = 3\nmax_rows_per_group = 6")
     assert "98% of the units in visits" in most.words and "3 groups by ward" in most.words
     rows = search.contributions(holder, "visits", share=Fraction(98, 100), epsilon=50)
     assert rows.rows == 12 and rows.groups is None and rows.suggestions == ("max_rows = 12",)

@@ -71,9 +71,8 @@ class Preview:
     def keys(self) -> str:
         """Which groups there will be."""
         if len(self.plan.releases) > 1:
-            return f"{len(self.plan.releases)} groupings share the price: " + "; ".join(
-                f"{_by(release)}: {_groups(release)}" for release in self.plan.releases
-            )
+            each = "; ".join(f"{_by(release)}, {_groups(release).partition(';')[0]}" for release in self.plan.releases)
+            return f"{len(self.plan.releases)} groupings share the price: {each}"
         return _groups(self.plan.releases[0])
 
     def to_dict(self) -> dict[str, Any]:

@@ -231,7 +231,9 @@ class Maker:
         keys = tuple((f"k {i}", self.value(source)) for i in range(self.rng.choice((0, 1, 1, 2))))
         plain = [feature for feature in Feature if feature not in POSITIONS]
         wanted = [self.rng.choice(plain) for _ in range(self.rng.randrange(5) if keys else 2)]
-        return PerUnit(source, self.name(), keys, tuple((f"f {i}", self.compute(source, f)) for i, f in enumerate(wanted)))
+        return PerUnit(
+            source, self.name(), keys, tuple((f"f {i}", self.compute(source, f)) for i, f in enumerate(wanted))
+        )
 
     def window(self, depth: int) -> Relation:
         source = self.relation(depth)
@@ -261,4 +263,14 @@ def same_secret_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_relations, "_secret_place", place)
 
 
-__all__ = ["CATALOG", "SALT", "TABLES", "Maker", "columns_of", "everything", "frames", "same_secret_order", "some_tables"]
+__all__ = [
+    "CATALOG",
+    "SALT",
+    "TABLES",
+    "Maker",
+    "columns_of",
+    "everything",
+    "frames",
+    "same_secret_order",
+    "some_tables",
+]

@@ -13,11 +13,11 @@ import pytest
 from discreet.bounding.bound import bound
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import known
-from discreet.errors import QuestionError
+from discreet.errors import QuestionError, Unbounded
 from discreet.frontends import builder, sql
 from discreet.frontends.builder import Expression, TableBuilder, col, max_, mean, median, min_, quantile
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Column, Released
+from discreet.plan.expressions import Column, Literal, Released, walk
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
 from tests.frontends.tables import CATALOG
@@ -143,8 +143,30 @@ def test_centred_sums_are_smaller() -> None:
         facts = facts_of(aggregate.argument, source)
         assert facts.low is not None and facts.high is not None
         widest[str(aggregate)] = max(-facts.low, facts.high)
-    assert sorted(widest.values()) == [55, 55 * 55, 5000, 55 * 5000, 55 * 5000, 5000 * 5000]
+    halves = [55, 5000, 55 * 5000, 55 * 5000, 1513, 12_500_000]  # of age, cost, the product twice, and the squares
+    assert sorted(widest.values()) == sorted(halves)
     assert len(bound(question, CATALOG).bounded.measures) == len(question.aggregates) == 6
+
+
+@pytest.mark.parametrize("high", ["1e-9", "0.3", "7", "1e6", "4e9", "1e30", "1e99"])
+def test_wide_and_narrow_bounds(high: str) -> None:
+    """Whatever the bounds, the question is a plan of finite constants, or refused where it is bounded."""
+    for argument in (f"clamp(cost, 0, {high})", f"CAST(clamp(cost, 0, {high}) AS BIGINT)", f"clamp(age, 0, {high})"):
+        for word in ("CORR", "REGR_INTERCEPT", "WEIGHTED_AVG"):
+            question = sql.read(f"SELECT {word}({argument}, age) AS x FROM visits", CATALOG)
+            constants = [part.value for part in walk(question.outputs[0].expression) if isinstance(part, Literal)]
+            assert all(value is None or abs(float(str(value))) < 1e301 for value in constants)
+            try:
+                bound(question, CATALOG)
+            except Unbounded as error:
+                assert str(error).endswith("Nothing was charged.")  # noqa: PT017  # either outcome is right
+
+
+def test_bounds_beyond_squares() -> None:
+    """Bounds whose squares are no reals are refused."""
+    for text in ("CORR(age, clamp(cost, 0, 1e200))", "WEIGHTED_AVG(clamp(cost, -1e300, 0), age)"):
+        with pytest.raises(QuestionError, match="too wide"):
+            sql.read(f"SELECT {text} FROM visits", CATALOG)
 
 
 def test_statistics_of_one_pair_share_their_sums() -> None:

@@ -11,13 +11,24 @@ from discreet.frontends import sql
 from discreet.frontends.builder import (
     TableBuilder,
     col,
+    correlation,
     count,
+    count_distinct,
     count_units,
+    covariance,
+    intercept,
     lit,
+    max_,
     mean,
+    median,
+    min_,
+    mode,
+    quantile,
+    slope,
     stddev,
     sum_,
     variance,
+    weighted_mean,
     when,
 )
 from tests.frontends.tables import CATALOG
@@ -145,6 +156,40 @@ PAIRS: list[tuple[str, Callable[[], TableBuilder]]] = [
         lambda: ANSWERS.where(col("income") <= 1000.0).agg(one=lit(1), n=count("city name")),
     ),
     (
+        "SELECT MEDIAN(age) AS m, QUANTILE(cost, 0.25) AS q, MIN(age) AS a, MAX(age) AS b FROM visits",
+        lambda: VISITS.agg(m=median("age"), q=quantile("cost", 0.25), a=min_("age"), b=max_("age")),
+    ),
+    (
+        "SELECT MIN(age), MAX(cost), MEDIAN(cost) FROM visits",
+        lambda: VISITS.agg(min_("age"), max_("cost"), median(COST)),
+    ),
+    (
+        "SELECT COUNT(DISTINCT note) AS d, MODE(ward) AS m FROM visits",
+        lambda: VISITS.agg(d=count_distinct("note"), m=mode("ward")),
+    ),
+    (
+        "SELECT COUNT(DISTINCT patient_id) FILTER (WHERE age > 65) AS old FROM visits",
+        lambda: VISITS.agg(old=count_units().filter(AGE > 65)),
+    ),
+    (
+        "SELECT MEDIAN(cost) FILTER (WHERE smoker) AS m, COUNT(*) FILTER (WHERE smoker) AS n FROM visits",
+        lambda: VISITS.agg(m=median("cost").filter(SMOKER), n=count().filter(SMOKER)),
+    ),
+    (
+        "SELECT COVAR_POP(age, cost) AS a, COVAR_SAMP(age, cost) AS b, CORR(age, cost) AS c FROM visits",
+        lambda: VISITS.agg(
+            a=covariance("age", "cost"), b=covariance("age", "cost", sample=True), c=correlation("age", "cost")
+        ),
+    ),
+    (
+        "SELECT REGR_SLOPE(cost, age) AS a, REGR_INTERCEPT(cost, age) AS b, WEIGHTED_AVG(cost, age) AS c FROM visits",
+        lambda: VISITS.agg(a=slope("cost", "age"), b=intercept("cost", "age"), c=weighted_mean("cost", "age")),
+    ),
+    (
+        "SELECT ward, smoker, AVG(age) AS a FROM visits GROUP BY ROLLUP(ward, smoker)",
+        lambda: VISITS.rollup("ward", "smoker").agg(a=mean("age")),
+    ),
+    (
         "SELECT ward, COUNT(*) AS n FROM visits WHERE smoker AND TRUE GROUP BY ward",
         lambda: VISITS.where(SMOKER, lit(True)).group_by("ward").agg(n=count()),
     ),
@@ -203,6 +248,27 @@ SAME = [
     (
         "SELECT COUNT(*) AS n FROM visits WHERE note LIKE '%a%'",
         "SELECT COUNT(*) AS n FROM visits WHERE note LIKE '%%a%%%'",
+    ),
+    (
+        "SELECT QUANTILE(cost, 0.25) AS q FROM visits",
+        "SELECT QUANTILE_CONT(cost, .25) AS q FROM visits",
+        "SELECT PERCENTILE_DISC(25e-2) WITHIN GROUP (ORDER BY cost) AS q FROM visits",
+        "SELECT PERCENTILE_CONT(0.750) WITHIN GROUP (ORDER BY cost DESC) AS q FROM visits",
+        "SELECT WITH DIFFERENTIAL_PRIVACY PERCENTILE_CONT(cost, 0.25) AS q FROM visits",
+    ),
+    (
+        "SELECT MIN(age) AS a, MEDIAN(age) AS b FROM visits",
+        "SELECT QUANTILE(age, 0.01) AS a, QUANTILE(age, 0.5) AS b FROM visits",
+    ),
+    (
+        "SELECT COUNT(DISTINCT patient_id) FILTER (WHERE smoker) AS n FROM visits",
+        "SELECT COUNT(DISTINCT CASE WHEN smoker THEN patient_id END) AS n FROM visits",
+        "SELECT COUNT(DISTINCT IF(smoker, patient_id, NULL)) AS n FROM visits",
+    ),
+    (
+        "SELECT ward, smoker, COUNT(*) AS n FROM visits GROUP BY ROLLUP(ward, smoker)",
+        "SELECT ward, smoker, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((1, 2), (ward), (), (ward))",
+        "SELECT WITH DIFFERENTIAL_PRIVACY ward, smoker, COUNT(*) AS n FROM `visits` GROUP BY ROLLUP(ward, smoker)",
     ),
 ]  # fmt: skip  # groups of equal questions
 

@@ -1,12 +1,13 @@
-"""Quantiles and modes from histograms of many groups: loss over all small cases, exact draws, and the same law everywhere."""
+"""Quantiles and modes from histograms of many groups: loss over all small cases, exact draws, one law everywhere."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from discreet.mechanisms.cells import CellMode, CellQuantiles, Cells
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.ranks import Histogram, runs_of_counts
 from discreet.mechanisms.ties import Column, Side, heads, quantiles
+from discreet.samplers import lazy
 
 from .selecting import Untouched, log_ratio
 from .test_quantile import rank_error
 
 Rows = tuple[int, ...]
+Law = dict[Rows, float]
 GRID = range(4)
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 Make = Callable[..., Cells]
@@ -104,15 +107,15 @@ def test_range_of_a_choice_grows_with_the_rows_that_change(make: Make, neighbour
 
 
 def test_replaced_in_place_is_cheaper_and_holds() -> None:
-    """One group only: pairs of rows move a rank error by one, so extreme quantiles get twice the factor, and no more."""
-    away = quarter(epsilon=2, max_rows=2, neighbours="replace")
-    stays = quarter(epsilon=2, max_rows=2, neighbours="replace", in_place=True)
-    assert stays._factor(QUARTER) == Fraction(1, 2) == away._factor(QUARTER) * Fraction(3, 2)
-    assert median(epsilon=1, neighbours="replace", in_place=True)._factor(HALF) == Fraction(1, 2)
-    assert median(epsilon=1, neighbours="replace")._factor(HALF) == Fraction(1, 2)
+    """One group only: pairs of rows move a rank error by one, so all quantiles but the median gain."""
+    away = quarter(epsilon=2, neighbours="replace")
+    stays = quarter(epsilon=2, neighbours="replace", in_place=True)
+    assert stays._factor(QUARTER) == 1 == away._factor(QUARTER) * Fraction(3, 2)
+    assert median(epsilon=1, neighbours="replace", in_place=True)._factor(HALF) == HALF
+    assert median(epsilon=1, neighbours="replace")._factor(HALF) == HALF
     laws, best = Laws(stays), 0.0
-    for rows in small(3):
-        for come, go in itertools.product(range(3), range(3)):
+    for rows in small(6):
+        for come, go in ((1, 0), (0, 1), (1, 1)):
             for near in changes(rows, come, go) if go <= len(rows) else ():
                 low, high = laws.spread(rows, near)
                 best = max(best, high - low)
@@ -121,7 +124,7 @@ def test_replaced_in_place_is_cheaper_and_holds() -> None:
 
 @pytest.mark.parametrize("make", [median, quarter, mode], ids=["median", "quarter", "mode"])
 def test_replaced_unit_in_two_groups(make: Make) -> None:
-    """A row that moves within a group or to another one: the ranges of both groups add up to ε₀ at most, and get near."""
+    """A row that moves within a group or to another one: the ranges of both add up to at most ε₀, and get near."""
     rule = make(epsilon=2, neighbours="replace")
     careless = Laws(make(epsilon=2))  # calibrated for rows that only come or only go
     laws, best, worst = Laws(rule), 0.0, 0.0
@@ -132,8 +135,8 @@ def test_replaced_unit_in_two_groups(make: Make) -> None:
             bad = [careless.spread((*here, old), here), careless.spread(there, (*there, new))]
             best = max(best, within[1] - within[0], sum(high - low for low, high in across))
             worst = max(worst, sum(high - low for low, high in bad))
-    assert 1.8 < best <= 2 + 1e-12
-    assert worst > 3.5  # negative control
+    assert 1.6 < best <= 2 + 1e-12
+    assert worst > 3.3  # negative control
 
 
 @pytest.mark.parametrize("make", [median, mode], ids=["median", "mode"])
@@ -168,12 +171,13 @@ def test_loss_of_two_levels_with_rows_on_both_sides(neighbours: str, monkeypatch
     shares = [QUARTER, HALF, Fraction(3, 4)]
     rule = CellQuantiles(qs=shares, first=0, last=3, max_rows=2, epsilon=2, neighbours=neighbours)
 
+    @cache
     def law(rows: Rows, q: Fraction, low: int, high: int) -> list[float]:
         weights = [math.exp(-float(rule._factor(q) * rank_error(rows, q, v))) for v in range(low, high + 1)]
         return [w / math.fsum(weights) for w in weights]
 
     def joint(rows: Rows) -> dict[Rows, float]:
-        found = {}
+        found: Law = {}
         for v, p in enumerate(law(rows, HALF, 0, 3)):
             left = law(tuple(x for x in rows if x < v), HALF, 0, v)
             right = law(tuple(x for x in rows if x > v), HALF, v, 3)
@@ -182,13 +186,10 @@ def test_loss_of_two_levels_with_rows_on_both_sides(neighbours: str, monkeypatch
         return found
 
     laws = {rows: joint(rows) for rows in small(5)}
-    careless, worst = 0.0, 0.0
+    level, worst = 0.0, 0.0
     for rows in small(3):
-        gone = (
-            [()]
-            if neighbours == "add-remove"
-            else [(), *itertools.combinations(rows, 1), *itertools.combinations(rows, 2)]
-        )
+        lost = () if neighbours == "add-remove" else (1, 2)
+        gone = [(), *(out for n in lost for out in itertools.combinations(rows, n))]
         for out in gone:
             left = tuple((Counter(rows) - Counter(out)).elements())
             for new in itertools.chain(itertools.product(GRID, repeat=1), itertools.product(GRID, repeat=2)):
@@ -200,15 +201,15 @@ def test_loss_of_two_levels_with_rows_on_both_sides(neighbours: str, monkeypatch
                         inside = [tuple(x for x in d if (x < v if b == v else x > v)) for d in (rows, (*left, *new))]
                         logs = [math.log(p / q) for p, q in zip(*(law(d, HALF, a, b) for d in inside))]
                         both += max(logs) - min(logs)
-                    careless = max(careless, both)
-    assert 0.9 < worst <= 2 + 1e-9
-    assert 0.6 < careless <= 1 + 1e-9  # ε₀ of one level
+                    level = max(level, both)
+    assert 0.7 < worst <= 2 + 1e-9
+    assert 0.6 < level <= 1 + 1e-9  # ε₀ of one level
     # The oracle is the law that is drawn, by both ways to draw it.
     data = (0, 1, 1, 3)
     for few in (0, 10):
         monkeypatch.setattr(cells_module, "_FEW", few)
-        drawn = Counter(rule.release_all([histogram(data)] * 4_000, source=SeededForTestsOnly(5)))
-        assert fits(drawn, {o: p for o, p in laws[data].items()})
+        drawn = Counter(rule.release_all([histogram(data)] * 2_000, source=SeededForTestsOnly(5)))
+        assert fits(drawn, laws[data])
 
 
 def fits(drawn: Counter[Any], law: dict[Any, float]) -> bool:
@@ -231,11 +232,9 @@ def fits(drawn: Counter[Any], law: dict[Any, float]) -> bool:
 def test_draws_follow_the_exact_probabilities(make: Make, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of several groups, one of them empty, follows its own law; the law of a larger ε does not fit."""
     monkeypatch.setattr(cells_module, "_FEW", few)
-    rule, wrong = make(epsilon=1), make(epsilon=1.5)
+    rule, wrong = make(epsilon=1), make(epsilon=3)
     groups: list[Rows] = [(1, 1, 2, 3), (), (0, 0, 0, 3, 3), (2,)]
-    drawn: list[tuple[int, ...]] = rule.release_all(
-        [histogram(g) for g in groups] * 6_000, source=SeededForTestsOnly(3)
-    )
+    drawn = rule.release_all([histogram(g) for g in groups] * 2_500, source=SeededForTestsOnly(3))
     for i, rows in enumerate(groups):
         counts = Counter(cell for (cell,) in drawn[i::4])
         assert fits(counts, {v: float(p) for v, p in enumerate(Laws(rule).of(rows))})
@@ -259,24 +258,24 @@ def test_several_quantiles_are_those_of_the_slow_one(few: int, monkeypatch: pyte
     fast = CellQuantiles(qs=qs, first=0, last=6, epsilon=3)
     slow = Quantiles(qs=qs, bounds=(0, 6), epsilon=3)
     source = SeededForTestsOnly(8)
-    one = Counter(fast.release_all([histogram(rows)] * 2_500, source=source))
-    two = Counter(slow.release(rows, source=source) for _ in range(2_500))
+    one = Counter(fast.release_all([histogram(rows)] * 1_500, source=source))
+    two = Counter(tuple(map(int, slow.release(rows, source=source))) for _ in range(1_500))
     common = [o for o in one | two if one[o] + two[o] >= 16]
     table = [[c[o] for o in common] + [c.total() - sum(c[o] for o in common)] for c in (one, two)]
-    assert len(common) > 20
+    assert len(common) > 10
     assert chi2_contingency(table).pvalue > 1e-4
-    shifted = Counter(fast.release_all([histogram([*rows, 2, 2, 2, 2])] * 2_500, source=source))  # a control
-    table[1] = [shifted[o] for o in common] + [2_500 - sum(shifted[o] for o in common)]
+    shifted = Counter(fast.release_all([histogram([*rows, 2, 2, 2, 2])] * 1_500, source=source))  # a control
+    table[1] = [shifted[o] for o in common] + [1_500 - sum(shifted[o] for o in common)]
     assert chi2_contingency(table).pvalue < 1e-6
 
 
-def mixture(rows: Rows, shares: list[Fraction], bits: int, factor: Callable[[Fraction], Fraction]) -> dict[Rows, float]:
+def mixture(rows: Rows, shares: list[Fraction], bits: int, factor: Callable[[Fraction], Fraction]) -> Law:
     """Oracle: the law of the chosen cells, by going through all places of all rows and all results."""
 
-    def law(fine: Rows, part: list[Fraction], low: int, high: int) -> dict[Rows, float]:
+    def law(fine: Rows, part: list[Fraction], low: int, high: int) -> Law:
         if not part:
             return {(): 1.0}
-        middle, found = len(part) // 2, Counter[Rows]()
+        middle, found = len(part) // 2, defaultdict[Rows, float](float)
         q = part[middle]
         weights = {v: math.exp(-float(factor(q) * rank_error(fine, q, v))) for v in range(low, high + 1)}
         for v, w in weights.items():
@@ -286,7 +285,7 @@ def mixture(rows: Rows, shares: list[Fraction], bits: int, factor: Callable[[Fra
                 found[*a, v, *b] += w / math.fsum(weights.values()) * pa * pb
         return found
 
-    total = Counter[Rows]()
+    total = defaultdict[Rows, float](float)
     places = list(itertools.product(range(1 << bits), repeat=len(rows)))
     for parts in places:
         fine = tuple((x << bits) + part for x, part in zip(rows, parts))
@@ -306,7 +305,7 @@ def test_places_that_come_to_light_have_the_law_of_all_places(
     rule = CellQuantiles(qs=shares, first=0, last=1, epsilon=6)
     rows = (0, 1, 1)
     law = mixture(rows, shares, 2, rule._factor)
-    drawn = Counter(rule.release_all([histogram(rows)] * 6_000, source=SeededForTestsOnly(4)))
+    drawn = Counter(rule.release_all([histogram(rows)] * 2_500, source=SeededForTestsOnly(4)))
     assert fits(drawn, law)
     assert not fits(drawn, mixture((0, 0, 1), shares, 2, rule._factor))
 
@@ -321,7 +320,7 @@ def test_the_cover_need_not_be_good(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(ties, "_LOOSE", loose)
         monkeypatch.setattr(ties, "_WASTE", 0.0)
         monkeypatch.setattr(ties, "_MOST", most)
-        drawn = Counter(rule.release_all([histogram(rows)] * 4_000, source=SeededForTestsOnly(int(loose) + 6)))
+        drawn = Counter(rule.release_all([histogram(rows)] * 2_000, source=SeededForTestsOnly(int(loose) + 6)))
         assert fits(drawn, law)
 
 
@@ -360,13 +359,13 @@ def test_what_is_known_of_a_column_stays_true(counts: list[int], looks: list[int
 def test_heads_are_those_of_fair_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exact law for few coins; mean and spread for many, also where they are thrown in several lots."""
     source = SeededForTestsOnly(2)
-    drawn = Counter(heads(5, source) for _ in range(8_000))
+    drawn = Counter(heads(5, source) for _ in range(4_000))
     assert fits(drawn, {k: math.comb(5, k) / 32 for k in range(6)})
     assert heads(0, source) == 0
     monkeypatch.setattr(ties, "_CHUNK", 1 << 10)
-    many = np.array([heads(3_001, source) for _ in range(3_000)])
-    assert abs(many.mean() - 1500.5) < 5 * math.sqrt(3_001 / 4 / 3_000)
-    assert abs(many.var() / (3_001 / 4) - 1) < 0.15
+    many = np.array([heads(3_001, source) for _ in range(1_000)])
+    assert abs(many.mean() - 1500.5) < 5 * math.sqrt(3_001 / 4 / 1_000)
+    assert abs(many.var() / (3_001 / 4) - 1) < 0.25
 
 
 def test_no_row_is_touched() -> None:
@@ -400,13 +399,11 @@ def test_error_bounds_hold_exactly() -> None:
     """The chance of an error at or above the bound is at most β, on data where it is hardest."""
     one, top = CellQuantiles(qs=[HALF], first=0, last=50, epsilon=2), CellMode(first=0, last=50, epsilon=2)
     rows = [25] * 40
-    for rule, off in (
-        (one, lambda v: float(rank_error(tuple(rows), HALF, v))),
-        (top, lambda v: 0.0 if v == 25 else 40.0),
-    ):
-        bound = rule.error(0.1)
-        bad = sum(rule.probability(v, histogram(rows)).high for v in range(51) if off(v) >= bound)
-        assert bad <= Fraction(1, 10)
+    far = [v for v in range(51) if rank_error(tuple(rows), HALF, v) >= one.error(0.1)]
+    assert sum((one.probability(v, histogram(rows)).high for v in far), Fraction(0)) <= Fraction(1, 10)
+    few = [v for v in range(51) if v != 25 and top.error(0.1) <= 40]
+    assert sum((top.probability(v, histogram(rows)).high for v in few), Fraction(0)) <= Fraction(1, 10)
+    assert far and few
     assert one.error(0.1, of=10) > one.error(0.1)
 
 
@@ -416,9 +413,9 @@ def test_empty_groups_are_uniform() -> None:
     assert {float(rule.probability(v, empty)) for rule in (median(epsilon=1), mode(epsilon=1)) for v in GRID} == {0.25}
     source = SeededForTestsOnly(5)
     for rule in (median(epsilon=9), mode(epsilon=9)):
-        assert fits(Counter(c for (c,) in rule.release_all([empty] * 4_000, source=source)), dict.fromkeys(GRID, 0.25))
+        assert fits(Counter(c for (c,) in rule.release_all([empty] * 2_000, source=source)), dict.fromkeys(GRID, 0.25))
     three = CellQuantiles(qs=[QUARTER, HALF, Fraction(3, 4)], first=0, last=3, epsilon=9)
-    middle = Counter(cells[1] for cells in three.release_all([empty] * 4_000, source=source))
+    middle = Counter(cells[1] for cells in three.release_all([empty] * 2_000, source=source))
     assert fits(middle, dict.fromkeys(GRID, 0.25))
     assert median(epsilon=1).release_all([]) == mode(epsilon=1).release_all([]) == []
 
@@ -439,7 +436,7 @@ def test_groups_are_independent_of_their_neighbours_in_the_list(few: int, monkey
     rule = median(epsilon=2)
     rows = (1, 1, 2)
     others = [(np.array([3]), np.array([1 << 45])), histogram([]), histogram([0] * 900 + [3] * 900)]
-    drawn = rule.release_all([*others, histogram(rows)] * 4_000, source=SeededForTestsOnly(7))[3::4]
+    drawn = rule.release_all([*others, histogram(rows)] * 2_000, source=SeededForTestsOnly(7))[3::4]
     assert fits(Counter(c for (c,) in drawn), {v: float(p) for v, p in enumerate(Laws(rule).of(rows))})
 
 
@@ -501,7 +498,7 @@ def test_close_calls_are_decided_exactly(few: int, monkeypatch: pytest.MonkeyPat
     """A uniform just at the chance of a proposal goes to exact arithmetic, in both ways to draw."""
     monkeypatch.setattr(cells_module, "_FEW", few)
     asked: list[int] = []
-    exact = segments.lazy.below
+    exact = lazy.below
 
     def spy(prefix: int, known: int, bounds: Any, source: Source, **more: Any) -> bool:
         low, high = bounds(known)
@@ -510,7 +507,7 @@ def test_close_calls_are_decided_exactly(few: int, monkeypatch: pytest.MonkeyPat
         asked.append(prefix)
         return exact(prefix, known, bounds, source, **more)
 
-    monkeypatch.setattr(segments.lazy, "below", spy)
+    monkeypatch.setattr(lazy, "below", spy)
     close = (1 << 64) - (1 << 28)  # the chance is above 1 − 2^-35
     for word in (close, (1 << 64) - 1):
         words = [0, word] if few else [0, 0, word]

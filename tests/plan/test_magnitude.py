@@ -13,7 +13,7 @@ from discreet.engines.dialect import _magnitude
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column
-from discreet.plan.functions import call
+from discreet.plan.functions import call, literal
 from discreet.plan.magnitude import BUCKETS, LARGEST, SMALLEST, Number, ends, magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from discreet.privacy import Neighbours, Unit
@@ -102,6 +102,13 @@ def test_keys_are_public_for_any_number() -> None:
     assert facts_with(Type.INTEGER, Fraction(1, 4), Fraction(3, 4)).keys is None
     assert facts_with(Type.INTEGER, Fraction(-(10**400)), Fraction(10**400)).keys == BUCKETS[Type.INTEGER]
     assert facts_with(Type.REAL, Fraction(10**400), Fraction(10**401)).keys == (LARGEST,)
+
+
+def test_rounding_of_doubles_leaves_no_value_out() -> None:
+    """0.7 − 0.2 is a little less than 0.5 in doubles, and its bucket is a key all the same."""
+    asked = call("magnitude", call("subtract", literal(0.7), literal(0.2)))
+    nothing = Catalog(tables={}, neighbours=Neighbours.ADD_REMOVE)
+    assert evaluate(asked, {}) == 0.25 and 0.25 in (facts_of(asked, nothing).keys or ())
 
 
 @given(

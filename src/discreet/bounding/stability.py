@@ -23,7 +23,7 @@ from functools import reduce
 from discreet.bounding.facts import facts_of
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits, Link
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import call
 from discreet.plan.reach import reach
@@ -41,6 +41,7 @@ from discreet.plan.relations import (
     Union,
     Values,
     Window,
+    every,
     inputs,
 )
 from discreet.plan.types import Type, Value
@@ -184,7 +185,7 @@ def _join(relation: Join, left: Known, right: Known, *, catalog: Catalog) -> Kno
         case False, True:
             return _with_public(relation, right, columns, private_side=JoinKind.RIGHT)
         case _:
-            return _both_private(relation, left, right, columns)
+            return _both_private(relation, left, right, columns, catalog)
 
 
 def _reached(relation: Join, scan: Scan, left: Known, right: Known, catalog: Catalog) -> Known:
@@ -262,7 +263,9 @@ def _with_public(
     return replace(private, columns=constants)
 
 
-def _both_private(relation: Join, left: Known, right: Known, columns: Mapping[Column, ColumnFacts]) -> Known:
+def _both_private(
+    relation: Join, left: Known, right: Known, columns: Mapping[Column, ColumnFacts], catalog: Catalog
+) -> Known:
     if Owner.ROW in (left.owner, right.owner):
         raise UnitLost(
             "Each row is its own unit, so rows of two private tables cannot be joined: a pair would belong to two. "
@@ -278,7 +281,7 @@ def _both_private(relation: Join, left: Known, right: Known, columns: Mapping[Co
         return _mixed(relation, left, right, columns)
     if relation.caps is not None:
         raise UnitLost(TRUNCATED)
-    limits = _multiplied(left.limits, right.limits)
+    limits = _paired(relation, left.limits, right.limits, catalog)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return replace(left, columns=columns)
@@ -318,6 +321,34 @@ def _mixed(relation: Join, left: Known, right: Known, columns: Mapping[Column, C
 
 def _qualified(unit: Expression | None) -> str:
     return f"{unit.table}.{unit.name}" if isinstance(unit, Column) else str(unit)
+
+
+def _paired(relation: Join, left: Limits, right: Limits, catalog: Catalog) -> Limits:
+    """How many of a unit's pairs a question may use: a row that refers to another has one pair, others have all.
+
+    Only a choice of limits, which are enforced when rows are measured; so nothing rests on keys being unique.
+    """
+    if any(_refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
+        return left
+    if any(_refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
+        return right
+    return _multiplied(left, right)
+
+
+def _refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
+    """Whether one column is a declared foreign key to the other."""
+    if not isinstance(one, Column) or not isinstance(two, Column):
+        return False
+    near, far = _table_of(one, child), _table_of(two, parent)
+    if near is None or far is None:
+        return False
+    return any(link == Link(one.name, far, two.name) for link in catalog.tables[near].keys)
+
+
+def _table_of(column: Column, relation: Relation) -> str | None:
+    """The declared table that a column is read from."""
+    scans = (node for node in every(relation) if isinstance(node, Scan) and node.name == column.table)
+    return next((scan.table for scan in scans), None)
 
 
 def _multiplied(left: Limits, right: Limits) -> Limits:

@@ -55,13 +55,19 @@ def unit_name(document: Document) -> UnitName | None:
 
 
 def foreign_keys(name: str, document: Document) -> tuple[Link, ...]:
-    """The foreign keys of a table that refer to something declared, in their order."""
+    """The foreign keys of a table that refer to something declared, in their order.
+
+    A table that names the unit by its column, where the codebook says whose column that is, refers to it, too.
+    """
     found = []
-    table = document.tables[name]
+    table, unit = document.tables[name], unit_name(document)
     for column, target in table.foreign_keys.items():
         place = _place(target, document.tables)
         if place is not None and column in table.columns:
             found.append(Link(column, *place))
+    if unit is not None and unit.table not in (None, name) and not table.public:
+        named = unit.is_named_in(name, table.columns) and all(link.column != unit.column for link in found)
+        found += [Link(unit.column, unit.table, unit.column)] if named and unit.table is not None else []
     return tuple(found)
 
 

@@ -5,7 +5,7 @@
     rows      unit u, keys k0 …, integers v0 …, values x0 … to tell apart; conditions hold, the unit is not NULL
     pairs     one row for each unit and group: n rows, sums s0 … of integers
     placed    a unit's pairs in their secret order, with the rows that are allowed
-    answer    sums of partials by group; beside them the distinct values (``distinct``) and spreads (``spreads``)
+    answer    sums of partials by group; beside them the distinct values, and spreads (module ``spreads``)
 
 Overflow is impossible: a row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, and sums are
 HUGEINT, which holds 2^127. The secret order is a keyed hash of unit and key *values*, never of positions or codes,
@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from discreet.bounding.contributions import Bounded, Counts, Measure
-from discreet.engines import distinct
 from discreet.engines.dialect import Layers, identifier
 from discreet.engines.kernel import HASH_BITS, NULL, Layout
 from discreet.engines.steps import all_steps, check, integer, source_of
@@ -118,7 +117,7 @@ class Statement:
         summed = [(i, m) for i, m in enumerate(measures) if m.counts is not Counts.DISTINCT]
         sums = [f"coalesce(sum({self._partial(i, measure)}), 0) AS m{i}" for i, measure in summed]
         clauses.append(f"totals AS (SELECT {', '.join([*self.keys, *sums, _ALL])} FROM {source}{self.group_by()})")
-        more, joins = distinct.clauses(self, kept)
+        more, joins = self._brought(kept)
         items = [f"totals.{key}" for key in self.keys]
         for i, measure in enumerate(measures):
             value = self.distinct_of(measure)
@@ -136,6 +135,29 @@ class Statement:
         pairs = f"pairs AS (SELECT {items} FROM rows{self.public('rows')} GROUP BY {pair})"
         placed, kept = self._placed()
         return [pairs, *placed], kept
+
+    def _brought(self, kept: str) -> tuple[list[str], str]:
+        """Clauses that count d0 … distinct values by group, and how to join them to ``totals``.
+
+        Of each unit's values in a kept group, as many as rows are allowed, in the order of a keyed hash of the unit, the
+        key and the value itself; ties fall back to the order of the values.
+        """
+        clauses, joins = [], ""
+        pair = ", ".join(["u", *self.keys])
+        for i in range(len(self.distinct)):
+            own, value = f"own{i}", f"x{i}"
+            values = f"SELECT DISTINCT {pair}, identity, {value} FROM rows{self.public('rows')}"
+            clauses.append(f"{own} AS ({values} WHERE {value} IS NOT NULL)")
+            clauses.append(
+                f"hashed{i} AS (SELECT {own}.*, allowed, {self.hash(f'{own}.', f'{own}.{value}')} AS h "
+                f"FROM {own} JOIN {kept} ON {own}.u = {kept}.u AND {self.same(own, kept)})"
+            )
+            place = f"row_number() OVER (PARTITION BY {pair} ORDER BY h, {value})"
+            clauses.append(f"taken{i} AS (SELECT * FROM hashed{i} QUALIFY {place} <= allowed)")
+            named = ", ".join([*self.keys, f"count(DISTINCT {value}) AS d{i}"])
+            clauses.append(f"brought{i} AS (SELECT {named} FROM taken{i}{self.group_by()})")
+            joins += f" LEFT JOIN brought{i} ON {self.same('totals', f'brought{i}')}"
+        return clauses, joins
 
     def distinct_keys(self) -> str:
         """The groups that occur, with codes that follow the order of the keys."""

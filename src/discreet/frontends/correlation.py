@@ -5,6 +5,7 @@ keeps the sums small, and with them the noise. With u and v so centred and n the
 
     covariance = sum(uv)/n - sum(u)/n · sum(v)/n.
 
+Squares for variances, which lie between 0 and some c, are summed less c/2 for the same reason.
 NULL stands where n is below 1 or where a noisy variance is not positive.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 
 from discreet.bounding.facts import Facts, facts_of
 from discreet.frontends.calls import make
@@ -22,6 +24,8 @@ from discreet.plan.expressions import Expression
 from discreet.plan.functions import literal
 from discreet.plan.nodes import Statistic
 from discreet.plan.types import Type
+
+WIDEST = 10**100  # a bound whose square is still far from the end of reals
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +44,27 @@ class Pair:
         if known.low is None or known.high is None:
             rule = f"{argument} has no bounds, so one person could move this without limit."
             raise refusal(self.place, rule, "Declare bounds for its columns in the codebook, or use clamp(x, 0, 100).")
+        if max(-known.low, known.high) > WIDEST:
+            rule = f"The bounds of {argument} are too wide for squares."
+            raise refusal(self.place, rule, "Use clamp(x, 0, 100) with bounds that fit.")
         return known.low, known.high
 
     def middle(self, argument: Expression) -> int | float:
         """About half-way between the bounds; whole for integers, so that they stay integers."""
         low, high = self.bounds(argument)
         middle = (low + high) / 2
-        whole = argument.type is Type.INTEGER or middle.denominator == 1
-        return middle.numerator // middle.denominator if whole else float(middle)
+        return _number(Fraction(floor(middle)) if argument.type is Type.INTEGER else middle)
 
     def centred(self, argument: Expression) -> Expression:
         """The argument less the middle of its bounds."""
         middle = self.middle(argument)
         return argument if middle == 0 else _of("subtract", argument, literal(middle))
+
+    def largest_square(self, argument: Expression) -> int | float:
+        """The square of the distance from the middle to the farther bound."""
+        low, high = self.bounds(argument)
+        middle = Fraction(self.middle(argument))
+        return _number(max(middle - low, high - middle) ** 2)
 
     def beside(self, value: Expression, other: Expression) -> Expression:
         """The value where the other argument is there too."""
@@ -102,7 +114,11 @@ class _Moments:
     def variance(self, argument: Expression, other: Expression, mean: Expression) -> Expression:
         """The variance of one argument where both are there."""
         value = self.pair.beside(self.pair.centred(argument), other)
-        squares = _of("divide", self.pair.sum(_of("multiply", value, value)), self.n)
+        largest = self.pair.largest_square(argument)
+        half = literal(largest // 2 if isinstance(largest, int) else largest / 2)
+        square = _of("clamp", _of("multiply", value, value), literal(0), literal(largest))
+        total = self.pair.sum(_of("subtract", square, half))
+        squares = _of("add", _of("divide", total, self.n), half)
         return _of("subtract", squares, _of("multiply", mean, mean))
 
     @property
@@ -165,6 +181,11 @@ def _weighted(pair: Pair) -> Expression:
     value = _of("add", _of("divide", total, weights), literal(pair.middle(pair.first)))
     moved = _of("clamp", value, literal(float(low)), literal(float(high)))
     return _where(_of("greater", weights, literal(0)), moved)
+
+
+def _number(value: Fraction) -> int | float:
+    """A constant: whole where it is whole and fits."""
+    return value.numerator if value.denominator == 1 and abs(value) < 1 << 62 else float(value)
 
 
 def _where(condition: Expression, value: Expression) -> Expression:

@@ -294,7 +294,7 @@ def _missing_condition(
         side = left if one is None else right
         title = side.sources[0].qualifier or "the subquery"
         return refusal(place, rule, f"Select the column that names the unit in {title}, and join on it.")
-    fix = f"Add {'AND' if pairs else 'ON'} {one} = {two}"
+    fix = f"Add AND {one} = {two}" if pairs else f"Use JOIN with ON {one} = {two}"
     if kind is JoinKind.INNER and pairs:
         fix += ", or declare max_frequency for the join columns in the codebook"
     return refusal(place, rule, f"{fix}.")

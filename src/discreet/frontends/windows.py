@@ -11,12 +11,14 @@ from discreet.frontends.calls import conditions, truth
 from discreet.frontends.computes import compute, word
 from discreet.frontends.outputs import Derived, expanded, title
 from discreet.frontends.positions import refusal
-from discreet.frontends.rows import misplaced, row
+from discreet.frontends.rows import WINDOWED, misplaced, row
 from discreet.frontends.scope import Maker, Scope, Visible, check_owner, look
 from discreet.frontends.terms import Draft, Item, Name, Over, Term
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import Compute, Window
+from discreet.plan.relations import Compute, Feature, Window
 
+# What can be computed over the rows of a part.
+OVER = WINDOWED | {Feature.COUNT, Feature.SUM, Feature.MEAN, Feature.MIN, Feature.MAX}
 Division = tuple[tuple[Expression, ...], tuple[tuple[Expression, bool], ...]]
 
 
@@ -76,6 +78,9 @@ class _Rows:
         order = tuple((row(sort.term, self._find, "ORDER BY"), sort.descending) for sort in term.order)
         self._check_unit(parts, term)
         wanted = compute(term.function, self._find)
+        if wanted.feature not in OVER:
+            rule = f"{word(wanted).upper()} is not available with OVER."
+            raise refusal(term.place, rule, "Compute it in a subquery with GROUP BY, and join that.")
         division: Division = (parts, order)
         if division not in self.divisions:
             self.divisions[division] = self.maker.name("window")
