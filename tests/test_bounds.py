@@ -390,7 +390,7 @@ def test_both_steps_cost_the_offer_together(budget: discreet.Budget, offer: dict
     assert spent == pytest.approx(priced, rel=1e-6)
     total, (n,) = sum(c for c in TYPICAL["cost"].to_pylist() if c), [8000]
     (row,) = answer.table.to_pylist()
-    assert row["s"] == pytest.approx(total, rel=0.05) and row["n"] == pytest.approx(n, rel=0.05)
+    assert row["s"] == pytest.approx(total, rel=0.15) and row["n"] == pytest.approx(n, rel=0.05)
     again = automatic.ask(holder, question, request)
     assert again.replayed and again.table == answer.table and len(list(holder.history())) == 3
 

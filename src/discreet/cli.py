@@ -18,6 +18,7 @@ from discreet import cli_attack, cli_audit, cli_batch, cli_bounds, cli_ledger, c
 from discreet.errors import DiscreetError, ParameterError, UsageError
 from discreet.shell import (
     Analyst,
+    AutoBounds,
     CodebookPath,
     Delta,
     Epsilon,
@@ -233,6 +234,7 @@ def preview(
     delta: Delta = None,
     level: Level = "0.95",
     public: Public = None,
+    bounds: AutoBounds = None,
     analyst: Analyst = None,
     project: Project = None,
     as_json: Json = False,
@@ -252,6 +254,7 @@ def preview(
         analyst=analyst,
         project=project,
         public=public,
+        bounds=bounds,
     )
     with open_curator(codebook) as curator:
         shown = curator.preview(asked, **offered)
@@ -259,8 +262,12 @@ def preview(
             print_json(shown.to_dict())
             return
         from discreet import terminal
+        from discreet.bounds import AutomaticPreview
 
-        terminal.preview(console(), shown)
+        if isinstance(shown, AutomaticPreview):
+            typer.echo(str(shown))
+        else:
+            terminal.preview(console(), shown)
 
 
 @app.command()
@@ -275,6 +282,7 @@ def ask(
     delta: Delta = None,
     level: Level = "0.95",
     public: Public = None,
+    bounds: AutoBounds = None,
     analyst: Analyst = None,
     project: Project = None,
     as_json: Json = False,
@@ -294,6 +302,7 @@ def ask(
         analyst=analyst,
         project=project,
         public=public,
+        bounds=bounds,
     )
     with open_curator(codebook) as curator:
         given = _with_progress(curator, asked, offered)

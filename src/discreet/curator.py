@@ -20,6 +20,8 @@ from typing import Any, Self
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.answer import Answer, rows_from
+from discreet.bounds import Bounds, Contributions, automatic, contributions
+from discreet.bounds import bounds as column_bounds
 from discreet.engines.engine import Engine, Watch
 from discreet.entropy import SYSTEM, Source
 from discreet.errors import DiscreetError, EngineFailure, ParameterError, UsageError
@@ -82,6 +84,7 @@ class Curator:
         delta: Number | None = None,
         level: Number = 0.95,
         public: Mapping[str, Any] | None = None,
+        bounds: str | None = None,
         analyst: str = "analyst",
         project: str = "",
         request: str | None = None,
@@ -90,10 +93,14 @@ class Curator:
         """Answer a question, at a stated loss (``epsilon`` or ``rho``) or for a wanted ``error`` of named columns.
 
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
-        The same question on the same data is answered from the ledger, for free.
+        ``bounds="auto"`` buys bounds that are missing with half of the offer. The same question on the same data is
+        answered from the ledger, for free.
         """
         asked = self._read(question, public)
         offer = _offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        if _automatic(bounds):
+            who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
+            return automatic.ask(self, asked.question, offer, **who)
         (answer,) = self._given(quote(asked.question, offer, self._desk), analyst, project, request, watch)
         return answer
 
@@ -165,12 +172,15 @@ class Curator:
         delta: Number | None = None,
         level: Number = 0.95,
         public: Mapping[str, Any] | None = None,
+        bounds: str | None = None,
         analyst: str = "analyst",
         project: str = "",
     ) -> Preview:
         """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
         asked = self._read(question, public)
         offer = _offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        if _automatic(bounds):
+            return automatic.preview(self, asked.question, offer, analyst=analyst, project=project)
         quoted = quote(asked.question, offer, self._desk)
         fits = self._ledger.fits(self._charge(quoted, analyst, project=project))
         return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining)
@@ -209,6 +219,14 @@ class Curator:
         said = offer if offer or asked.offer else self._default_offer()
         request = _offer(asked, said, said.pop("level", 0.95))
         return explain(quote(asked.question, request, self._desk).plans[0], self.budget)
+
+    def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
+        """Buy bounds for a column: a metered question like any other, and the line for the codebook."""
+        return column_bounds(self, table, column, **offer)
+
+    def contributions(self, table: str, by: Sequence[str] = (), **offer: Any) -> Contributions:
+        """Buy good limits for a table: how many rows a unit has, and in how many groups by these columns."""
+        return contributions(self, table, by=by, **offer)
 
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
@@ -400,6 +418,15 @@ def _offer(asked: sql.Asked, given: Mapping[str, Any], level: Number) -> Request
         rule = f"is said twice, in the question and beside it: {', '.join(both)}"
         raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
     return Request(**{**asked.offer, **said}, level=level)
+
+
+def _automatic(bounds: str | None) -> bool:
+    """Whether missing bounds shall be bought."""
+    if bounds not in (None, "auto"):
+        raise ParameterError(
+            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
+        )
+    return bounds is not None
 
 
 def _record(answers: tuple[Answer, ...]) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def schema_of(dataset: str) -> str:
     """The schema of a dataset's ledger in a database: its name, and a digest where that is not a plain one.
 
     >>> schema_of("hospital"), schema_of("Old Town, 2024")
-    ('discreet_hospital', 'discreet_old_town_2024_f6e2f1d5')
+    ('discreet_hospital', 'discreet_old_town_2024_68e8b951')
     """
     plain = re.sub(r"[^a-z0-9]+", "_", dataset.lower())[:40].strip("_")
     digest = "" if plain == dataset else "_" + hashlib.sha256(dataset.encode()).hexdigest()[:8]

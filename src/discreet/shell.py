@@ -29,6 +29,9 @@ Level = Annotated[str, typer.Option(help="The confidence of errors and intervals
 Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
 Project = Annotated[str | None, typer.Option(help="For which project, where the codebook has any.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AutoBounds = Annotated[
+    str | None, typer.Option("--bounds", help="auto: buy missing bounds with half of the offer.", metavar="auto")
+]
 Public = Annotated[
     list[str] | None,
     typer.Option(help="A public table for the question: a .csv, .parquet or answer (.json) file.", metavar="NAME=FILE"),
@@ -89,6 +92,7 @@ def offer(
     project: str | None = None,
     error: list[str] | None = None,
     public: list[str] | None = None,
+    bounds: str | None = None,
 ) -> dict[str, Any]:
     """What the analyst offers, as exact numbers. A question in the GoogleSQL form may say it by itself."""
     forms = sum(form is not None for form in (epsilon, rho, error or None))
@@ -103,6 +107,8 @@ def offer(
         said["delta"] = number(delta, "--delta")
     if error:
         said["error"] = dict(_wanted(pair) for pair in error)
+    if bounds is not None:
+        said["bounds"] = bounds
     if public:
         said["public"] = dict(_table(pair) for pair in public)
     who = {"analyst": analyst, "project": project}

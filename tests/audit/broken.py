@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ import numpy.typing as npt
 
 from discreet.accounting import events
 from discreet.audit import Finding, check, check_events, replay
-from discreet.mechanisms import Gaussian, Laplace, LaplaceThreshold
+from discreet.audit.exact import check_law
+from discreet.exact import Interval
+from discreet.mechanisms import CellMode, CellQuantiles, Gaussian, Laplace, LaplaceThreshold, WeightedSelection
 from discreet.parameters import Number
 
 Array = npt.NDArray[Any]
@@ -235,6 +238,58 @@ def keys_grey(data: Any) -> Any:
     return {key: noise.release(data.count(key)) for key in sorted(set(data))}
 
 
+def joint(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interval]:
+    """The law of several independent decisions."""
+
+    def probability(output: Any, given: Any) -> Interval:
+        found = Interval.of(1)
+        for one, private in zip(output, given):
+            found *= each(one, private)
+        return found
+
+    return probability
+
+
+def groups_ignored() -> Finding:
+    """The mode of three groups, each at the full ε, for units that are in all of them."""
+    rule = CellMode(first=0, last=1, epsilon=1)
+    x, y = [([0, 1], [1, 2])] * 3, [([0, 1], [2, 2])] * 3
+    return check_law(joint(rule.probability), x, y, list(product(range(2), repeat=3)), rule.privacy, whole=True)
+
+
+def not_halved() -> Finding:
+    """A median with the factor of a monotone score: rank errors move both ways."""
+    twice, claimed = (CellQuantiles(qs=[0.5], first=0, last=40, epsilon=e) for e in (2, 1))
+    x, y = ([0, 20, 40], [8, 1, 7]), ([0, 20, 40], [8, 1, 8])
+    return check_law(twice.probability, x, y, range(41), claimed.privacy, whole=True)
+
+
+def not_doubled() -> Finding:
+    """The mode for units that are replaced, calibrated for units that come or go."""
+    rule = CellMode(first=0, last=1, epsilon=1)
+    return check_law(rule.probability, ([0, 1], [9, 8]), ([0, 1], [8, 9]), range(2), rule.privacy, whole=True)
+
+
+def weights_not_spread(data: Any) -> Any:
+    """A unit in four keys adds its whole weight to each."""
+    rule = WeightedSelection(rho=1, delta=1e-6, max_groups=4)
+    return rule.release({key: rule.whole * (90 + data.count(key)) for key in "abcd"})
+
+
+def one_key_bar() -> Finding:
+    """The threshold of one new key, for units that bring eight."""
+    one, eight = (WeightedSelection(rho=0.02, delta=0.01, max_groups=g, whole=64) for g in (1, 8))
+    law, weight = joint(one.probability), eight.weight(8)
+    none = (False,) * 8
+    outputs = ("none", "some")
+
+    def probability(output: str, given: int) -> Interval:
+        silent = law(none, (given,) * 8)
+        return silent if output == "none" else Interval.of(1) - silent
+
+    return check_law(probability, 0, weight, outputs, (0, 0.01), whole=True)
+
+
 BROKEN = (
     Entry("B1", "scale ε instead of 1/ε", box(laplace(0.5), [3, 0, 2], [3, 1, 2], 0.5)),
     Entry("B2a", "scale 50 % short", box(laplace(0.5), 0, 1, 1)),
@@ -311,6 +366,11 @@ BROKEN = (
     Entry("B26g", "an error on a rare value, grey", grey(raises_on_rare, ["a"], ["a", "rare"])),
     Entry("B27", "refined with the residual noise only", box(residual_noise, 0, 1, 0.2)),
     Entry("B28", "a cached 0 is drawn again", box(cached_zero, 0, 1, 1, samples=400_000)),
+    Entry("B29a", "a mode in each of a unit's groups at the full ε", groups_ignored),
+    Entry("B29b", "a median with the factor not halved", not_halved),
+    Entry("B29c", "a mode under replace, calibrated for add-remove", not_doubled),
+    Entry("B30a", "the threshold of one key for units with eight", one_key_bar),
+    Entry("B30g", "weights that are not spread, grey", grey(weights_not_spread, list("abcd"), [])),
 )
 
 
@@ -355,6 +415,25 @@ def thresholded() -> Finding:
     return check(lambda x, n: rule.release_array(np.full(n, x))[1], 0, 1, (1, 0.01), batch=True, alpha=1e-9)
 
 
+def weighed() -> Finding:
+    rule = WeightedSelection(rho=0.2, delta=0.01, max_groups=2)
+    return check(
+        lambda x, n: rule.release_array(np.tile(x, n)).reshape(n, 2),
+        (0, 0),
+        (rule.weight(2), rule.weight(2)),
+        rule.privacy,
+        batch=True,
+        alpha=1e-9,
+    )
+
+
+def chosen_in_groups() -> Finding:
+    """A unit in two groups: both medians together, at their ε."""
+    rule = CellQuantiles(qs=[0.5], first=0, last=2, groups=2, epsilon=1)
+    x, y = [([0], [2]), ([0], [2])], [([0, 2], [2, 1])] * 2
+    return check_law(joint(rule.probability), x, y, list(product(range(3), repeat=2)), rule.privacy, whole=True)
+
+
 RIGHT = (
     Entry("C1", "Laplace", box(laplace(1), 0, 1, 1, samples=400_000)),
     Entry("C1o", "Laplace, ours", ours(Laplace(sensitivity=1, epsilon=1), 0, 1)),
@@ -366,6 +445,7 @@ RIGHT = (
         box(lambda q, n, r: (np.array(q) + r.laplace(0, 2, (n, len(q)))).argmax(axis=1), [1, 1, 0], [0, 0, 1], 1),
     ),
     Entry("C4b", "noisy max names the winner (Gumbel)", box(gumbel_max, [1, 1, 0], [0, 0, 1], 1)),
+    Entry("C4c", "medians in two groups", chosen_in_groups),
     Entry("C5a", "sparse vector 1", box(svt(bar=2, answer=4, most=1), UP, DOWN, 1)),
     Entry("C5b", "sparse vector 2", box(svt(bar=4, answer=8, most=2, refresh=4), UP, DOWN, 1)),
     Entry("C5c", "sparse vector with fresh values", box(svt(bar=4, answer=8, most=1, value="fresh"), UP, DOWN, 1)),
@@ -374,6 +454,7 @@ RIGHT = (
     Entry("C8", "snapping", box(snapping, 0, 1, 1.01)),
     Entry("C9", "prefix sums at their composed ε", box(prefix_sums, [1, 0, 0], [0, 0, 0], 3)),
     Entry("C10", "keys by a threshold, at their δ", thresholded),
+    Entry("C10w", "keys by weights, at their δ", weighed),
     Entry("C11", "RAPPOR at its own ε", box(rappor, 0, 1, 2 * float(np.log(3)) + 1e-9)),
     Entry("C12", "mean from two halves", box(two_halves, [5, 5], [5, 5, 10], 1)),
 )

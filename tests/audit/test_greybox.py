@@ -17,6 +17,8 @@ from discreet.engines.engine import Engine, Groups, Watch
 from discreet.engines.memory import MemoryEngine
 from discreet.exact import Interval
 from discreet.mechanisms import (
+    CellMode,
+    CellQuantiles,
     Count,
     Exponential,
     Gaussian,
@@ -28,11 +30,19 @@ from discreet.mechanisms import (
     Quantile,
     RandomizedResponse,
     SparseVector,
+    WeightedSelection,
 )
 from discreet.plan.catalog import Catalog
 from discreet.privacy import Neighbours
 
 ONE = Laplace(sensitivity=1, epsilon=1)
+WEIGHTED = WeightedSelection(rho=1, delta=1e-6, max_groups=2)
+# Histograms of two groups: a row more in each of them, and a row that moved within the first.
+TWO, MORE, MOVED = [([1], [2]), ([4], [3])], [([1, 2], [2, 1]), ([4], [4])], [([1, 2], [1, 1]), ([4], [3])]
+
+
+def weigh(weights: dict[str, int]) -> tuple[str, ...]:
+    return WEIGHTED.release(weights)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +59,10 @@ ONE = Laplace(sensitivity=1, epsilon=1)
         (lambda rows: NoisyMax(sensitivity=1, epsilon=1).release([rows.count(i) for i in range(3)]), [0, 1], [0, 1, 1]),
         (lambda rows: KeySelection(epsilon=1, delta=0.01).release(dict.fromkeys(rows, 9)), ["a"], ["a"]),
         (lambda rows: Quantile(q=0.5, bounds=(0, 9), epsilon=1).release(rows), [1, 2], [1, 2, 3]),
+        (lambda groups: CellQuantiles(qs=[0.5], first=0, last=9, groups=2, epsilon=1).release_all(groups), TWO, MORE),
+        (lambda groups: CellMode(first=0, last=9, max_rows=2, epsilon=1).release_all(groups), TWO, MORE),
+        (lambda groups: CellMode(first=0, last=9, epsilon=1, neighbours="replace").release_all(groups), TWO, MOVED),
+        (lambda keys: WEIGHTED.release({"a": 9 << 20} | keys), {}, dict.fromkeys("bc", WEIGHTED.weight(2))),
         (lambda rows: RandomizedResponse(epsilon=1).release(rows), [0, 1, 1], [0, 0, 1]),
         (lambda rows: SparseVector(threshold=3, sensitivity=1, epsilon=1).release([sum(rows)]), [1, 0], [1, 1]),
         (lambda rows: Gaussian(sensitivity=1, rho=0.1, dimension=1).release(len(rows)), [1], [1, 2]),
@@ -72,6 +86,13 @@ def test_right_functions_replay(fn: Any, d: Any, d2: Any) -> None:
         (lambda rows: Exponential(sensitivity=1, epsilon=1).release([1] * len(rows)), [1], [1, 5], "1 scores on D"),
         (lambda rows: KeySelection(epsilon=1, delta=0.01).release(rows), {"a": 3, "b": 1}, {"a": 4, "b": 2}, "2 keys"),
         (lambda rows: KeySelection(epsilon=1, delta=0.01).release(rows), {"a": 3}, {"a": 5}, "more than one"),
+        (lambda groups: CellMode(first=0, last=9, epsilon=1).release_all(groups), TWO, MORE, "2 bundles of 1 rows"),
+        (lambda groups: CellMode(first=0, last=9, epsilon=1).release_all(groups[:1]), TWO, MOVED, "2 rows of a group"),
+        (lambda groups: CellMode(first=0, last=9, epsilon=1).release_all(groups), TWO, TWO[:1], "2 groups on D"),
+        (weigh, {}, dict.fromkeys("ab", WEIGHTED.weight(1)), "squared"),
+        (weigh, {}, dict.fromkeys("abc", 1), "of 3 keys differ"),
+        (weigh, {}, {"a": WEIGHTED.weight(1), "b": 1}, "squared"),
+        (weigh, {}, {"a": WEIGHTED.weight(2) + 1, "b": 1}, "more weight than"),
         (lambda rows: RandomizedResponse(epsilon=1).release(rows), [0, 1], [1, 0], "more than one answer"),
         (lambda rows: RandomizedResponse(epsilon=1).release(rows), [0, 1], [1], "more than one answer"),
         (lambda rows: Quantile(q=0.5, bounds=(0, 9), epsilon=1).release(rows), [1, 2], [3, 3], "rows differ"),

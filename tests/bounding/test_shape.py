@@ -47,6 +47,7 @@ from tests.bounding.test_stability import (
     STAY_WARD,
     STAYS,
     TABLES,
+    WARD,
     WARD_WARD,
     WARDS,
     B,
@@ -140,6 +141,7 @@ COUNTED = Question(source=STAYS, keys=(STAY_WARD,), aggregates=(Aggregate(Statis
         {"keys": (Released(0, "ward", X),)},
         {"aggregates": (Aggregate(Statistic.SUM, Call("abs", (STAY_WARD,), I)),)},
         {"aggregates": (Aggregate(Statistic.COUNT_DISTINCT, PID),)},
+        {"aggregates": (Aggregate(Statistic.COUNT, bounds=(float("nan"), float("inf"))),)},  # type: ignore[arg-type]  # no
     ],
 )
 def test_malformed_questions_are_refused(change: dict[str, Any]) -> None:
@@ -151,7 +153,15 @@ def test_malformed_questions_are_refused(change: dict[str, Any]) -> None:
 def test_the_question_itself_is_fine() -> None:
     """The control of the refusals above."""
     found = bound(replace(COUNTED, limits=Limits(max_rows=5)), CATALOG).bounded
-    assert isinstance(found, Bounded) and found.max_rows == 5
+    assert found.max_rows == 5
+
+
+def test_a_group_is_answered_once() -> None:
+    """Keys that are listed twice would be two noisy answers about the same rows for the price of one."""
+    ward = (X, replace(WARD, keys=("A", "B", "A")))
+    tables = {**TABLES, "stays": replace(TABLES["stays"], columns={**TABLES["stays"].columns, "ward": ward})}
+    found = bound(COUNTED, Catalog(tables=tables, neighbours=CATALOG.neighbours)).bounded
+    assert found.domain == (("A",), ("B",))
 
 
 # Facts hold

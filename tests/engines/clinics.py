@@ -4,7 +4,7 @@ A relation is compared row by row: a question that groups by all of its columns 
 Many of these relations would not be allowed to an analyst. An engine must know what they mean all the same.
 """
 
-# ruff: noqa: DTZ001, S311  # times have no zone here, and worlds need seeds, not secrets
+# ruff: noqa: DTZ001  # times have no zone here
 from __future__ import annotations
 
 import datetime as dt
@@ -21,6 +21,7 @@ from discreet.bounding.contributions import Bounded, Counts, Measure
 from discreet.engines import memory_relations
 from discreet.engines.relations import columns_of
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import call, common, literal
 from discreet.plan.relations import (
@@ -135,7 +136,7 @@ class Maker:
         if fitting:
             return self.rng.choice(fitting)
         kind = self.rng.choice(kinds)
-        return literal(self.rng.choice([v for v in POOLS[kind] if v == v and v != float("inf")]), null_of=kind)
+        return literal(settle(self.rng.choice(POOLS[kind]), kind), null_of=kind)
 
     def value(self, relation: Relation, kinds: Sequence[Type] = tuple(Type)) -> Expression:
         """A column, or something simple made of it, of the same type."""

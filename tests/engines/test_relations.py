@@ -44,10 +44,10 @@ from discreet.plan.relations import (
 )
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
-from tests.engines import clinics, nasty, relational
+from tests.engines import nasty, relational
 from tests.engines.clinics import CATALOG, Maker, columns_of, everything, frames, same_secret_order, some_tables
 from tests.engines.test_agreement import as_dict, duckdb_order
-from tests.engines.worlds import SALT
+from tests.engines.worlds import ARROW, SALT
 
 __all__ = ["duckdb_order"]  # a fixture
 
@@ -78,16 +78,16 @@ def in_duckdb(sources: Any, bounded: Bounded, catalog: Catalog = CATALOG, **how:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_relations_hold_the_same_rows(seed: int, depth: int) -> None:
     """Row by row, for every node over every other, with NULLs, duplicates, ties, odd names and empty tables."""
     rng = random.Random(1000 * depth + seed)
     tables = some_tables(rng)
     bounded = everything(Maker(rng).relation(depth))
-    assert in_duckdb(frames(tables), bounded, prepared=seed % 3 == 0) == in_memory(tables, bounded)
+    assert in_duckdb(frames(tables), bounded) == in_memory(tables, bounded)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_truncated_joins_hold_the_same_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one secret order, the same rows of both sides take part."""
     same_secret_order(monkeypatch)
@@ -104,7 +104,7 @@ def test_random_relations_are_worth_testing() -> None:
     nodes: Counter[str] = Counter()
     filled = 0
     for depth in (1, 2, 3):
-        for seed in range(12):
+        for seed in range(8):
             rng = random.Random(1000 * depth + seed)
             tables = some_tables(rng)
             relation = Maker(rng).relation(depth)
@@ -114,13 +114,13 @@ def test_random_relations_are_worth_testing() -> None:
                 node = stack.pop()
                 nodes[f"{node.kind} join" if isinstance(node, Join) else type(node).__name__] += 1
                 stack += inputs(node)
-    assert filled > 24
+    assert filled > 16
     wanted = {"Scan", "Values", "Filter", "Derive", "PerUnit", "Window", "Distinct", "Union"}
     assert wanted | {f"{kind} join" for kind in JoinKind} <= set(nodes)
 
 
 @pytest.mark.parametrize("row_units", [False, True], ids=["units", "rows"])
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(7))
 def test_questions_about_units_agree(
     seed: int, row_units: bool, monkeypatch: pytest.MonkeyPatch, duckdb_order: None
 ) -> None:
@@ -133,19 +133,19 @@ def test_questions_about_units_agree(
     assert found == in_memory(world.tables, bounded, world.catalog)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_order_of_rows_or_threads_shows(seed: int) -> None:
     """The same rows in another order, in other pieces, with other threads: the same integers to the last digit."""
     rng = random.Random(seed)
     tables = some_tables(rng, most=40)
-    for rows in tables.values():
-        rows += rows[: len(rows) // 2]
+    for some in tables.values():
+        some.extend(some[: len(some) // 2])
     maker = Maker(rng, capped=seed % 2 == 0)
     bounded = everything(maker.window(1) if seed % 4 < 2 else maker.join(1))
     wanted = in_duckdb(frames(tables), bounded, threads=1)
     for threads in (1, 4):
-        for rows in tables.values():
-            rng.shuffle(rows)
+        for some in tables.values():
+            rng.shuffle(some)
         pieces = {name: pa.concat_tables([table[:7], table[7:]]) for name, table in frames(tables).items()}
         assert in_duckdb(pieces, bounded, threads=threads) == wanted
 
@@ -213,13 +213,17 @@ LEFT = pa.table({"a": pa.array([1, 1, 2, None, 3], pa.int64()), "b": pa.array(["
 RIGHT = pa.table({"c": pa.array([1, 2, 2, None, 7], pa.int64()), "d": pa.array([1.0, 2.0, 2.5, None, 7.0])})
 
 
+def counted(relation: Relation, catalog: Catalog = SMALL) -> Bounded:
+    """A question whose groups are the different rows of a relation."""
+    keys = columns_of(relation, catalog)
+    return Bounded(source=relation, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+
+
 def rows(relation: Relation, left: Any = LEFT, right: Any = RIGHT) -> Counter[Key]:
     """The rows of a relation over the small tables, with how often each occurs, by both engines."""
-    keys = tuple(sorted(columns_of(relation, SMALL), key=lambda column: (column.table, column.name)))
-    question = Bounded(source=relation, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
     sources = {"l": left, "r": right}
-    found = in_duckdb(sources, question, SMALL)
-    assert found == in_memory({name: table.to_pylist() for name, table in sources.items()}, question, SMALL)
+    found = as_dict(DuckDBEngine(sources, SMALL).run(counted(relation), salt=SALT))
+    assert found == in_memory(sources, counted(relation), SMALL)
     return Counter({key: count for key, (count,) in found.items()})
 
 
@@ -266,16 +270,20 @@ def test_look_ups_find_keys_that_are_held_once(kind: JoinKind, wanted: Counter[K
     assert rows(join(kind, single=True)) == wanted
 
 
-@pytest.mark.parametrize("kind", list(JoinKind))
-@pytest.mark.parametrize("single", [False, True])
-def test_joins_without_a_condition_and_with_nothing(kind: JoinKind, single: bool) -> None:
-    """All with all; and either side may be empty. ``rows`` compares with the oracle."""
-    cross = Join(Scan("l"), Scan("r"), kind, (), single=single)
-    for left, right in ((LEFT, RIGHT), (LEFT[:0], RIGHT), (LEFT, RIGHT[:0]), (LEFT, RIGHT[:1]), (LEFT[:0], RIGHT[:0])):
-        found = rows(cross, left, right)
-        if kind is JoinKind.INNER:
-            pairs = len(left) * len(right)
-            assert found.total() == (pairs if not single or len(right) == 1 else 0)
+@pytest.mark.parametrize(("left", "right"), [(5, 5), (0, 5), (5, 0), (5, 1), (0, 0)])
+def test_joins_without_a_condition_and_with_nothing(left: int, right: int) -> None:
+    """All with all; and either side may be empty."""
+    sources = {"l": LEFT[:left], "r": RIGHT[:right]}
+    ours, theirs = DuckDBEngine(sources, SMALL), MemoryEngine(sources, SMALL)
+    for kind in JoinKind:
+        for single in (False, True):
+            cross = Join(Scan("l"), Scan("r"), kind, (), single=single)
+            question = counted(cross)
+            found = as_dict(ours.run(question, salt=SALT))
+            assert found == as_dict(theirs.run(question, salt=SALT))
+            if kind is JoinKind.INNER:
+                pairs = left * right if not single or right == 1 else 0
+                assert sum(count for (count,) in found.values()) == pairs
 
 
 def test_keys_of_two_types_meet_in_the_wider_one() -> None:
@@ -288,13 +296,9 @@ def test_keys_of_two_types_meet_in_the_wider_one() -> None:
         [(2**53, "x", 1, 2.0**53), (2**53 + 1, "y", 1, 2.0**53), (5, "z", 2, 5.0)]
     )
     capped = replace(wide, caps=(Caps(B, 9, 1), Caps(C, 9, 1)))
-    keys = columns_of(capped, SMALL)
-    question = Bounded(source=capped, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
-    for found in (
-        in_duckdb({"l": left, "r": right}, question, SMALL),
-        in_memory({"l": left.to_pylist(), "r": right.to_pylist()}, question, SMALL),
-    ):
-        assert len(found) == 2
+    sources = {"l": left, "r": right}
+    for engine in (DuckDBEngine(sources, SMALL), MemoryEngine(sources, SMALL)):
+        assert len(engine.run(counted(capped), salt=SALT).keys) == 2
 
 
 def test_caps_hold_and_choose_fairly() -> None:
@@ -391,7 +395,7 @@ def test_no_feature_raises(kind: Type) -> None:
     catalog = catalog_of({"t": ({"key": N, "value": kind}, {"public": True})})
     key, value = Column("t", "key", N), Column("t", "value", kind)
     stored = [{"key": k, "value": v} for k, v in zip(keys, values * 2)]
-    frame = pa.table({"key": keys, "value": pa.array(values * 2, clinics.ARROW[kind])})
+    frame = pa.table({"key": keys, "value": pa.array(values * 2, ARROW[kind])})
     both = [Compute(Feature.COUNT, value, N), Compute(Feature.COUNT_DISTINCT, value, N)]
     both += [Compute(feature, value, kind) for feature in (Feature.MIN, Feature.MAX)]
     if kind.is_number:
@@ -401,17 +405,15 @@ def test_no_feature_raises(kind: Type) -> None:
     places = [Compute(feature, value, kind, 2**70) for feature in (Feature.LAG, Feature.LEAD)]
     places += [Compute(Feature.LAG, value, kind, -1), Compute(Feature.ROW_NUMBER, None, N)]
     named = [(str(i), compute) for i, compute in enumerate([*both, *places])]
-    relations = [
+    relations: list[Relation] = [
         PerUnit(Scan("t"), "g", (("key", key),), tuple(named[: len(both)])),
         Window(Scan("t"), "g", (key,), ((value, True),), tuple(named)),
         Window(Scan("t"), "g", (key,), (), tuple(named)),
     ]
+    engine, oracle = DuckDBEngine({"t": frame}, catalog), MemoryEngine({"t": stored}, catalog)
     for relation in relations:
-        keys_of = columns_of(relation, catalog)
-        question = Bounded(
-            source=relation, keys=keys_of, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),)
-        )
-        assert in_duckdb({"t": frame}, question, catalog) == in_memory({"t": stored}, question, catalog)
+        question = counted(relation, catalog)
+        assert as_dict(engine.run(question, salt=SALT)) == as_dict(oracle.run(question, salt=SALT))
 
 
 def test_names_are_never_code() -> None:

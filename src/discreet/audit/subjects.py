@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.exact import Interval, ln
+from discreet.exact import Integers, Interval, ln
 from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Exponential
@@ -167,23 +167,29 @@ def _cells() -> list[Subject]:
     moved = CellMode(first=0, last=4, epsilon=1, neighbours="replace")
     both = CellQuantiles(qs=[0.5], first=0, last=2, groups=2, epsilon=1)
     three = CellQuantiles(qs=[0.25, 0.5, 0.75], first=0, last=10, epsilon=1)
-    few, more = ([3, 4], [2, 1]), ([3, 4, 9], [2, 1, 1])
+    few, more = _histogram([3, 4], [2, 1]), _histogram([3, 4, 9], [2, 1, 1])
+    low, high = _histogram([0, 1], [2, 1]), _histogram([0, 1], [1, 2])
+    pair, apart = _histogram([0], [2]), _histogram([0, 2], [2, 1])
     return [
         Subject(
             mechanism=one, x=[few], y=[more], draw=_in_groups(one), probability=_joint(one.probability),
-            outputs=range(11), whole=True,
+            outputs=range(11), whole=True, fit=20_000,
         ),
         Subject(
-            mechanism=moved, x=[([0, 1], [2, 1])], y=[([0, 1], [1, 2])], draw=_in_groups(moved),
+            mechanism=moved, x=[low], y=[high], draw=_in_groups(moved), fit=20_000,
             probability=_joint(moved.probability), outputs=range(5), whole=True, label="replace",
         ),
         Subject(
-            mechanism=both, x=[([0], [2]), ([0], [2])], y=[([0, 2], [2, 1])] * 2, draw=_in_groups(both),
+            mechanism=both, x=[pair, pair], y=[apart, apart], draw=_in_groups(both), fit=20_000,
             probability=_joint(both.probability), outputs=list(product(range(3), repeat=2)), whole=True,
             label="two groups",
         ),
         Subject(mechanism=three, x=[few], y=[more], draw=_in_groups(three), label="three"),
     ]  # fmt: skip
+
+
+def _histogram(cells: list[int], counts: list[int]) -> tuple[Integers, Integers]:
+    return np.array(cells), np.array(counts)
 
 
 def _in_groups(mechanism: Any) -> Callable[[Any, int], Any]:
@@ -223,9 +229,9 @@ def _keys() -> list[Subject]:
     alone, shared = weighted.weight(1), weighted.weight(2)
     found += [
         Subject(
-            mechanism=weighted, x=x, y=y, draw=lambda given, n: weighted.release_array(np.tile(given, n)).reshape(n, -1),
-            probability=_joint(weighted.probability), outputs=list(product((False, True), repeat=2)), whole=True,
-            label=label,
+            mechanism=weighted, x=x, y=y, probability=_joint(weighted.probability), label=label,
+            draw=lambda given, n: weighted.release_array(np.tile(given, n)).reshape(n, -1),
+            outputs=list(product((False, True), repeat=2)), whole=True,
         )
         for x, y, label in (
             ((0, 0), (shared, shared), "two new keys"),

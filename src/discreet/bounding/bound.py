@@ -106,6 +106,9 @@ def _check_question(question: Question, source: Known) -> None:
     for expression in (*question.keys, *arguments):
         if expression is not None:
             check_expression(expression, source.columns)
+    ends = (end for aggregate in question.aggregates for end in aggregate.bounds or ())
+    if not all(isinstance(end, Fraction | int) for end in ends):
+        raise UsageError("The bounds of an aggregate must be exact numbers. Nothing was charged.")
     own = question.limits or Limits()
     for limit in (own.max_rows, own.max_groups, own.max_rows_per_group, question.min_units):
         if limit is not None:
@@ -207,7 +210,7 @@ class _Binding:
                 "These groups are public and always shown, so a least number of units cannot hide any. "
                 "Use HAVING on a count. Nothing was charged."
             )
-        return tuple(product(*(values or () for values in domains)))
+        return tuple(dict.fromkeys(product(*(values or () for values in domains))))  # a group twice is paid for once
 
     def _check_private(self) -> None:
         """Keys from the data are chosen by units, so there must be units to choose by."""

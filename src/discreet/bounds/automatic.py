@@ -21,6 +21,7 @@ from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type
 from discreet.preview import Preview
 from discreet.price import Request
+from discreet.privacy import Loss
 
 # The part of an offer that pays for bounds, all of them together.
 SEARCH = Fraction(1, 2)
@@ -65,26 +66,26 @@ def _typed(end: Number, kind: Type) -> Number:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AutomaticPreview:
+class AutomaticPreview(Preview):
     """Both steps before anything is spent: the searches for bounds, and the question within them.
 
+    ``plan`` is the question's own, within bounds that it might have; ``whole`` is what both steps cost together.
     ``open`` names the columns whose error depends on the bounds, and so is known only after the first step.
     """
 
     searches: tuple[BoundsPreview, ...]
     whole: Preview
-    final: Preview
     open: tuple[str, ...]
 
     @property
-    def fits(self) -> bool:
-        """Whether both steps fit what is left."""
-        return self.whole.fits
+    def final(self) -> Preview:
+        """The question by itself, without the searches."""
+        return Preview(plan=self.plan, budget=self.budget, fits=self.fits, remaining=self.remaining)
 
     @property
-    def cost(self) -> str:
+    def loss(self) -> Loss:
         """What both steps cost together."""
-        return self.whole.cost
+        return self.whole.loss
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
@@ -116,6 +117,7 @@ class AutomaticPreview:
         lines += [f"together  {self.cost}{fits}", f"left      {self.whole.remaining}"]
         return "\n".join([*lines, "nothing was charged, no data was read"])
 
+    # Written out for the dataclass, which would make a repr of its own.
     __repr__ = __str__
 
 
@@ -138,21 +140,21 @@ def _steps(teller: Teller, question: Question, offered: Request) -> _Steps:
     return _Steps(searches, {**rest, "delta": offered.delta, "level": offered.level})
 
 
-def preview(
-    teller: Teller, question: Question, offered: Request, *, analyst: str = "analyst"
-) -> Preview | AutomaticPreview:
+def preview(teller: Teller, question: Question, offered: Request, **asker: Any) -> Preview:
     """Both steps, priced. An ordinary preview where no bounds are missing."""
-    whole_offer = {**_offer(offered), "analyst": analyst}
+    whole_offer = {**_offer(offered), **asker}
     if not missing(question, teller.catalog):
         return teller.preview(question, **whole_offer)
     steps = _steps(teller, question, offered)
     likely = _anyhow(question, steps)
+    whole, final = teller.preview(likely, **whole_offer), teller.preview(likely, **steps.offer, **asker)
     return AutomaticPreview(
-        searches=tuple(
-            look(teller, asked, str(value), **offer, analyst=analyst) for value, asked, offer in steps.searches
-        ),
-        whole=teller.preview(likely, **whole_offer),
-        final=teller.preview(likely, **steps.offer, analyst=analyst),
+        plan=final.plan,
+        budget=final.budget,
+        fits=whole.fits,
+        remaining=whole.remaining,
+        searches=tuple(look(teller, asked, str(value), **offer, **asker) for value, asked, offer in steps.searches),
+        whole=whole,
         open=_open(question, steps),
     )
 
@@ -180,7 +182,7 @@ def ask(teller: Teller, question: Question, offered: Request, **asker: Any) -> A
 
 def _check(teller: Teller, question: Question, offered: Request, steps: _Steps, asker: Mapping[str, Any]) -> None:
     """Refuse before the first step what could not take the second."""
-    who = {name: value for name, value in asker.items() if name == "analyst"}
+    who = {name: value for name, value in asker.items() if name in ("analyst", "project")}
     whole = teller.preview(_anyhow(question, steps), **_offer(offered), **who)
     if whole.fits or all(teller.answered(asked, **offer) for _, asked, offer in steps.searches):
         return

@@ -139,8 +139,8 @@ class Statement:
     def _brought(self, kept: str) -> tuple[list[str], str]:
         """Clauses that count d0 … distinct values by group, and how to join them to ``totals``.
 
-        Of each unit's values in a kept group, as many as rows are allowed, in the order of a keyed hash of the unit, the
-        key and the value itself; ties fall back to the order of the values.
+        Of each unit's values in a kept group, as many as rows are allowed are taken, in the order of a keyed hash of
+        the unit, the key and the value itself; ties fall back to the order of the values.
         """
         clauses, joins = [], ""
         pair = ", ".join(["u", *self.keys])

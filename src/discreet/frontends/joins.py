@@ -10,7 +10,7 @@ same unit. The plan shows it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from discreet.frontends.terms import Apply, Constant, JoinTerm, Name, Term, part
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Call, Expression, Literal, columns
 from discreet.plan.functions import call, common
-from discreet.plan.relations import Caps, Join, JoinKind, Relation
+from discreet.plan.relations import Caps, Filter, Join, JoinKind, Relation
 from discreet.plan.types import Type
 
 Pair = tuple[Expression, Expression]
@@ -67,7 +67,7 @@ def _joined(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Pair], cat
         return replace(left, relation=relation, known=facts)
     shown = _merged(names, left, right, term.kind)
     joined = Scope(relation, shown, (*left.sources, *right.sources), facts)
-    return joined.where(*residual) if term.kind in ABOVE else joined
+    return joined.where(*(c for c in residual if not is_tied(c, joined))) if term.kind in ABOVE else joined
 
 
 def _check_qualifiers(left: Scope, right: Scope, place: Place | None) -> None:
@@ -300,11 +300,43 @@ def _missing_condition(
     return refusal(place, rule, f"{fix}.")
 
 
+def ands(terms: Sequence[Term]) -> Iterator[Term]:
+    """The terms that must all hold."""
+    for term in terms:
+        if isinstance(term, Apply) and term.function == "and":
+            yield from term.arguments
+        else:
+            yield term
+
+
+def is_tied(condition: Expression, scope: Scope) -> bool:
+    """Whether an inner join of the scope demands the condition already."""
+    waiting: list[Relation] = [scope.relation]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Filter):
+            waiting.append(node.source)
+        elif isinstance(node, Join):
+            if node.kind is JoinKind.INNER and any(condition in _equalities(a, b) for a, b in node.on):
+                return True
+            waiting.append(node.left)
+            waiting += [node.right] if node.kind is JoinKind.INNER else []
+    return False
+
+
+def _equalities(one: Expression, two: Expression) -> tuple[Expression, Expression]:
+    return call("equal", one, two), call("equal", two, one)
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     """Equalities of WHERE that an inner join may take, so that FROM a, b WHERE a.x = b.x is a join."""
 
     terms: tuple[Term, ...] = ()
+
+    def along(self, term: JoinTerm) -> Pending:
+        """These and the conditions of an inner join, for the joins below it."""
+        return Pending((*self.terms, *ands(term.on))) if term.kind is JoinKind.INNER else self
 
     def pairs(self, left: Scope, right: Scope) -> list[Pair]:
         """Those that tie a row of the left to a row of the right."""

@@ -6,19 +6,19 @@ meaning only where there is no NULL on either side, so it is refused elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from discreet.bounding.facts import facts_of
 from discreet.frontends.calls import conditions, make, truth
-from discreet.frontends.joins import Pair, Sides, connect, keeps_units, pair_of
+from discreet.frontends.joins import Pair, Sides, ands, connect, is_tied, keeps_units, pair_of
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.rows import Find, is_aggregate, row
 from discreet.frontends.scope import Maker, Scope
 from discreet.frontends.terms import Apply, Draft, Member, Name, Query, Term, apply, parts_of
 from discreet.plan.expressions import Expression, columns
 from discreet.plan.functions import call
-from discreet.plan.relations import Filter, Join, JoinKind, Relation, split
+from discreet.plan.relations import JoinKind, split
 
 
 def where(terms: Sequence[Term], scope: Scope, maker: Maker, find: Find | None = None) -> Scope:
@@ -32,7 +32,7 @@ def where(terms: Sequence[Term], scope: Scope, maker: Maker, find: Find | None =
         if rest is not None:
             expression = truth(row(rest, look, "WHERE"), "WHERE", rest.place)
             found |= dict.fromkeys(conditions(expression))
-    found = {condition: None for condition in found if not _is_tied(condition, scope)}
+    found = {condition: None for condition in found if not is_tied(condition, scope)}
     for member, negated in members:
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
         if member.tested is None:
@@ -42,34 +42,6 @@ def where(terms: Sequence[Term], scope: Scope, maker: Maker, find: Find | None =
             inner, pairs = _in(member, value, kind, scope.where(*found), maker)
         scope = _tied(Sides(scope, inner, maker.catalog), kind, pairs, member)
     return scope.where(*found)
-
-
-def ands(terms: Sequence[Term]) -> Iterator[Term]:
-    """The terms that must all hold."""
-    for term in terms:
-        if isinstance(term, Apply) and term.function == "and":
-            yield from term.arguments
-        else:
-            yield term
-
-
-def _is_tied(condition: Expression, scope: Scope) -> bool:
-    """Whether an inner join of the scope demands the condition already."""
-    waiting: list[Relation] = [scope.relation]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Filter):
-            waiting.append(node.source)
-        elif isinstance(node, Join):
-            if node.kind is JoinKind.INNER and any(condition in _equalities(a, b) for a, b in node.on):
-                return True
-            waiting.append(node.left)
-            waiting += [node.right] if node.kind is JoinKind.INNER else []
-    return False
-
-
-def _equalities(one: Expression, two: Expression) -> tuple[Expression, Expression]:
-    return call("equal", one, two), call("equal", two, one)
 
 
 def _split(term: Term) -> tuple[Term | None, list[tuple[Member, bool]]]:
@@ -141,7 +113,7 @@ def _exists(member: Member, scope: Scope, maker: Maker) -> tuple[Scope, tuple[Pa
         if pair is not None:
             pairs[pair] = None
         elif columns(condition) <= inner.known.columns.keys():
-            inner = inner.where(*(part for part in conditions(condition) if not _is_tied(part, inner)))
+            inner = inner.where(*(part for part in conditions(condition) if not is_tied(part, inner)))
         else:
             rule = "EXISTS is tied to the row by equalities, one side of the row and one of the SELECT."
             raise refusal(term.place, rule, "Write it as a.x = b.y, and put other conditions outside.")

@@ -13,8 +13,7 @@ from math import isfinite
 
 from discreet.bounding.stability import known
 from discreet.frontends import subqueries
-from discreet.frontends.joins import Pending, join
-from discreet.frontends.memberships import ands
+from discreet.frontends.joins import Pending, ands, join
 from discreet.frontends.outputs import Derived, finished
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.scope import Scope, Source, Visible, declared, derived
@@ -168,8 +167,10 @@ class Sources:
         """Both sides, then the join. WHERE may tie tables together wherever it filters the same rows by it."""
         none = Pending()
         keeps_left = term.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-        left = self._scope(term.left, pending if keeps_left else none)
-        right = self._scope(term.right, pending if term.kind in (JoinKind.INNER, JoinKind.RIGHT) else none)
+        keeps_right = term.kind in (JoinKind.INNER, JoinKind.RIGHT)
+        below = pending.along(term)
+        left = self._scope(term.left, below if keeps_left else none)
+        right = self._scope(term.right, below if keeps_right else none)
         more = pending.pairs(left, right) if term.kind is JoinKind.INNER else []
         return join(term, left, right, more, self.catalog)
 

@@ -87,8 +87,7 @@ class _From:
         self._only(node, "this", "alias", "joins")
         inner = node.this
         alias, columns = self._alias(node)
-        nested = type(inner).__name__ == "Subquery" and _holds_table(inner)
-        if type(inner).__name__ == "Table" or nested:
+        if _is_source(inner):
             if alias is not None:
                 rule = "Tables in parentheses keep their own names."
                 raise refusal(self.reader.place(node.args["alias"]), rule, "Leave this name out.")
@@ -170,8 +169,8 @@ class _From:
         raise refusal(self.reader.places.of(shown, reason.word), reason.rule, reason.fix)
 
 
-def _holds_table(node: Node) -> bool:
-    """Whether parentheses in parentheses hold a table in the end."""
-    while type(node).__name__ == "Subquery":
+def _is_source(node: Node) -> bool:
+    """Whether parentheses hold what FROM could hold without them: a table, a join, a subquery with a name."""
+    while type(node).__name__ == "Subquery" and not node.args.get("alias") and not node.args.get("joins"):
         node = node.this
-    return type(node).__name__ == "Table"
+    return type(node).__name__ in {"Table", "Subquery", "Values"}
