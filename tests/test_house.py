@@ -148,6 +148,8 @@ def test_top_level_surface_is_deliberate() -> None:
     """The names a user types at the top; changing them is a decision, made here."""
     values = ["Budget", "DiscreetError", "Loss", "Neighbours", "Unit", "ln"]
     verbs = ["col", "count", "count_units", "curate", "lit", "mean", "open", "stddev", "sum", "variance", "when"]
+    verbs += ["correlation", "count_distinct", "covariance", "intercept", "max", "median", "min", "mode", "quantile"]
+    verbs += ["slope", "weighted_mean"]
     assert sorted(discreet.__all__) == sorted(values + verbs)
 
 

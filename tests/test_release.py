@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting.account import compose
-from discreet.bounding.bound import bound
+from discreet.bounding.bound import WHOLE_WEIGHT, bound
 from discreet.bounding.contributions import sensitivity
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
@@ -170,7 +170,10 @@ def test_rare_keys_are_never_named_and_frequent_ones_are_sorted() -> None:
     """Keys with one unit stay unnamed (but for δ); those with many come out in their own order."""
     release = priced(ask(COUNT, keys=("town",)), APPROX, epsilon=3)
     towns = tuple((name,) for name in ("z", "rare", None, "a"))
-    groups = Groups(towns, ((9000, 1, 8000, 7000), (3000, 1, 3000, 3000)))
+    whole = WHOLE_WEIGHT
+    groups = Groups(
+        towns, ((9000, 1, 8000, 7000), (3000, 1, 3000, 3000), (3000 * whole, whole, 2500 * whole, 2500 * whole))
+    )
     for seed in range(20):
         assert draw(release, groups, source=SeededForTestsOnly(seed)).keys == ((None,), ("a",), ("z",))
 

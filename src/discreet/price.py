@@ -27,12 +27,12 @@ from discreet.exact import Exact, float_down, lower, sqrt_lower
 from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.threshold import KeySelection
+from discreet.mechanisms.weighted import better_selection
 from discreet.parameters import Epsilon, Number
 from discreet.plan.expressions import Released
 from discreet.plan.nodes import Statistic
 from discreet.privacy import Budget, Neighbours, Unit
-from discreet.release import Choice, Noise, Plan, Release
+from discreet.release import Choice, Noise, Plan, Release, Selection
 
 # Of an (ε, δ) budget, half of δ pays for turning ρ into ε, the other half for naming private keys; one question takes
 # a hundredth of that half unless it says otherwise.
@@ -364,16 +364,14 @@ class _Pricing:
             **paid,
         )
 
-    def _selection(self, share: Fraction) -> KeySelection:
-        """The rule for private keys: ε of its own that costs the share, and the δ it needs."""
+    def _selection(self, share: Fraction) -> Selection:
+        """The rule for private keys that costs the share and the δ it needs, and names keys from fewer units on."""
         delta = self.purse.key_delta() / self.parts
         groups = group_cap(self.bounded.bounded)
         if groups is None:
             raise InternalError("Private keys without a cap on groups.")
-        # An (ε, δ) rule is δ-approximately ε²/2-zCDP, so a share of ρ buys ε = √(2ρ).
-        epsilon = sqrt_lower(2 * share, bits=64)
-        return KeySelection(
-            epsilon=epsilon,
+        return better_selection(
+            rho=share,
             delta=delta,
             max_groups=groups,
             min_units=self.bounded.question.min_units or 1,

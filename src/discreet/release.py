@@ -21,17 +21,20 @@ from discreet.accounting.account import compose
 from discreet.bounding.bound import BoundedQuestion, Estimate
 from discreet.engines.engine import EMPTY, Groups, Histogram
 from discreet.entropy import SYSTEM, Source
+from discreet.errors import InternalError
 from discreet.exact import Integers
 from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.threshold import KeySelection
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
+from discreet.mechanisms.weighted import WeightedSelection
 from discreet.plan.nodes import Question, Statistic
 from discreet.plan.types import Value
 from discreet.privacy import Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | Gaussian
 Choice: TypeAlias = CellQuantiles | CellMode
+Selection: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
 
 # Exact sums are held to this range before noise: moving nothing by more than it moved before, so no loss grows.
 SUM_LIMIT = 1 << 61
@@ -44,13 +47,14 @@ class Release:
     Privacy: the released values are a post-processing of the noisy measures and the selected keys, so their loss is
     the composition of ``events``. Why: the exact measures of neighbours differ by at most ``sensitivity`` (see
     ``contributions``), for which each noise is calibrated; a unit reaches into spreads no further than the choices
-    allow for; the counts of units by which keys are chosen change by one in at most ``max_groups`` keys.
+    allow for; the counts of units by which keys are chosen change by one in at most ``max_groups`` keys, and their
+    weights by one whole weight in squares.
     """
 
     bounded: BoundedQuestion
     noises: Mapping[int, Noise]
     choices: Mapping[int, Choice]
-    selection: KeySelection | None
+    selection: Selection | None
     level: Fraction
     unit: Unit
     neighbours: Neighbours
@@ -152,13 +156,26 @@ def draw(release: Release, groups: Groups, *, source: Source = SYSTEM) -> Noisy:
     if release.selection is None:
         keys = bounded.domain or ()
     else:
-        units = groups.values[release.bounded.selector or 0]
-        keys = tuple(release.selection.release(dict(zip(groups.keys, units)), source=source))
+        keys = tuple(release.selection.release(_held(release, groups), source=source))
     order = [positions.get(key) for key in keys]
     exact = {p: _column(groups.values[p], order) for p in release.noises}
     noisy = {p: np.asarray(noise.release(exact[p], source=source)) for p, noise in release.noises.items()}
     chosen = {p: _chosen(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
     return Noisy(keys, noisy, chosen)
+
+
+def _held(release: Release, groups: Groups) -> dict[tuple[Value, ...], int]:
+    """What the rule for keys goes by: the units of each group, or their weights (one whole weight in one group)."""
+    rule, bounded = release.selection, release.bounded
+    if bounded.selector is None:
+        raise InternalError("Private keys without a measure to choose them by.")
+    if not isinstance(rule, WeightedSelection):
+        return dict(zip(groups.keys, groups.values[bounded.selector]))
+    if bounded.weights is not None:
+        return dict(zip(groups.keys, groups.values[bounded.weights]))
+    if rule.max_groups != 1:
+        raise InternalError("Units in several groups without their weights.")
+    return {key: units * rule.weight(1) for key, units in zip(groups.keys, groups.values[bounded.selector])}
 
 
 def _chosen(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from discreet.bounding.contributions import Bounded, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
-from discreet.engines import blocks, kernel, samples, spreads, statement, tallies
+from discreet.engines import blocks, kernel, spreads, statement, tallies
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.memory import MemoryEngine
@@ -254,11 +254,9 @@ def stirred(before: Answer, after: Answer, position: int) -> list[tuple[int, int
     return found
 
 
-def beyond(changes: list[tuple[int, int]], claim: Reach, *, replaced: bool, in_place: bool) -> bool:
-    """Whether a change of histograms is more than a reach covers."""
-    if in_place and replaced:
-        return any(max(change) > claim.rows for change in changes)
-    return any(sum(c) > claim.rows for c in changes) or sum(map(sum, changes)) > claim.groups * claim.rows
+def beyond(changes: list[tuple[int, int]], claim: Reach) -> bool:
+    """Whether a change of histograms is more than a reach covers: of the old unit's rows, or of the new one's."""
+    return any(max(side) > claim.rows or sum(side) > claim.groups * claim.rows for side in zip(*changes))
 
 
 def exceeds(found: Sensitivity, claim: Sensitivity) -> bool:
@@ -273,10 +271,8 @@ def broken_claims(world: World, before: Answer, after: Answer, relation: Neighbo
         cut = Sensitivity(*(getattr(claim, name) // part for name in ("l0", "l1", "l2_squared", "linf")))
         broken += exceeds(moved(before, after, i), cut)
     claimed = reach(bounded, relation)
-    in_place = bounded.keys == ()
     for i in range(len(bounded.spreads)):
-        changes, cut_reach = stirred(before, after, i), Reach(claimed.groups, claimed.rows // part)
-        broken += beyond(changes, cut_reach, replaced=relation is Neighbours.REPLACE, in_place=in_place)
+        broken += beyond(stirred(before, after, i), replace(claimed, rows=claimed.rows // part))
     return broken
 
 
@@ -430,67 +426,6 @@ def test_listed_values_count_at_their_first_place() -> None:
     bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=None, measures=(), spreads=(spread,))
     cells, counts = engine_for(rows, None).run(bounded, salt=SALT).spreads[0][0]
     assert (cells.tolist(), counts.tolist()) == ([2999, 3000], [1, 2])
-
-
-def test_reals_as_integers_keep_their_order() -> None:
-    reals = np.array([-1e300, -2.5, -5e-324, 0.0, 5e-324, 1.0, 1.5, 1e300])
-    whole = blocks._whole(reals)
-    assert (np.diff(whole) > 0).all()
-    assert len(set(whole.tolist())) == reals.size
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_evenly_spaced_ranks_against_the_formula(seed: int) -> None:
-    """As many as are allowed, at the ranks that the contract names; pairs that are not kept give nothing."""
-    rng = random.Random(seed)
-    rows = [rng.randrange(1, 12) for _ in range(rng.randrange(1, 20))]
-    gone = [rng.randrange(size + 1) if rng.random() < 0.4 else 0 for size in rows]
-    allowed = [rng.randrange(size + 1) for size in rows]
-    starts = np.cumsum([0, *rows[:-1]])
-    missing = np.concatenate([[False] * (size - no) + [True] * no for size, no in zip(rows, gone)])
-    wanted = []
-    for start, size, no, most in zip(starts.tolist(), rows, gone, allowed):
-        n = size - no
-        for rank in range(1, n + 1):
-            if most and (n <= most or _round(rank * most, n) > _round((rank - 1) * most, n)):
-                wanted.append(start + rank - 1)  # noqa: PERF401  # a loop says it plainly
-        assert sum(start <= w < start + size for w in wanted) == (min(n, most) if most else 0)
-    assert samples.evenly(missing, starts, np.array(rows), np.array(allowed)).tolist() == wanted
-
-
-def _round(top: int, bottom: int) -> int:
-    return int(Fraction(top, bottom) + Fraction(1, 2))
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_first_values_against_plain_python(seed: int) -> None:
-    """Of each pair's distinct values those that come first, ties by value; NULL is never taken."""
-    rng = random.Random(seed)
-    rows = [rng.randrange(1, 12) for _ in range(rng.randrange(1, 20))]
-    allowed = [rng.randrange(size + 1) for size in rows]
-    starts = np.cumsum([0, *rows[:-1]])
-    values, order, wanted = [], [], set()
-    for pair, (size, most) in enumerate(zip(rows, allowed)):
-        own = [rng.choice((None, -(2**63), 0, 1, 2, 3, 2**63 - 1)) for _ in range(size)]
-        places = {value: rng.randrange(3) for value in own}
-        values += [value or 0 for value in own]
-        order += [-1 if value is None else places[value] for value in own]
-        ranked = sorted({v for v in own if v is not None}, key=lambda v, places=places: (places[v], v))  # type: ignore[misc]  # the default binds the loop's own
-        wanted |= {(pair, value) for value in ranked[:most]}
-    taken = samples.first_values(
-        np.array(values, dtype=np.int64), np.array(order), starts, np.array(rows), np.array(allowed)
-    )
-    pairs = np.repeat(np.arange(len(rows)), rows)
-    assert {(int(pairs[i]), values[i]) for i in taken} == wanted
-
-
-def test_sums_beyond_64_bits_are_clamped_right() -> None:
-    """Steps of 61 bits summed over many rows: the clamp is exact on both sides, and in between."""
-    top = 2**61 - 1
-    values = np.array([top] * 8 + [-top] * 8 + [top, -top, 5] + [-1] * 3 + [2**50, -(2**50), -7], dtype=np.int64)
-    starts = np.array([0, 8, 16, 19, 22])
-    assert kernel._clamped_sums(values, starts, (-(2**50), 2**50)).tolist() == [2**50, -(2**50), 5, -3, -7]
-    assert kernel._clamped_sums(values, starts, (-2, 3)).tolist() == [3, -2, 3, -2, -2]
 
 
 BAD: dict[str, dict[str, Any]] = {

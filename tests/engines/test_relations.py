@@ -87,6 +87,23 @@ def test_random_relations_hold_the_same_rows(seed: int, depth: int) -> None:
     assert in_duckdb(frames(tables), bounded) == in_memory(tables, bounded)
 
 
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_columns_that_nobody_reads_still_matter(seed: int, capped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left out above was there below: for DISTINCT, for ties, and for the secret order of a truncation."""
+    same_secret_order(monkeypatch)
+    rng = random.Random(500 + seed)
+    tables = some_tables(rng, most=20)
+    for some in tables.values():
+        some.extend(some[: len(some) // 2])
+    maker = Maker(rng, capped=capped)
+    relation = maker.join(0) if capped else Distinct(maker.leaf()) if seed % 2 else maker.window(0)
+    columns = columns_of(relation, CATALOG)
+    kept = tuple(rng.sample(columns, rng.randrange(min(3, len(columns)))))
+    bounded = everything(relation, keys=kept)
+    assert in_duckdb(frames(tables), bounded) == in_memory(tables, bounded)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_random_truncated_joins_hold_the_same_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one secret order, the same rows of both sides take part."""
@@ -359,6 +376,13 @@ def test_features_by_hand() -> None:
     )
 
 
+def test_nothing_has_no_groups() -> None:
+    """Without keys all rows are one group; without rows there is none."""
+    one = PerUnit(Scan("l"), "g", (), (("rows", Compute(Feature.COUNT, None, N)),))
+    assert rows(one) == Counter([(5,)])
+    assert rows(one, LEFT[:0]) == Counter()
+
+
 def test_windows_by_hand() -> None:
     """Peers share running sums and ranks; ties are told apart by all values; NULLs come last either way."""
     left = pa.table({"a": pa.array([3, 1, 1, None], pa.int64()), "b": ["x", "y", "z", "w"]})
@@ -475,6 +499,9 @@ def test_deep_and_wide_questions() -> None:
         Window(Scan("l"), "l", (), (), (("a", Compute(Feature.ROW_NUMBER, None, N)),)),
         Union("u", (Derive(Scan("l"), "d", (("x", A),)), Derive(Scan("l"), "e", (("x", B),)))),
         Join(Scan("l"), Scan("r"), JoinKind.INNER, ((B, C),)),
+        PerUnit(Scan("l"), "g", (("x", A),), (("x", Compute(Feature.COUNT, None, N)),)),
+        Derive(Scan("l"), "d", (("x", A), ("x", call("add", A, literal(1))))),
+        Distinct(Join(Scan("l"), Scan("l"), JoinKind.LEFT, ())),
         PerUnit(Scan("l"), "g", (), (("x", Compute(Feature.LAG, A, N)),)),
         PerUnit(Scan("l"), "g", (), (("x", Compute(Feature.SUM, None, N)),)),
         Window(Scan("l"), "g", (), (), (("x", Compute(Feature.LEAD, None, N)),)),
@@ -565,6 +592,8 @@ def test_some_tables_may_be_prepared(prepared: tuple[str, ...]) -> None:
     assert as_dict(engine.run(whole_hospital(), salt=SALT)) == wanted
     assert as_dict(engine.run(alias, salt=SALT)) == {("A",): (3,), ("B",): (1,)}
     # A unit that the copy is not ordered by. The copy leaves out rows without the declared unit.
+    known = (call("is_null", Column('v"', "unit", N)),)
+    assert as_dict(engine.run(replace(other, keys=known, max_rows=1), salt=SALT))[False,] == (4,)
     lost = 1 if "visits" in prepared else 2
     assert as_dict(engine.run(other, salt=SALT)) == {("A",): (3,), ("B",): (lost,)}
 

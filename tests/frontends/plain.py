@@ -111,8 +111,7 @@ def answer(question: Question, tables: Tables) -> list[tuple[Value, ...]]:
 
 
 def _shown(expression: Expression, known: Mapping[Released, Value]) -> Value:
-    values: dict[Column | Released, Value] = {**known}
-    return _whole(evaluate(expression, values))
+    return _whole(evaluate(expression, dict[Column | Released, Value](known.items())))
 
 
 def _measured(aggregate: Aggregate, rows: Sequence[Row]) -> Value:

@@ -37,6 +37,7 @@ CATALOG = Catalog(tables={"visits": VISITS, "Answers": ANSWERS}, neighbours=Neig
 STAYS = replace(
     VISITS,
     columns={**VISITS.columns, "visit_id": (Type.INTEGER, ColumnFacts(unique=True, nullable=False))},
+    keys=(Link("ward", "wards", "ward"),),
 )
 PATIENTS = TableFacts(
     name="patients",

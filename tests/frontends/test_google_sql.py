@@ -116,6 +116,15 @@ def test_bounds_in_having_and_order() -> None:
     assert bounds(sql.read(text, CATALOG)) == [(0, 5), (0, 6)]
 
 
+def test_texts_and_quoted_names_are_no_signs() -> None:
+    """What stands in quotes is never read as a part of the clause or of bounds."""
+    text = WITH + 'COUNTIF(note = "=>" OR note IN ("(", ")", ",", "SELECT")) AS `options` FROM visits'
+    (found,) = sql.read(text, CATALOG).aggregates
+    assert str(found) == "count(case(or(equal(note, '=>'), in(note, '(', ')', ',', 'SELECT')), 1, NULL))"
+    bounded = WITH + 'COUNTIF(note = "(") + SUM(age, contribution_bounds_per_group => (0, 1)) AS n FROM visits'
+    assert bounds(sql.read(bounded, CATALOG)) == [None, (0, 1)]
+
+
 def test_nulls_come_last() -> None:
     """ORDER BY is accepted as it is pasted; only NULLS FIRST in so many words is refused."""
     text = WITH + "ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n, ward DESC"
@@ -140,6 +149,14 @@ def test_subqueries_have_no_clause_and_no_bounds() -> None:
         sql.read(f"{WITH}AVG(s) FROM {inner}", HOSPITAL)
     with pytest.raises(QuestionError, match="outermost"):
         sql.read(f"SELECT AVG(s) FROM ({WITH}patient_id, SUM(cost) AS s FROM visits GROUP BY 1)", HOSPITAL)
+
+
+def test_two_clauses_and_torn_numbers() -> None:
+    """The clause stands once, and a number is one word."""
+    with pytest.raises(QuestionError, match="outermost SELECT, once"):
+        sql.read(f"{WITH}COUNT(*) FROM ({WITH}ward FROM visits)", HOSPITAL)
+    with pytest.raises(QuestionError, match="takes a number"):
+        sql.read(f"{WITH}OPTIONS(epsilon=. 5) COUNT(*) FROM visits", CATALOG)
 
 
 def test_refusals_point_into_the_whole_text() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends import google_options, sql, sql_expressions, sql_refusals, sql_words
+from discreet.frontends import google_options, sources, sql, sql_expressions, sql_inner, sql_refusals, sql_words
 from discreet.plan.expressions import Call, walk
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Statistic
-from tests.frontends.tables import CATALOG
+from tests.frontends.tables import CATALOG, HOSPITAL
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
 
@@ -97,6 +97,49 @@ def test_the_example_is_accepted() -> None:
     assert example is not None and sql.read(example[1], CATALOG).limit == 10
 
 
+@pytest.mark.parametrize("example", re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL), ids=lambda text: text[:50])
+def test_all_examples_are_accepted(example: str) -> None:
+    """Every question on the page is one."""
+    assert sql.read(example, HOSPITAL).aggregates
+
+
+SECTION = PAGE.partition("## Joins, subqueries, several tables")[2].partition("\n## ")[0]
+SNIPPETS = [
+    snippet
+    for line in SECTION.splitlines()
+    if line.startswith("| ") and "---" not in line
+    for snippet in re.findall(r"`([^`]*)`", line.split(" | ")[1])
+    if " " in snippet  # the others are single words
+]
+
+
+def asked(snippet: str) -> str:
+    """A whole question around a piece of FROM or WHERE."""
+    if snippet.startswith("("):
+        return " ".join(("SELECT COUNT(*) FROM", snippet, "AS t"))
+    if snippet.startswith(("JOIN", "WHERE")):
+        return " ".join(("SELECT COUNT(*) FROM visits", "" if snippet.startswith("JOIN") else "v", snippet))
+    return " ".join(("SELECT COUNT(*) FROM", snippet))
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_pieces_of_from_are_accepted(snippet: str) -> None:
+    """What the table of joins and subqueries shows can be asked."""
+    assert sql.read(asked(snippet), HOSPITAL).aggregates
+
+
+def test_the_table_of_joins_is_found() -> None:
+    """All rows of it are looked at."""
+    assert len(SNIPPETS) >= 11
+
+
+def test_the_refused_join_is_refused_so() -> None:
+    """The page shows the very words of the refusal."""
+    with pytest.raises(QuestionError) as caught:
+        sql.read("SELECT COUNT(*) FROM visits v JOIN patients p ON v.ward = p.ward", HOSPITAL)
+    assert str(caught.value) in SECTION
+
+
 def test_limits_on_the_page() -> None:
     """The page states the limits that hold."""
     for limit in (
@@ -104,6 +147,8 @@ def test_limits_on_the_page() -> None:
         f"{sql.MAX_NESTING} parentheses",
         "60 functions",
         "4,000 members",
+        f"{sources.MAX_RELATIONS} tables and\nsubqueries",
+        f"{sources.MAX_SUBQUERIES} subqueries within each other",
     ):
         assert limit in PAGE
 
@@ -115,5 +160,5 @@ def test_tables_name_real_classes() -> None:
     for name in (*sql_expressions.FORMS, *sql_refusals.NODES):
         assert isinstance(getattr(exp, name, None), type), name
     assert not set(sql_expressions.FORMS) & set(sql_refusals.NODES)
-    for name, form in sql_expressions.FORMS.items():
+    for name, form in (*sql_expressions.FORMS.items(), *sql_inner.FORMS.items()):
         assert set(form.parts) <= {*getattr(exp, name).arg_types, "this", "expressions"}, name

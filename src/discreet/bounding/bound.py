@@ -31,6 +31,8 @@ DEFAULT_STEPS = 1 << 20
 SQUARE_STEPS = 1 << 15
 # Cells of a spread: fine enough to choose a quantile from, few enough to count.
 SPREAD_STEPS = 1 << 16
+# The weight of one unit, which its groups share where private keys are chosen by weights.
+WHOLE_WEIGHT = 1 << 20
 # A row's own clamp where the analyst bounds what a unit adds to a group instead.
 PARTIAL_STEPS = 1 << 50
 
@@ -59,8 +61,9 @@ class Estimate:
 class BoundedQuestion:
     """A question, its bounded form, and the way back from integers to statistics, one for each aggregate.
 
-    ``selector`` is the position of the measure that decides which private keys may be named: a count of units, or
-    their weights. ``keys`` are the positions of the question's keys that this form groups by.
+    ``selector`` is the position of the count of units by which private keys may be named, ``weights`` that of their
+    weights, where a unit may be in several groups. ``keys`` are the positions of the question's keys that this form
+    groups by.
     """
 
     question: Question
@@ -68,6 +71,7 @@ class BoundedQuestion:
     estimates: tuple[Estimate, ...]
     selector: int | None = None
     keys: tuple[int, ...] = ()
+    weights: int | None = None
 
     @property
     def measured(self) -> tuple[int, ...]:
@@ -138,6 +142,8 @@ class _Binding:
         grouped = unit is not None and limits.max_rows is None
         max_groups = self._max_groups(domain, limits) if grouped else None
         selector = None if domain is not None else self._position(self._units())
+        several = domain is None and self.question.min_units is None and (max_groups or limits.max_rows or 1) > 1
+        weights = self._position(Measure(counts=Counts.WEIGHT, last=WHOLE_WEIGHT)) if several and unit else None
         bounded = Bounded(
             source=self.question.source,
             keys=self._keys,
@@ -150,7 +156,7 @@ class _Binding:
             max_rows=limits.max_rows if unit is not None else None,
             spread_rows=self.source.spread_rows or 1,
         )
-        return BoundedQuestion(self.question, bounded, estimates, selector, self.positions)
+        return BoundedQuestion(self.question, bounded, estimates, selector, self.positions, weights)
 
     @property
     def _keys(self) -> tuple[Expression, ...]:

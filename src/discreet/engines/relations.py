@@ -155,7 +155,9 @@ class Writer:
     values: list[Values] = field(default_factory=list)
 
     def write(self, relation: Relation, needed: Set[Column]) -> Written:
-        """A relation with the columns that are needed of it."""
+        """A relation with the columns that are needed of it. Two columns of one name would be read for each other."""
+        if len(set(own := columns_of(relation, self.catalog))) < len(own):
+            raise InternalError("Two columns of one relation have the same name.")
         match relation:
             case Scan():
                 return self._scan(relation, needed)
@@ -179,10 +181,7 @@ class Writer:
                 return self._union(relation, needed)
 
     def _all(self, relation: Relation) -> tuple[Column, ...]:
-        found = columns_of(relation, self.catalog)
-        if len(set(found)) < len(found):
-            raise InternalError("Two relations of one question have the same name.")
-        return found
+        return columns_of(relation, self.catalog)
 
     def _scan(self, relation: Scan, needed: Set[Column]) -> Written:
         table = self.tables(relation.table)
@@ -226,8 +225,6 @@ class Writer:
         return Written(self.clauses.add(["*"], f"({' UNION ALL '.join(selects)})"), names)
 
     def _join(self, relation: Join, needed: Set[Column]) -> Written:
-        if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
-            self._all(relation)  # a name on both sides would be ambiguous
         left, right = (
             self.write(source, self._read_of(relation, side, needed))
             for side, source in enumerate((relation.left, relation.right))
@@ -266,8 +263,6 @@ class Writer:
         own = {Column(relation.name, name, compute.type): compute for name, compute in relation.features}
         wanted = {column: compute for column, compute in own.items() if column in needed}
         there = frozenset(self._all(relation.source))
-        if own.keys() & there:
-            raise InternalError("Two relations of one question have the same name.")
         untied = any(compute.feature in features.UNTIED for compute in wanted.values())
         ties = self._all(relation.source) if untied else ()
         read = _columns([*relation.parts, *(value for value, _ in relation.order), *_arguments(wanted)])

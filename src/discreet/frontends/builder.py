@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from discreet.frontends import grouping
+from discreet.frontends import chain_sources, grouping
 from discreet.frontends.chain_aggregates import (
     correlation,
     count,
@@ -31,6 +31,7 @@ from discreet.frontends.chain_aggregates import (
     variance,
     weighted_mean,
 )
+from discreet.frontends.chain_sources import checked_values
 from discreet.frontends.chain_terms import (
     Case,
     Descending,
@@ -43,9 +44,11 @@ from discreet.frontends.chain_terms import (
 )
 from discreet.frontends.positions import refusal
 from discreet.frontends.resolve import resolve
-from discreet.frontends.terms import Draft, Item, Name, Sort, TableTerm, Term, measures_in
+from discreet.frontends.sources import Sources
+from discreet.frontends.terms import Draft, From, Item, Name, Sort, TableTerm, Term, measures_in
 from discreet.plan.catalog import Catalog, Limits
 from discreet.plan.nodes import Question
+from discreet.plan.relations import Values
 
 __all__ = [
     "Case",
@@ -93,6 +96,54 @@ class TableBuilder:
     groupings: grouping.Sets = ((),)
     limits: Limits | None = None
     least_units: int | None = None
+    source: From | None = None
+    called: str | None = None
+    public: tuple[Values, ...] = ()
+
+    def __getitem__(self, column: str) -> Expression:
+        """A column of this table, to tell it from those of others: ``visits["ward"] == wards["ward"]``."""
+        if not isinstance(column, str):
+            raise refusal(None, "The name of a column must be a text.", "Write visits['age'].")
+        return Expression(Name(column, self.called or self.table))
+
+    def named(self, name: str) -> Self:
+        """The same table under another name, to be joined with itself."""
+        if not isinstance(name, str) or not name or self.source is not None:
+            raise refusal(None, "named gives a table a name of its own.", "Write visits.named('earlier') at first.")
+        return replace(self, called=name)
+
+    def join(self, other: TableBuilder | Values, on: object = None, how: str = "inner") -> Self:
+        """Rows beside rows of another table, chain or public rows; ``how`` is inner, left, right, full, semi or anti.
+
+        ``on`` is a column that both have, a list of them, or conditions: ``on=visits["age"] > wards["least"]``.
+        Tables about people are joined by whom they are about; declared foreign keys do so by themselves.
+        """
+        _before_groups(self, "join")
+        if isinstance(other, Values):
+            right: From = TableTerm(Name(other.name))
+            public = (*self.public, *([] if other in self.public else [checked_values(other, self.catalog)]))
+        elif isinstance(other, TableBuilder):
+            _before_groups(other, "join")
+            right = _rows(other)
+            public = tuple(dict.fromkeys((*self.public, *other.public)))
+        else:
+            rule = f"join takes a table or a chain; a {type(other).__name__} is none."
+            raise refusal(None, rule, "Write visits.join(patients, on='patient_id').")
+        left, conditions = (_rows(self), ()) if self.source is None else (self.source, self.conditions)
+        if conditions and how in {"right", "full"}:
+            rule = f"where before a {how} join would come after it."
+            raise refusal(None, rule, "Filter each table before it is joined.")
+        joined = chain_sources.joined(left, right, on, how)
+        return replace(self, source=joined, conditions=conditions, public=public)
+
+    def per_unit(self, *keys: Operand, **features: Expression) -> Self:
+        """One row for each unit, with features of all of its rows: ``per_unit(visits=count(), last=max_("day"))``."""
+        _before_groups(self, "per_unit")
+        for name, value in features.items():
+            _expression(value, name)
+        sources = Sources(self.catalog, {values.name: values for values in self.public})
+        rows = chain_sources.per_unit(_source(self), self.conditions, (*keys,), features, sources)
+        return replace(self, source=replace(rows, alias=self.called or self.table), conditions=())
 
     def where(self, *conditions: Expression) -> Self:
         """Only the rows for which all conditions are true."""
@@ -197,7 +248,7 @@ class TableBuilder:
         """The plan, as SQL would give it."""
         group, sets = grouping.numbered(self.groupings)
         draft = Draft(
-            source=TableTerm(Name(self.table)),
+            source=_source(self),
             where=self.conditions,
             group=group,
             sets=sets,
@@ -207,12 +258,28 @@ class TableBuilder:
             limit=self.rows,
             offset=self.skipped,
         )
-        return replace(resolve(draft, self.catalog), limits=self.limits, min_units=self.least_units)
+        public = {values.name: values for values in self.public}
+        return replace(resolve(draft, self.catalog, public), limits=self.limits, min_units=self.least_units)
 
     def _before_aggregates(self, step: str) -> None:
         if self.outputs:
             fix = "Put where and group_by first; having filters released numbers."
             raise refusal(None, f"{step} comes before agg.", fix)
+
+
+def _source(chain: TableBuilder) -> From:
+    """What a chain reads, before its conditions."""
+    return TableTerm(Name(chain.table), chain.called) if chain.source is None else chain.source
+
+
+def _rows(chain: TableBuilder) -> From:
+    """What a chain reads, after its conditions, under its name."""
+    return chain_sources.filtered(_source(chain), chain.conditions, chain.called or chain.table)
+
+
+def _before_groups(chain: TableBuilder, step: str) -> None:
+    if chain.outputs or chain.keys:
+        raise refusal(None, f"{step} comes before group_by and agg.", f"Put {step} first.")
 
 
 def _expression(value: object, what: str) -> Expression:

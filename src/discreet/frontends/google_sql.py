@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import known
 from discreet.errors import QuestionError
-from discreet.frontends import sql, sql_text
+from discreet.frontends import sql_text
 from discreet.frontends.google_bounds import Bounds, bounded, cut
 from discreet.frontends.google_functions import FUNCTIONS
 from discreet.frontends.google_options import Option, options
 from discreet.frontends.positions import Place, refusal
+from discreet.frontends.resolve import resolve
 from discreet.frontends.sql_expressions import FORMS
 from discreet.frontends.sql_places import Places
+from discreet.frontends.sql_select import Statement
 from discreet.plan.catalog import Catalog, Limits
 from discreet.plan.expressions import Column
 from discreet.plan.nodes import Question
@@ -69,10 +71,11 @@ def read(
     used: set[int] = set()
     forms = {**FORMS, **FUNCTIONS}
     forms |= {name: bounded(form, bounds, used) for name, form in forms.items()}
-    draft = sql.statement(sql_text.parse(text, rest, google=True), forms)
-    _all_used(bounds, used)
+    parsed = sql_text.parse(text, rest, google=True)
     try:
-        question = sql.resolved(draft, catalog, public)
+        draft = Statement(parsed.places, forms).read(parsed.tree)
+        _all_used(bounds, used)
+        question = resolve(draft, catalog, public)
     except RecursionError:
         raise sql_text.too_deep(Place(text, 0, 0)) from None
     return _with_options(question, clause.options, catalog)

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from discreet.bounding.facts import facts_of
 from discreet.frontends.calls import conditions, make, truth
-from discreet.frontends.joins import Pair, Sides, ands, connect, is_tied, keeps_units, pair_of
+from discreet.frontends.joins import Sides, connect, keeps_units
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.rows import Find, is_aggregate, row
 from discreet.frontends.scope import Maker, Scope
 from discreet.frontends.terms import Apply, Draft, Member, Name, Query, Term, apply, parts_of
+from discreet.frontends.ties import Pair, ands, is_tied, pair_of
 from discreet.plan.expressions import Expression, columns
 from discreet.plan.functions import call
 from discreet.plan.relations import JoinKind, split

@@ -13,11 +13,12 @@ from math import isfinite
 
 from discreet.bounding.stability import known
 from discreet.frontends import subqueries
-from discreet.frontends.joins import Pending, ands, join
+from discreet.frontends.joins import join
 from discreet.frontends.outputs import Derived, finished
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.scope import Scope, Source, Visible, declared, derived
 from discreet.frontends.terms import From, JoinTerm, Query, SubqueryTerm, TableTerm, Term, ValuesTerm
+from discreet.frontends.ties import Pending, ands
 from discreet.plan.catalog import Catalog, nearest
 from discreet.plan.expressions import Column
 from discreet.plan.functions import common

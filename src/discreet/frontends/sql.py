@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.frontends import sql_text
+from discreet.frontends import google_sql, sql_text
 from discreet.frontends.positions import Place
 from discreet.frontends.resolve import resolve
 from discreet.frontends.sql_expressions import FORMS
-from discreet.frontends.sql_reader import Form
 from discreet.frontends.sql_select import Statement
 from discreet.frontends.sql_text import MAX_CHARACTERS, MAX_NESTING
 from discreet.frontends.terms import Draft
@@ -22,7 +21,7 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 
-__all__ = ["MAX_CHARACTERS", "MAX_NESTING", "Asked", "asked", "draft", "read", "statement"]
+__all__ = ["MAX_CHARACTERS", "MAX_NESTING", "Asked", "asked", "draft", "read"]
 
 
 def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Question:
@@ -43,26 +42,15 @@ class Asked:
 
 def asked(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Asked:
     """The question that a text asks, in plain SQL or in the GoogleSQL form."""
-    from discreet.frontends import google_sql  # it reads its statements by this module
-
     if google_sql.mentioned(text):
         return Asked(*google_sql.read(text, catalog, public))
     try:
-        return Asked(resolved(draft(text), catalog, public), {})
+        return Asked(resolve(draft(text), catalog, public), {})
     except RecursionError:
         raise sql_text.too_deep(Place(text, 0, 0)) from None
 
 
-def resolved(draft: Draft, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Question:
-    """The plan of a draft."""
-    return resolve(draft, catalog, public)
-
-
 def draft(text: str) -> Draft:
     """The question in terms, before any name is looked up."""
-    return statement(sql_text.parse(text, sql_text.words(text)))
-
-
-def statement(parsed: sql_text.Parsed, forms: Mapping[str, Form] = FORMS) -> Draft:
-    """A parsed statement in terms; ``forms`` say how expressions are read."""
-    return Statement(parsed.places, forms).read(parsed.tree)
+    parsed = sql_text.parse(text, sql_text.words(text))
+    return Statement(parsed.places, FORMS).read(parsed.tree)

@@ -150,7 +150,8 @@ class Window:
 
     Within a part, rows stand in the order of ``order`` and then of all their values, so that only equal rows are tied.
     ``order`` pairs an expression with whether it descends; NULLs come last. Sums and counts with an order are running:
-    from the start of the part to the row and its peers in ``order`` (not in the tie-break).
+    from the start of the part to the row and its peers in ``order`` (not in the tie-break). Running sums of reals are
+    taken in whole steps that are tiny beside the part's largest value (``engines.features``), again in no order.
     """
 
     source: Relation
