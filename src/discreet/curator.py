@@ -33,6 +33,7 @@ from discreet.ledger.ledger import Charge, Entry, Held, Ledger, Record
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
+from discreet.plan.relations import Values
 from discreet.plan.show import show
 from discreet.preview import BatchPreview, Preview, cost_words, explain, loss_dict
 from discreet.price import Request
@@ -379,6 +380,11 @@ class Table(TableBuilder):
     """A declared table of a curator: chain ``where``, ``group_by``, ``agg``, then ``preview`` or ``ask``."""
 
     curator: Curator = field(repr=False)
+
+    def join(self, other: Any, on: object = None, how: str = "inner", *, name: str = "public") -> Self:
+        """As in every chain; besides tables also an answer given before, or a frame, as public rows under a name."""
+        rows = other if isinstance(other, TableBuilder | Values) else public_values({name: other})[name]
+        return super().join(rows, on, how)
 
     def ask(self, **offer: Any) -> Answer:
         """Answer the question that the chain has become; takes what ``Curator.ask`` takes."""

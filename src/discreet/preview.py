@@ -243,6 +243,7 @@ def clamped(plan: Plan) -> list[str]:
         partial = part.partial if isinstance(part, Measure) else None
         low, high = (part.origin + part.resolution * end for end in partial or (part.first, part.last))
         what = f"one unit's sum of {part.argument} in a group" if partial else str(part.argument)
+        what = what if len(what) <= 60 else f"{what[:57]}..."
         found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
     return list(found.values())
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import ceil, floor
 from typing import Protocol, TypeAlias
 
@@ -26,6 +27,8 @@ from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 NOTHING = ColumnFacts()
 # More public groups than this are refused: each one would be a row of noise.
 MAX_KEYS = 100_000
+# Combinations of keys over which a function is tabulated.
+MAX_IMAGE = 10_000
 # Far more than a few operations on doubles can be off, as a share of the result.
 _ROUNDING = Fraction(1, 10**9)
 
@@ -70,12 +73,33 @@ def _literal(expression: Literal) -> ColumnFacts:
 def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Facts) -> ColumnFacts:
     """Public keys and constancy of a call.
 
-    A function of columns that each have public keys has public keys: its values over all their combinations. And a
-    function of columns that are constant for a unit is constant for the unit.
+    A function of columns, or of other functions, that each have public keys has public keys: its values over all their
+    combinations. And a function of columns that are constant for a unit is constant for the unit.
     """
     constant = all(fact.constant for fact in arguments)
-    keys = known.keys if known.keys is not None else _image(call, catalog)
+    keys = known.keys
+    if keys is None:
+        keys = _image(call, catalog)
+    if keys is None:
+        keys = _values(call, arguments)
     return replace(known, keys=keys, constant=constant)
+
+
+def _values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Value, ...] | None:
+    """The values a call takes over the public keys of its arguments; None when some argument has none."""
+    size = 1
+    for fact in arguments:
+        if fact.keys is None:
+            return None
+        size *= len(fact.keys)
+    if size > MAX_IMAGE:
+        return None
+    given = [
+        tuple(Literal(key, argument.type) for key in fact.keys or ())
+        for argument, fact in zip(call.arguments, arguments)
+    ]
+    values = {evaluate(Call(call.function, literals, call.type), {}): None for literals in product(*given)}
+    return tuple(sorted(values, key=lambda value: (value is None, value)))
 
 
 def _image(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
@@ -87,7 +111,7 @@ def _image(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
         if domain is None:
             return None
         size *= len(domain)
-    if size > 10_000 or any(isinstance(part, Released) for part in walk(call)):
+    if size > MAX_IMAGE or any(isinstance(part, Released) for part in walk(call)):
         return None
     rows: list[dict[Column | Released, Value]] = [{}]
     for column, domain in zip(inputs, domains):
