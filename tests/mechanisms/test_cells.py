@@ -478,9 +478,7 @@ def test_uniform_numbers_below_each_limit() -> None:
     assert fits(Counter(found[2::4].tolist()), dict.fromkeys(range(3), 1 / 3))
     assert abs(float(found[3::4].mean()) / 2.0**62 - 1) < 0.05
     large = segments.below_each(np.full(6_000, 3 << 62, dtype=np.uint64), SeededForTestsOnly(2))
-    assert (
-        abs(float(large.astype(np.float64).mean()) / 2.0**62 - 1.5) < 0.06
-    )  # no remainders
+    assert abs(float(large.astype(np.float64).mean()) / 2.0**62 - 1.5) < 0.06  # no remainders
 
 
 class Fixed:
