@@ -11,6 +11,7 @@ from typing import Any
 from discreet.accounting import events
 from discreet.bounding.bound import Estimate
 from discreet.bounding.contributions import Bounded, Counts, Measure, Spread, sensitivity
+from discreet.mechanisms.cells import CellMode
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.expressions import Released
 from discreet.plan.nodes import Statistic
@@ -31,11 +32,14 @@ class ColumnPreview:
     error: float | None
     by_size: tuple[tuple[int, float], ...] = ()
     rows: int | None = None
+    usual: int | None = None
 
     def words(self) -> str:
         """The error for people: ``± 12``."""
+        if self.usual is not None:
+            return f"± {self.usual:,} rows in rank if values are spread evenly, ± {self.rows:,} at most"
         if self.rows is not None:
-            return f"± {self.rows:,} rows in rank"
+            return f"± {self.rows:,} rows"
         if self.error is not None:
             return f"± {self.error:g}"
         if self.by_size:
@@ -85,7 +89,7 @@ class Preview:
             "level": float(self.plan.level),
             "columns": [
                 {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
-                | ({} if c.rows is None else {"error_in_rank": c.rows})
+                | ({} if c.rows is None else {"error_in_rank": c.rows, "usual_error_in_rank": c.usual})
                 for c in self.columns
             ],
             "keys": self.keys,
@@ -199,12 +203,12 @@ def _columns(plan: Plan) -> list[ColumnPreview]:
 
 def _chosen(plan: Plan, name: str, spread: int, estimate: Estimate) -> ColumnPreview:
     """A quantile or a mode: what it is, and how far off it is in rows."""
-    release = plan.releases[0]
-    rows = release.choices[spread].error(1 - plan.level)
-    if estimate.share is None:
-        return ColumnPreview(name, "mode chosen by the exponential mechanism", None, rows=math.ceil(rows))
-    what = f"{float(100 * estimate.share):g} % quantile chosen by the exponential mechanism"
-    return ColumnPreview(name, what, None, rows=math.ceil(rows))
+    choice = plan.releases[0].choices[spread]
+    rows = math.ceil(choice.error(1 - plan.level))
+    if estimate.share is None or isinstance(choice, CellMode):
+        return ColumnPreview(name, "mode, chosen", None, rows=rows)
+    usual = min(rows, math.ceil(choice.usual_error(1 - plan.level)))
+    return ColumnPreview(name, f"{float(100 * estimate.share):g} % quantile, chosen", None, rows=rows, usual=usual)
 
 
 def _what(release: Release, estimate: Estimate) -> str:

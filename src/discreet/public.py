@@ -34,8 +34,19 @@ def _values(name: str, table: Any) -> Values:
             f"The public table {name!r} has {rows:,} rows; a question can bring {MAX_ROWS:,}. "
             "Declare it in the codebook as public. Nothing was charged."
         )
+    if any(isinstance(value, str) and not _is_text(value) for _, _, values in columns for value in values):
+        raise UsageError(f"The public table {name!r} holds text that is not Unicode. Mend it. Nothing was charged.")
     kinds = tuple((column, kind) for column, kind, _ in columns)
     return Values(name, kinds, tuple(zip(*(values for _, _, values in columns))))
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text can be written down: half of a pair of code units cannot."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
 
 
 def _frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Reach
+from discreet.bounding.contributions import Bounded, Counts, Measure, Reach, Spread
 from discreet.bounding.stability import Known, Owner, known
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError, UnitLost
@@ -149,11 +149,20 @@ def test_reaching_fewer_groups_is_caught() -> None:
     assert broken_by(Claims(reach=lambda claim: replace(claim, groups=1)), range(86, 90)) > 0
 
 
-def test_fewer_mixed_rows_are_caught() -> None:
-    """Half of the rows that truncation leaves are too few, in a world made for it: keys that all units share."""
+@pytest.mark.parametrize(
+    "less",
+    [
+        Claims(mixed=lambda rows: rows // 5),
+        Claims(reach=lambda claim: replace(claim, rows=claim.rows // 5)),
+        Claims(sensitivity=lambda claim: replace(claim, l1=claim.l1 // 5)),
+    ],
+    ids=["rows", "reach", "sum"],
+)
+def test_smaller_claims_about_mixed_rows_are_caught(less: Claims) -> None:
+    """A fifth of what truncation leaves is too little, in a world made for it: a ward that all units share."""
     world = crowded(two=False)
     assert check(world, random.Random(1)) == []
-    assert check(world, random.Random(1), claims=Claims(mixed=lambda rows: rows // 4)) != []
+    assert check(world, random.Random(1), claims=less) != []
 
 
 def test_both_halves_of_a_mixed_claim_are_needed() -> None:
@@ -203,7 +212,9 @@ def crowded(*, two: bool) -> World:
                           max_groups=2, max_rows_per_group=1)  # fmt: skip
         return World(tables, catalog, bounded, Known(columns={}, owner=Owner.UNIT, units=(unit,)))
     seen = known(source, catalog)
-    bounded = Bounded(source=source, keys=(), domain=None, unit=None, measures=measures,
+    visit = of("v", "visit_id")
+    bounded = Bounded(source=source, keys=(visit,), domain=tuple((row["visit_id"],) for row in visits), unit=None,
+                      measures=measures, spreads=(Spread(argument=of("w", "visit_id"), first=0, last=99),),
                       spread_rows=seen.spread_rows or 1)  # fmt: skip
     return World(tables, catalog, bounded, seen)
 

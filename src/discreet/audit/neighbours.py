@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from discreet.errors import UsageError
 from discreet.plan.catalog import ColumnFacts, TableFacts
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.privacy import Neighbours
@@ -53,7 +54,11 @@ def neighbours(
 
 
 def _pairs(rows: list[Row], table: TableFacts, relation: Neighbours) -> Iterator[Pair]:
-    unit = table.unit.column
+    if table.public:
+        return  # the rows of a public table are nobody's, so it has no neighbours
+    if table.link is not None:
+        raise UsageError(f"The rows of {table.name!r} reach their unit by others. Give the whole dataset.")
+    unit = _named(table)
     for what, new in _newcomers(rows, table):
         if relation is Neighbours.ADD_REMOVE:
             yield Pair(f"add a unit: {what}", relation, rows, rows + new)
@@ -67,22 +72,28 @@ def _pairs(rows: list[Row], table: TableFacts, relation: Neighbours) -> Iterator
             yield Pair("remove a unit", relation, rows, _without(rows, unit, owner))
 
 
+def _named(table: TableFacts) -> str | None:
+    """The column that names the unit; None where rows are their own units."""
+    column = table.unit_column
+    return None if column is None else column.name
+
+
 def _newcomers(rows: list[Row], table: TableFacts) -> Iterator[tuple[str, list[Row]]]:
     """Units that nobody expects; one row each where rows are their own units."""
-    unit = table.unit.column
+    unit = _named(table)
     kinds = {name: kind for name, (kind, _) in table.columns.items() if name != unit}
     facts = {name: known for name, (_, known) in table.columns.items()}
     ids = _ids(rows, table)
-    usual = {name: _usual(kind, facts[name], rows, name) for name, kind in kinds.items()}
+    normal = {name: usual(kind, facts[name], rows, name) for name, kind in kinds.items()}
 
     def made(values: Mapping[str, Value], owner: Value) -> Row:
-        row = {name: values.get(name, usual[name]) for name in kinds}
+        row = {name: values.get(name, normal[name]) for name in kinds}
         return row if unit is None else row | {unit: owner}
 
     many = 1 if unit is None else 40
     yield "as usual", [made({}, ids[0])]
-    yield "at the upper bounds, many rows", [made(_ends(facts, high=True), ids[0]) for _ in range(many)]
-    yield "at the lower bounds, many rows", [made(_ends(facts, high=False), ids[0]) for _ in range(many)]
+    yield "at the upper bounds, many rows", [made(ends(facts, high=True), ids[0]) for _ in range(many)]
+    yield "at the lower bounds, many rows", [made(ends(facts, high=False), ids[0]) for _ in range(many)]
     yield "all NULL", [made(dict.fromkeys(kinds, None), ids[0]) for _ in range(min(many, 3))]
     for shift in range(max(len(NASTY[kind]) for kind in kinds.values())):
         values = {name: NASTY[kind][shift % len(NASTY[kind])] for name, kind in kinds.items()}
@@ -92,39 +103,43 @@ def _newcomers(rows: list[Row], table: TableFacts) -> Iterator[tuple[str, list[R
         if unit is not None:
             spread = [made({name: keys[i % len(keys)]}, ids[0]) for i in range(many)]
             yield f"rows in every group of {name}", spread
-        yield f"a rare value of {name}", [made({name: _rare(kind)}, ids[0])]
+        yield f"a rare value of {name}", [made({name: rare(kind)}, ids[0])]
         for value in NASTY[kind]:
-            yield f"{name} is {_words(value)}", [made({name: value}, ids[-1]) for _ in range(min(many, 5))]
+            yield f"{name} is {words(value)}", [made({name: value}, ids[-1]) for _ in range(min(many, 5))]
     if unit is not None:
         for owner in ids:
-            yield f"an id like others ({_words(owner)})", [made({}, owner) for _ in range(7)]
+            yield f"an id like others ({words(owner)})", [made({}, owner) for _ in range(7)]
         yield "a NULL id", [made({}, None) for _ in range(7)]
 
 
-def _usual(kind: Type, facts: ColumnFacts, rows: Sequence[Row], name: str) -> Value:
+def usual(kind: Type, facts: ColumnFacts, rows: Sequence[Row], name: str) -> Value:
+    """A value that nobody wonders about."""
     if facts.keys:
         return facts.keys[0]
     return next((row[name] for row in rows if row.get(name) is not None), NASTY[kind][0])
 
 
-def _ends(facts: Mapping[str, ColumnFacts], *, high: bool) -> dict[str, Value]:
-    ends = {name: known.high if high else known.low for name, known in facts.items()}
-    return {name: int(end) if end.denominator == 1 else float(end) for name, end in ends.items() if end is not None}
+def ends(facts: Mapping[str, ColumnFacts], *, high: bool) -> dict[str, Value]:
+    """The declared bounds of those columns that have some."""
+    bounds = {name: known.high if high else known.low for name, known in facts.items()}
+    return {name: int(end) if end.denominator == 1 else float(end) for name, end in bounds.items() if end is not None}
 
 
-def _rare(kind: Type) -> Value:
-    rare: dict[Type, Value] = {Type.TEXT: "only once", Type.INTEGER: 987_654_321, Type.REAL: 0.123456789}
-    return rare.get(kind, NASTY[kind][0])
+def rare(kind: Type) -> Value:
+    """A value that nobody else has."""
+    values: dict[Type, Value] = {Type.TEXT: "only once", Type.INTEGER: 987_654_321, Type.REAL: 0.123456789}
+    return values.get(kind, NASTY[kind][0])
 
 
 def _ids(rows: Sequence[Row], table: TableFacts) -> list[Value]:
     """Ids that no row has yet, but that look like others."""
-    unit = table.unit.column
-    if unit is None:
-        return [None]
-    taken = {row[unit] for row in rows}
-    kind = table.columns[unit][0]
-    known = next((row[unit] for row in rows if row[unit] is not None), None)
+    unit = _named(table)
+    return [None] if unit is None else ids_like([row[unit] for row in rows], table.columns[unit][0])
+
+
+def ids_like(taken: Sequence[Value], kind: Type) -> list[Value]:
+    """Ids of a type that are not taken, but look like those that are."""
+    known = next((owner for owner in taken if owner is not None), None)
     texts: tuple[Value, ...] = ("new", "", " ", "x" * 1000, "\0", "NEW", f"{known} ", str(known).upper())
     numbers: tuple[Value, ...] = (10**9 + 7, 0, -1, INTEGER_MAX, INTEGER_MIN, 2**53 + 1)
     others = texts if kind is Type.TEXT else numbers if kind is Type.INTEGER else NASTY[kind]
@@ -154,7 +169,8 @@ def _without(rows: Sequence[Row], unit: str | None, owner: Any) -> list[Row]:
     return [row for row in rows if row[unit] != owner]
 
 
-def _words(value: Value) -> str:
+def words(value: Value) -> str:
+    """A value for people, however long it is."""
     if value is None:
         return "NULL"
     text = str(value)

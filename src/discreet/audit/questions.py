@@ -1,8 +1,9 @@
 """Whole questions under the grey box: through the curator's own line, on generated neighbours.
 
-For each pair of tables the same question is asked twice, at the same price, with the same secret order of groups. The
-engine's exact integers must be no further apart than ``contributions.sensitivity`` claims, in every norm; then the
-recorded noise is replayed, and the two answers, or errors, and all public facts beside them must be equal.
+For each pair of datasets the same question is asked twice, at the same price, with the same secret order of groups. The
+engine's exact integers must be no further apart than ``contributions.sensitivity`` claims, in every norm, for every
+grouping; then the recorded noise is replayed, and the two answers, or errors, and all public facts beside them must be
+equal. What the recorded mechanisms cost together must be within what the answer says it cost.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from discreet.audit.datasets import Change, Dataset, changes
 from discreet.audit.findings import Finding, Verdict, Witness
-from discreet.audit.neighbours import Pair, Row, neighbours
+from discreet.audit.neighbours import Row
 from discreet.audit.outputs import Raised
-from discreet.audit.record import Run, difference, run
+from discreet.audit.record import Run, difference, overspent, run
 from discreet.bounding.contributions import Bounded, Sensitivity, sensitivity
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
@@ -24,9 +26,14 @@ from discreet.entropy import SYSTEM
 from discreet.ledger.memory import MemoryLedger
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.types import Type
-from discreet.privacy import Budget, Neighbours
+from discreet.privacy import Budget, Loss, Neighbours
 
 MakeEngine: TypeAlias = Callable[[Mapping[str, Any], Catalog], Engine]
+Given: TypeAlias = "Sequence[Row] | Dataset"
+"""The rows of the line's table, or the rows of all declared tables by their names."""
+
+Exact: TypeAlias = tuple[tuple[Bounded, Groups], ...]
+"""The exact integers behind an answer, one grouping after the other."""
 
 
 @dataclass(slots=True)
@@ -62,31 +69,48 @@ def one_thread(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The curator's line over one declared table, with the budget it spends from and what a question offers."""
+    """The curator's line over declared tables, with the budget it spends from and what a question offers.
+
+    With ``table``, the line has this one only, and rows are given as a list; without it, rows are given by table.
+    """
 
     catalog: Catalog
-    table: str
+    table: str = ""
     budget: Budget
     offer: Mapping[str, Any]
     make: MakeEngine = one_thread
 
-    def open(self, rows: Sequence[Row], salt: bytes) -> Watched:
-        """An engine over these rows."""
-        facts = self.catalog.table(self.table)
-        return Watched(self.make({facts.name: frame(rows, facts)}, self.catalog), salt, [])
+    def dataset(self, rows: Given) -> Dataset:
+        """Rows by the name of their table."""
+        return rows if isinstance(rows, Mapping) else {self.catalog.table(self.table).name: rows}
 
-    def ask(self, engine: Watched, question: str, frozen: Run | None = None) -> tuple[Run, Groups | None]:
-        """Ask a question from a fresh ledger; what was recorded, and the exact integers behind it."""
-        ledger = MemoryLedger(self.budget, unit=self.catalog.table(self.table).unit, neighbours=self.catalog.neighbours)
+    @property
+    def declared(self) -> Catalog:
+        """What is declared of the tables that the line has."""
+        if not self.table:
+            return self.catalog
+        facts = self.catalog.table(self.table)
+        return Catalog(tables={facts.name: facts}, neighbours=self.catalog.neighbours)
+
+    def open(self, rows: Given, salt: bytes) -> Watched:
+        """An engine over these rows."""
+        frames = {name: frame(listed, self.catalog.tables[name]) for name, listed in self.dataset(rows).items()}
+        return Watched(self.make(frames, self.catalog), salt, [])
+
+    def ask(self, engine: Watched, question: str, frozen: Run | None = None) -> tuple[Run, Exact, Loss | None]:
+        """Ask a question from a fresh ledger: what was recorded, the exact integers behind it, and its stated cost."""
+        ledger = MemoryLedger(self.budget, unit=self.declared.unit, neighbours=self.catalog.neighbours)
         engine.seen.clear()
+        stated: list[Loss] = []
 
         def line(_: object) -> Any:
             curator = Curator(name="audit", catalog=self.catalog, engine=engine, ledger=ledger)
             answer = curator.ask(question, request="audit", **self.offer)
+            stated.append(answer.spent)
             return [answer.table.to_pydict(), answer.remaining, answer.explanation, _public(answer.receipt)]
 
         found = run(line, None, frozen)
-        return found, engine.seen[-1][1] if engine.seen else None
+        return found, tuple(engine.seen), stated[-1] if stated else None
 
 
 @dataclass(slots=True)
@@ -95,22 +119,21 @@ class _Case:
 
     question: str
     recorded: Run
-    exact: Groups | None
-    bounded: Bounded | None
-    pairs: int = 0
+    exact: Exact
     problem: str = ""
     what: str = ""
+    pairs: int = 0
     seconds: float = 0.0
 
-    def compare(self, line: Line, engine: Watched, pair: Pair) -> None:
+    def compare(self, line: Line, engine: Watched, change: Change) -> None:
         """Ask again on a neighbour, with the recorded noise."""
         start = time.monotonic()
-        replayed, moved = line.ask(engine, self.question, self.recorded)
+        replayed, moved, _ = line.ask(engine, self.question, self.recorded)
         self.pairs += 1
         self.problem = difference(self.recorded, replayed)
-        if not self.problem and self.exact is not None and moved is not None and self.bounded is not None:
-            self.problem = distances(self.bounded, self.exact, moved, pair.relation)
-        self.what = pair.what if self.problem else ""
+        for (bounded, before), (_, after) in zip(self.exact, moved):
+            self.problem = self.problem or distances(bounded, before, after, change.relation)
+        self.what = change.what if self.problem else ""
         self.seconds += time.monotonic() - start
 
     def finding(self, rows: int, claim: str) -> Finding:
@@ -131,38 +154,38 @@ class _Case:
         )
 
 
-def check_questions(
-    line: Line, rows: Sequence[Row], questions: Sequence[str], *, most: int | None = None
-) -> list[Finding]:
-    """Ask questions on a table and its neighbours; for each, the first difference that must not be.
+def check_questions(line: Line, rows: Given, questions: Sequence[str], *, most: int | None = None) -> list[Finding]:
+    """Ask questions on a dataset and its neighbours; for each, the first difference that must not be.
 
-    ``most`` bounds the number of neighbours.
+    ``rows`` are those of the line's table, or those of every table by name. ``most`` bounds the number of neighbours.
     """
-    table, relation = line.catalog.table(line.table), line.catalog.neighbours
+    dataset, relation = line.dataset(rows), line.catalog.neighbours
     salt = SYSTEM.bits(128).to_bytes(16, "big")
-    base = line.open(rows, salt)
+    base = line.open(dataset, salt)
     cases = [_record(line, base, question) for question in questions]
     base.close()
-    for pair in neighbours(rows, table, relation, most=most):
+    for change in changes(dataset, line.declared, relation, most=most):
         open_cases = [c for c in cases if not c.problem and not isinstance(c.recorded.output, Raised)]
         if not open_cases:
             break
-        engine = line.open(pair.after, salt)
+        engine = line.open(change.after, salt)
         for case in open_cases:
-            case.compare(line, engine, pair)
+            case.compare(line, engine, change)
         engine.close()
-    claim = f"one {table.unit.column or 'row'}, {relation}, {line.budget!r}"
-    return [case.finding(len(rows), claim) for case in cases]
+    claim = f"one {line.declared.unit.column or 'row'}, {relation}, {line.budget!r}"
+    return [case.finding(sum(map(len, dataset.values())), claim) for case in cases]
 
 
-def check_question(line: Line, rows: Sequence[Row], question: str, *, most: int | None = None) -> Finding:
-    """Ask one question on a table and its neighbours; see ``check_questions``."""
+def check_question(line: Line, rows: Given, question: str, *, most: int | None = None) -> Finding:
+    """Ask one question on a dataset and its neighbours; see ``check_questions``."""
     return check_questions(line, rows, [question], most=most)[0]
 
 
 def _record(line: Line, engine: Watched, question: str) -> _Case:
-    recorded, exact = line.ask(engine, question)
-    return _Case(question, recorded, exact, engine.seen[-1][0] if engine.seen else None)
+    start = time.monotonic()
+    recorded, exact, stated = line.ask(engine, question)
+    problem = overspent(recorded, stated)
+    return _Case(question, recorded, exact, problem, "the same" if problem else "", seconds=time.monotonic() - start)
 
 
 def distances(bounded: Bounded, before: Groups, after: Groups, relation: Neighbours) -> str:

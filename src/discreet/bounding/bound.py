@@ -35,6 +35,8 @@ SPREAD_STEPS = 1 << 16
 WHOLE_WEIGHT = 1 << 20
 # A row's own clamp where the analyst bounds what a unit adds to a group instead.
 PARTIAL_STEPS = 1 << 50
+# The largest bound of a sum. Squares of it, and of the noise for it, are doubles; nobody measures anything larger.
+LARGEST_BOUND = 1 << 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +289,7 @@ class _Binding:
     def _moments(self, statistic: Statistic, argument: Expression | None) -> Estimate:
         """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
         argument, facts = self._number(statistic, argument)
+        _check_size(argument, facts.low, facts.high)
         asked = {a.statistic for a in self.question.aggregates if a.argument == argument and a.bounds is None}
         squared = bool(asked & {Statistic.VARIANCE, Statistic.STDDEV})
         centred = squared or Statistic.MEAN in asked
@@ -304,6 +307,7 @@ class _Binding:
         argument, low, high = aggregate.argument, *bounds
         if argument is None or not argument.type.is_number:
             raise UsageError("sum needs a number. Use CAST, or count. Nothing was charged.")
+        _check_size(argument, low, high)
         whole = argument.type is Type.INTEGER
         step = facts_of(argument, self.source).resolution
         step = step or (Fraction(1) if whole else _power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS))
@@ -375,6 +379,15 @@ def _ordered(low: int, high: int) -> tuple[int, int]:
     if low > high:
         raise UsageError("The lower bound is above the upper one. Nothing was charged.")
     return low, high
+
+
+def _check_size(argument: Expression, *ends: Fraction | None) -> None:
+    """Refuse bounds whose sums or squares would leave doubles, which would only show when they are computed."""
+    if any(abs(end) > LARGEST_BOUND for end in ends if end is not None):
+        raise Unbounded(
+            f"The bounds of {argument} are beyond all use. Declare narrower ones, or ask for "
+            f"clamp({argument}, low, high). Nothing was charged."
+        )
 
 
 def _unbounded(statistic: Statistic, argument: Expression) -> str:

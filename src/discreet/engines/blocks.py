@@ -99,9 +99,9 @@ def _coded_values(session: Session, statement: Statement) -> tuple[list[str], st
         code = f"rows.x{i}" if argument.type is Type.REAL else ordinal_of(argument.type, f"rows.x{i}")
         if code is None:
             coded = f"SELECT x{i}, row_number() OVER (ORDER BY x{i}) AS code FROM (SELECT DISTINCT x{i} FROM rows)"
-            session.run(f"CREATE TABLE values{i} AS {statement.query([], coded)}", statement.parameters)
-            code = f"values{i}.code"
-            joins += f" LEFT JOIN values{i} ON rows.x{i} = values{i}.x{i}"
+            session.run(f"CREATE TABLE told{i} AS {statement.query([], coded)}", statement.parameters)
+            code = f"told{i}.code"
+            joins += f" LEFT JOIN told{i} ON rows.x{i} = told{i}.x{i}"
         order = f"CAST({statement.hash('rows.', f'rows.x{i}')} AS BIGINT)"
         items.append(f"coalesce({code}, 0) AS x{i}")
         items.append(f"CASE WHEN rows.x{i} IS NULL THEN CAST(-1 AS BIGINT) ELSE {order} END AS h{i}")

@@ -259,6 +259,16 @@ class CellQuantiles(Cells):
         found = utility_loss(worst, beta=share, candidates=self.size << self._bits)
         return found if one else self.rounds * (found + 1)
 
+    def usual_error(self, beta: Number) -> float:
+        """The rank error, in rows, that a quantile exceeds with probability beta where values are spread evenly.
+
+        Then ranks are equally frequent among cells, and the error of one choice falls off as exp(−factor·error):
+        ln(1/β)/factor, in each level. ``error`` holds whatever the values are, and is far larger.
+        """
+        share = parameters.open_probability(beta, "beta")
+        worst = read_q(self.qs[0]) if len(self.qs) == 1 else Fraction(0)
+        return self.rounds * math.log(1 / share) / float(self._factor(worst))
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CellMode(Cells):
