@@ -47,7 +47,7 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
-	$(BIN)/python benchmarks/breadth.py
+	$(BIN)/python -m benchmarks.breadth
 
 $(PEERS)/%: benchmarks/peers/%.txt
 	@echo "Setting up $@ (once) ..."

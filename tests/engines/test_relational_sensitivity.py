@@ -336,15 +336,8 @@ def free(bounded: Bounded) -> Bounded:
 
 
 def has_choices(source: Relation) -> bool:
-    """Whether a secret order or the rounding of running sums shows, which engines need not share."""
-    for node in every(source):
-        if isinstance(node, Join) and node.caps is not None:
-            return True
-        if isinstance(node, Window) and node.order:
-            summed = [c.argument for _, c in node.features if c.feature in (Feature.SUM, Feature.MEAN)]
-            if any(argument is not None and argument.type is R for argument in summed):
-                return True
-    return False
+    """Whether a secret order of rows shows, which engines need not share."""
+    return any(isinstance(node, Join) and node.caps is not None for node in every(source))
 
 
 def as_dict(groups: Groups) -> dict[Key, tuple[tuple[int, ...], tuple[Counter[int], ...]]]:

@@ -21,9 +21,10 @@ from fractions import Fraction
 from functools import reduce
 
 from discreet.bounding.facts import facts_of
+from discreet.bounding.limits import added, most_rows, paired
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, Link
+from discreet.plan.catalog import Catalog, ColumnFacts, Limits
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import call
 from discreet.plan.reach import reach
@@ -41,7 +42,6 @@ from discreet.plan.relations import (
     Union,
     Values,
     Window,
-    every,
     inputs,
 )
 from discreet.plan.types import Type, Value
@@ -281,7 +281,7 @@ def _both_private(
         return _mixed(relation, left, right, columns)
     if relation.caps is not None:
         raise UnitLost(TRUNCATED)
-    limits = _paired(relation, left.limits, right.limits, catalog)
+    limits = paired(relation, left.limits, right.limits, catalog)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return replace(left, columns=columns)
@@ -323,67 +323,6 @@ def _qualified(unit: Expression | None) -> str:
     return f"{unit.table}.{unit.name}" if isinstance(unit, Column) else str(unit)
 
 
-def _paired(relation: Join, left: Limits, right: Limits, catalog: Catalog) -> Limits:
-    """How many of a unit's pairs a question may use: a row that refers to another has one pair, others have all.
-
-    Only a choice of limits, which are enforced when rows are measured; so nothing rests on keys being unique.
-    """
-    if any(_refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
-        return left
-    if any(_refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
-        return right
-    return _multiplied(left, right)
-
-
-def _refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
-    """Whether one column is a declared foreign key to the other."""
-    if not isinstance(one, Column) or not isinstance(two, Column):
-        return False
-    near, far = _table_of(one, child), _table_of(two, parent)
-    if near is None or far is None:
-        return False
-    return any(link == Link(one.name, far, two.name) for link in catalog.tables[near].keys)
-
-
-def _table_of(column: Column, relation: Relation) -> str | None:
-    """The declared table that a column is read from."""
-    scans = (node for node in every(relation) if isinstance(node, Scan) and node.name == column.table)
-    return next((scan.table for scan in scans), None)
-
-
-def _multiplied(left: Limits, right: Limits) -> Limits:
-    """Each of one side's rows pairs with each of the other's."""
-    if left.max_rows is not None and right.max_rows is not None:
-        return Limits(max_rows=left.max_rows * right.max_rows)
-    if left.max_rows is None and right.max_rows is None:
-        return Limits(
-            max_groups=max(left.max_groups or 1, right.max_groups or 1),
-            max_rows_per_group=(left.max_rows_per_group or 1) * (right.max_rows_per_group or 1),
-        )
-    grouped, total = (left, right) if left.max_rows is None else (right, left)
-    rows = (grouped.max_rows_per_group or 1) * (total.max_rows or 1)
-    return Limits(max_groups=grouped.max_groups, max_rows_per_group=rows)
-
-
-def _added(left: Limits, right: Limits) -> Limits:
-    """Rows of one part and rows of the other."""
-    if left.max_rows is not None and right.max_rows is not None:
-        return Limits(max_rows=left.max_rows + right.max_rows)
-    if left.max_rows is None and right.max_rows is None:
-        return Limits(
-            max_groups=(left.max_groups or 1) + (right.max_groups or 1),
-            max_rows_per_group=max(left.max_rows_per_group or 1, right.max_rows_per_group or 1),
-        )
-    return Limits(max_rows=_most_rows(left) + _most_rows(right))
-
-
-def _most_rows(limits: Limits) -> int:
-    """How many rows of a unit count in all."""
-    if limits.max_rows is not None:
-        return limits.max_rows
-    return (limits.max_groups or 1) * (limits.max_rows_per_group or 1)
-
-
 def _within_unit(source: Known, expressions: Sequence[Expression], what: str) -> None:
     """Refuse what would look at rows of several units."""
     _check_owners(source)
@@ -415,7 +354,7 @@ def _grouped(source: Known, keys: Sequence[Expression]) -> Limits:
 
 def _feature(compute: Compute, source: Known) -> ColumnFacts:
     """What is known of a feature. The rows that count are those that the limits allow, for want of better knowledge."""
-    rows = Fraction(_most_rows(source.limits))
+    rows = Fraction(most_rows(source.limits))
     public = source.owner is Owner.NOBODY
     facts = ColumnFacts() if compute.argument is None else facts_of(compute.argument, source)
     match compute.feature:
@@ -479,7 +418,7 @@ def _union(relation: Union, sources: Sequence[Known]) -> Known:
             "The parts of a UNION ALL must name the unit in the same column. Select it in the same place in each. "
             "Nothing was charged."
         )
-    limits = reduce(_added, (source.limits for source in sources))
+    limits = reduce(added, (source.limits for source in sources))
     return Known(columns=columns, owner=owner, units=tuple(units), limits=limits)
 
 

@@ -1,0 +1,72 @@
+"""How much of a unit's rows a question may use, where rows come from several places.
+
+These are choices, made from what the codebook declares for each table. They are enforced when rows are measured
+(``contributions``), so nothing rests on their being right: a bad choice costs accuracy, never privacy.
+"""
+
+from __future__ import annotations
+
+from discreet.plan.catalog import Catalog, Limits, Link
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.relations import Join, Relation, Scan, every
+
+
+def paired(relation: Join, left: Limits, right: Limits, catalog: Catalog) -> Limits:
+    """How many of a unit's pairs a question may use: a row that refers to another has one pair, others have all.
+
+    Only a choice of limits, which are enforced when rows are measured; so nothing rests on keys being unique.
+    """
+    if any(_refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
+        return left
+    if any(_refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
+        return right
+    return _multiplied(left, right)
+
+
+def _refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
+    """Whether one column is a declared foreign key to the other."""
+    if not isinstance(one, Column) or not isinstance(two, Column):
+        return False
+    near, far = _table_of(one, child), _table_of(two, parent)
+    if near is None or far is None:
+        return False
+    return any(link == Link(one.name, far, two.name) for link in catalog.tables[near].keys)
+
+
+def _table_of(column: Column, relation: Relation) -> str | None:
+    """The declared table that a column is read from."""
+    scans = (node for node in every(relation) if isinstance(node, Scan) and node.name == column.table)
+    return next((scan.table for scan in scans), None)
+
+
+def _multiplied(left: Limits, right: Limits) -> Limits:
+    """Each of one side's rows pairs with each of the other's."""
+    if left.max_rows is not None and right.max_rows is not None:
+        return Limits(max_rows=left.max_rows * right.max_rows)
+    if left.max_rows is None and right.max_rows is None:
+        return Limits(
+            max_groups=max(left.max_groups or 1, right.max_groups or 1),
+            max_rows_per_group=(left.max_rows_per_group or 1) * (right.max_rows_per_group or 1),
+        )
+    grouped, total = (left, right) if left.max_rows is None else (right, left)
+    rows = (grouped.max_rows_per_group or 1) * (total.max_rows or 1)
+    return Limits(max_groups=grouped.max_groups, max_rows_per_group=rows)
+
+
+def added(left: Limits, right: Limits) -> Limits:
+    """Rows of one part and rows of the other."""
+    if left.max_rows is not None and right.max_rows is not None:
+        return Limits(max_rows=left.max_rows + right.max_rows)
+    if left.max_rows is None and right.max_rows is None:
+        return Limits(
+            max_groups=(left.max_groups or 1) + (right.max_groups or 1),
+            max_rows_per_group=max(left.max_rows_per_group or 1, right.max_rows_per_group or 1),
+        )
+    return Limits(max_rows=most_rows(left) + most_rows(right))
+
+
+def most_rows(limits: Limits) -> int:
+    """How many rows of a unit count in all."""
+    if limits.max_rows is not None:
+        return limits.max_rows
+    return (limits.max_groups or 1) * (limits.max_rows_per_group or 1)
