@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.finish import Cell, Rows
 from discreet.picture import answer_html, text_table
+from discreet.plan.arrow import arrow_types
 from discreet.plan.types import Type, Value
 from discreet.privacy import Loss
 
@@ -46,14 +47,7 @@ class Answer:
         """The answer as an Arrow table."""
         import pyarrow as pa
 
-        kinds = {
-            Type.BOOLEAN: pa.bool_(),
-            Type.INTEGER: pa.int64(),
-            Type.REAL: pa.float64(),
-            Type.TEXT: pa.string(),
-            Type.DATE: pa.date32(),
-            Type.TIMESTAMP: pa.timestamp("us"),
-        }
+        kinds = arrow_types()
         return pa.table({name: pa.array(values, kinds[kind]) for name, kind, values in self.columns()})
 
     def columns(self) -> list[tuple[str, Type, list[Value]]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
 from discreet.bounding.contributions import Bounded, Counts, Measure, group_cap
 from discreet.engines.steps import all_steps
 from discreet.errors import InternalError
+from discreet.plan.arrow import arrow_types
 from discreet.plan.evaluate import settle
 from discreet.plan.types import Type, Value
 
@@ -35,7 +36,7 @@ def groups_table(bounded: Bounded, keys: Sequence[tuple[Value, ...]], *, coded: 
 
     columns = {}
     for i, key in enumerate(bounded.keys):
-        columns[f"k{i}"] = pa.array([settle(row[i], key.type) for row in keys], _kinds()[key.type])
+        columns[f"k{i}"] = pa.array([settle(row[i], key.type) for row in keys], arrow_types()[key.type])
     if coded:
         columns["code"] = pa.array(range(len(keys)), pa.int64())
     return pa.table(columns)
@@ -66,18 +67,5 @@ def _listed(values: Sequence[Value], kind: Type) -> Any:
     import pyarrow as pa
 
     cells = {settle(value, kind): cell for cell, value in reversed(tuple(enumerate(values)))}
-    columns = {"listed": pa.array(list(cells), _kinds()[kind]), "cell": pa.array(list(cells.values()), pa.int64())}
+    columns = {"listed": pa.array(list(cells), arrow_types()[kind]), "cell": pa.array(list(cells.values()), pa.int64())}
     return pa.table(columns)
-
-
-def _kinds() -> Mapping[Type, Any]:
-    import pyarrow as pa
-
-    return {
-        Type.BOOLEAN: pa.bool_(),
-        Type.INTEGER: pa.int64(),
-        Type.REAL: pa.float64(),
-        Type.TEXT: pa.string(),
-        Type.DATE: pa.date32(),
-        Type.TIMESTAMP: pa.timestamp("us"),
-    }

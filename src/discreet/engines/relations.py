@@ -22,6 +22,7 @@ from discreet.engines.prepared import ordinal_of
 from discreet.engines.statement import Relation as Rows
 from discreet.engines.windows import windowed
 from discreet.errors import InternalError
+from discreet.plan.arrow import arrow_types
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column, Expression, columns
@@ -80,14 +81,7 @@ def values_table(relation: Values) -> Any:
     """Public rows as an Arrow table of columns v0 …; what is not of a column's type is NULL."""
     import pyarrow as pa
 
-    kinds = {
-        Type.BOOLEAN: pa.bool_(),
-        Type.INTEGER: pa.int64(),
-        Type.REAL: pa.float64(),
-        Type.TEXT: pa.string(),
-        Type.DATE: pa.date32(),
-        Type.TIMESTAMP: pa.timestamp("us"),
-    }
+    kinds = arrow_types()
     return pa.table(
         {
             f"v{i}": pa.array([_of_type(row[i], kind) for row in relation.rows], kinds[kind])
