@@ -123,7 +123,7 @@ class Kin:
         return sorted(sizes, key=lambda unit: -sizes[unit])
 
     def without(self, unit: Value, *, orphans: bool = False) -> Dataset:
-        """The dataset without a unit. Rows that reach others, too, stay; ``orphans`` keeps all rows that refer to it."""
+        """The dataset without a unit. Rows that reach others, too, stay; ``orphans`` keeps rows that refer to it."""
         kept: dict[str, Sequence[Row]] = dict(self.dataset)
         for name, whose in self.owners().items():
             if orphans and self.catalog.tables[name].link is not None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from discreet.accounting import events
-from discreet.audit import machinery
+from discreet.audit import clinic, machinery
 from discreet.audit.blackbox import check
 from discreet.audit.exact import check_events, check_fit, check_law
 from discreet.audit.findings import Finding
@@ -61,7 +60,7 @@ def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Fi
         )
         drawn = subject.draw(subject.x, 2_000 if subject.slow else subject.fit)
         yield check_fit(map(_key, drawn), lambda o: _known(subject, o), name=subject.name, alpha=alpha)
-    runs = (4_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
+    runs = (2_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
     yield check(
         subject.draw,
         subject.x,
@@ -166,8 +165,8 @@ def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
 
 
 def questions(*, quick: bool) -> Iterator[Finding]:
-    """Whole questions through the curator's line, on generated neighbours."""
-    chosen = lines()[:2] if quick else lines()
-    ask = partial(check_questions, rows=rows(), most=9 if quick else 16)
-    for _, line, asked in chosen:
-        yield from ask(line, questions=asked)
+    """Whole questions through the curator's line, on generated neighbours: of one table, and of the whole clinic."""
+    for _, line, asked in lines()[:2] if quick else lines():
+        yield from check_questions(line, rows(), asked, most=7 if quick else 16)
+    for _, line, asked in clinic.lines()[:3] if quick else clinic.lines():
+        yield from check_questions(line, clinic.rows(), asked, most=4 if quick else 16)

@@ -16,8 +16,9 @@ from math import ceil, floor
 
 from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
 from discreet.bounding.facts import MAX_KEYS, facts_of
-from discreet.bounding.shape import check_expression, check_whole
+from discreet.bounding.shape import check_expression, check_released, check_whole
 from discreet.bounding.stability import NO_UNIT, Known, Owner, known
+from discreet.bounding.structure import check_structure
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.exact import FIXED_LIMIT
 from discreet.plan.catalog import Catalog, ColumnFacts, Limits
@@ -37,6 +38,8 @@ WHOLE_WEIGHT = 1 << 20
 PARTIAL_STEPS = 1 << 50
 # The largest bound of a sum. Squares of it, and of the noise for it, are doubles; nobody measures anything larger.
 LARGEST_BOUND = 1 << 400
+# The smallest step between values; smaller ones would not be doubles either.
+SMALLEST_STEP = Fraction(1, 1 << 400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ def bound(question: Question, catalog: Catalog) -> BoundedQuestion:
 
 def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ...]:
     """The bounded forms of a question, one for each of its groupings."""
+    check_structure(question)
     source = known(question.source, catalog)
     if source.owner is Owner.NOBODY:
         raise UsageError("This reads public tables only, which need no protection. Nothing was charged.")
@@ -119,10 +123,25 @@ def _check_question(question: Question, source: Known) -> None:
     for limit in (own.max_rows, own.max_groups, own.max_rows_per_group, question.min_units):
         if limit is not None:
             check_whole(limit, "what a unit may contribute, or how many units a group needs")
+    _check_answer(question)
     everything = range(len(question.keys))
+    if question.sets == ():
+        raise UsageError("This asks for no grouping at all. Nothing was charged.")
     for positions in question.sets or ():
         if len(set(positions)) < len(positions) or any(position not in everything for position in positions):
             raise UsageError("A grouping names a key that is not there, or one twice. Nothing was charged.")
+
+
+def _check_answer(question: Question) -> None:
+    """Refuse what cannot be shown of released numbers: it would only fail when all is paid for."""
+    kinds = [part.type for part in (*question.keys, *question.aggregates)]
+    for expression in (*(output.expression for output in question.outputs), *(o.expression for o in question.order)):
+        check_released(expression, kinds)
+    if question.having is not None:
+        check_released(question.having, kinds, Type.BOOLEAN)
+    for number in (question.limit, question.offset):
+        if number is not None:
+            check_whole(number, "how many rows are shown, or left out", least=0)
 
 
 @dataclass(slots=True)
@@ -422,8 +441,10 @@ def _steps(
 
 
 def _power_of_two(size: Fraction) -> Fraction:
-    """The largest power of two at or below a size; 1 for an empty range."""
+    """The largest power of two at or below a size, if that is a step at all; 1 for an empty range."""
     if size <= 0:
         return Fraction(1)
+    if size < SMALLEST_STEP:
+        return SMALLEST_STEP
     power = Fraction(2) ** (size.numerator.bit_length() - size.denominator.bit_length())
     return power if power <= size else power / 2

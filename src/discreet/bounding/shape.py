@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from discreet.errors import UsageError
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released
+from discreet.plan.expressions import Call, Column, Expression, Literal, Released, walk
 from discreet.plan.functions import FUNCTIONS, literal
 from discreet.plan.relations import (
     Caps,
@@ -83,6 +83,23 @@ def check_expression(expression: Expression, columns: Columns, kind: Type | None
             _check_call(expression)
         case _:
             raise _wrong("something that is no expression stands where one is needed")
+
+
+def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | None = None) -> None:
+    """Refuse an expression above the aggregation that reads anything but keys and aggregates, which are of ``kinds``."""
+    if kind is not None and expression.type is not kind:
+        raise _wrong(f"{expression} is {expression.type} where {kind} is needed")
+    for part in walk(expression):
+        match part:
+            case Column():
+                raise _wrong(f"the column {part} stands above the aggregation")
+            case Released():
+                if part.index not in range(len(kinds)) or part.type is not kinds[part.index]:
+                    raise _wrong(f"there is no released number {part.index} of type {part.type}")
+            case Call():
+                _check_call(part)
+            case Literal():
+                check_expression(part, ())
 
 
 def _check_call(expression: Call) -> None:
