@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from discreet.accounting.rounding import exp_up, probability_up, real, short, sum_up, up
@@ -98,6 +99,7 @@ def delta_of(rho: float, epsilon: float) -> float:
     return min(1.0, exp_up(*terms(_least(lambda a: sum(terms(a))))))
 
 
+@lru_cache(maxsize=256)
 def rho_for(epsilon: float, delta: float) -> Fraction:
     """The largest ρ that ``epsilon_of`` converts to at most this ε at this δ, rounded down; zero where there is none.
 

@@ -55,13 +55,14 @@ LINKS = {"labs": Link("visit", "visits", "visit"), "notes": Link("lab", "labs", 
 KEYS = {"visits": (Link("visitor", "patients", "person"),)}
 
 JOINS = (
-    "SELECT p.sex, COUNT(*) AS n, AVG(v.cost) AS cost FROM visits v JOIN patients p ON v.visitor = p.person "
+    "SELECT p.sex, COUNT(*) AS n, AVG(p.age) AS age FROM visits v JOIN patients p ON v.visitor = p.person "
     "GROUP BY p.sex",
     "SELECT l.test, COUNT(*) AS n, SUM(v.cost) AS cost FROM labs l JOIN visits v ON l.visit = v.visit GROUP BY l.test",
     "SELECT COUNT(*) AS n, SUM(words) AS words FROM notes",
     "SELECT w.floor, COUNT(*) AS n FROM visits v LEFT JOIN wards w ON v.ward = w.ward GROUP BY w.floor",
-    "SELECT COUNT(*) AS n, COUNT(v.cost) AS paid FROM patients p FULL JOIN visits v ON p.person = v.visitor",
-    "SELECT COUNT(*) AS n FROM visits v WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE l.visit = v.visit)",
+    "SELECT COUNT(p.age) AS n, SUM(v.cost) AS cost FROM patients p FULL JOIN visits v ON p.person = v.visitor",
+    "SELECT COUNT(*) AS n FROM patients p WHERE NOT EXISTS "
+    "(SELECT 1 FROM workers w WHERE w.person = p.person AND w.town = p.town)",
     "SELECT COUNT(*) AS n, SUM(clamp(w.wage, 0, 50)) AS wage FROM workers w JOIN patients p ON w.town = p.town",
 )
 FEATURES = (
@@ -69,6 +70,8 @@ FEATURES = (
     "FROM visits GROUP BY visitor HAVING COUNT(*) > 1) AS t WHERE most > 3",
     "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM (SELECT * FROM visits QUALIFY "
     "ROW_NUMBER() OVER (PARTITION BY visitor ORDER BY day) = 1) AS firsts GROUP BY ward",
+    "SELECT SUM(clamp(nth, 0, 40)) AS nth FROM (SELECT visitor, "
+    "ROW_NUMBER() OVER (PARTITION BY visitor ORDER BY day) AS nth FROM visits) AS t",
     "SELECT COUNT(*) AS n FROM (SELECT DISTINCT person, town FROM patients UNION ALL "
     "SELECT person, town FROM workers) AS t WHERE town = 'North'",
 )
@@ -98,7 +101,7 @@ def rows() -> dict[str, list[Row]]:
     people = [100 + i for i in range(14)]
     visits: list[Row] = [
         {
-            "visitor": None if i % 19 == 18 else people[min(i % 14, i % 5)],
+            "visitor": None if i % 19 == 18 else people[i % 14 if i % 3 else i % 4],
             "visit": None if i % 23 == 22 else i - i % 9 // 8,  # some numbers are given twice, to different people
             "ward": (*WARDS, None, "D")[i % 5 if i % 4 else 0],
             "doctor": f"dr {i % 6}",
@@ -114,14 +117,14 @@ def rows() -> dict[str, list[Row]]:
     ]  # fmt: skip  # one row
     return {
         "patients": [
-            {"person": p, "sex": ("f", "m", None)[i % 3], "age": i * 9, "town": ("North", "South", "East")[i * i % 3]}
+            {"person": p, "sex": ("f", "m", None)[i % 3], "age": i * 9, "town": ("North", "South", "East")[i % 3]}
             for i, p in enumerate([*people[:11], people[0]])
         ],
         "visits": visits,
         "labs": labs,
         "notes": [{"lab": i * 2 % 45, "words": i} for i in range(20)],
         "workers": [
-            {"person": people[i % 9], "town": ("North", "South", None)[i % 3], "wage": 7.0 * i} for i in range(16)
+            {"person": people[i % 9], "town": ("North", "West", None)[i % 3], "wage": 7.0 * i} for i in range(16)
         ],
         "wards": [{"ward": w, "floor": f} for w, f in (("A", 1), ("B", 2), ("B", 1), ("C", 2), (None, 1))],
     }

@@ -243,16 +243,16 @@ class _Making:
 def _recipes(kin: Kin) -> Iterator[Recipe]:
     """Units that nobody expects, the most telling first."""
     owners = _ids(kin)
-    recipe = partial(Recipe, owner=owners[0])
+    recipe, every = partial(Recipe, owner=owners[0]), _every(kin)
     yield recipe(what="many rows at the upper bounds in every table", values=_ends(high=True), rows=MANY)
-    yield recipe(what="keys that others have", values=_every, rows=MANY, shared=True)
-    yield recipe(what="rows in every group, rare ones too", values=_every, rows=MANY)
+    yield recipe(what="keys that others have", values=every, rows=3 * MANY, shared=True)
+    yield recipe(what="rows in every group, rare ones too", values=every, rows=MANY)
     yield recipe(what="as usual", values=_plain)
-    yield recipe(what="keys that lead nowhere", values=_every, rows=6, loose=True)
+    yield recipe(what="keys that lead nowhere", values=every, rows=6, loose=True)
     yield recipe(what="many rows at the lower bounds in every table", values=_ends(high=False), rows=MANY)
     for table in kin.tables:
         if table.link is None:
-            yield recipe(what=f"rows in {table.name} only", values=_every, rows=7, only=table.name)
+            yield recipe(what=f"rows in {table.name} only", values=every, rows=7, only=table.name)
     yield recipe(what="all NULL", values=lambda table, _: dict.fromkeys(table.columns, None), rows=3)
     for shift in range(max(len(values) for values in NASTY.values())):
         yield recipe(what=f"strange values {shift + 1}", values=_strange(shift), rows=2)
@@ -276,19 +276,29 @@ def _plain(_: TableFacts, __: int) -> Mapping[str, Value]:
     return {}
 
 
-def _every(table: TableFacts, number: int) -> Mapping[str, Value]:
-    """Another group in every row: one after the other of the listed keys, or values that nobody else has."""
-    found: dict[str, Value] = {}
-    for name, (kind, facts) in table.columns.items():
-        if facts.keys:
-            found[name] = facts.keys[number % len(facts.keys)]
-        elif kind is Type.TEXT:
-            found[name] = f"rare {number}"
-        elif not facts.bounded:
-            found[name] = NASTY[kind][number % len(NASTY[kind])]
-        elif number % 2:
-            found[name] = ends({name: facts}, high=True)[name]
-    return found
+def _every(kin: Kin) -> Values:
+    """Another group in every row: one after the other of the listed keys, or values of others and rare ones in turn."""
+    seen: dict[str, dict[Value, None]] = {}
+    for table in kin.tables:
+        for name, (kind, _) in table.columns.items():
+            if kind is Type.TEXT:  # of all tables: columns of one name are likely to be joined
+                seen.setdefault(name, {}).update(dict.fromkeys(row[name] for row in kin.dataset[table.name]))
+
+    def values(table: TableFacts, number: int) -> Mapping[str, Value]:
+        found: dict[str, Value] = {}
+        for name, (kind, facts) in table.columns.items():
+            if facts.keys:
+                found[name] = facts.keys[number % len(facts.keys)]
+            elif kind is Type.TEXT:
+                others = list(seen[name])
+                found[name] = others[number // 2 % len(others)] if others and number % 2 else f"rare {number}"
+            elif not facts.bounded:
+                found[name] = NASTY[kind][number % len(NASTY[kind])]
+            elif number % 2:
+                found[name] = ends({name: facts}, high=True)[name]
+        return found
+
+    return values
 
 
 def _ends(*, high: bool) -> Values:

@@ -58,9 +58,9 @@ def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Fi
         yield check_law(
             subject.probability, subject.x, subject.y, subject.outputs, claim, name=subject.name, whole=subject.whole
         )
-        drawn = subject.draw(subject.x, 2_000 if subject.slow else subject.fit)
+        drawn = subject.draw(subject.x, (1_000 if quick else 2_000) if subject.slow else subject.fit)
         yield check_fit(map(_key, drawn), lambda o: _known(subject, o), name=subject.name, alpha=alpha)
-    runs = (2_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
+    runs = (4_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
     yield check(
         subject.draw,
         subject.x,
@@ -167,6 +167,6 @@ def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
 def questions(*, quick: bool) -> Iterator[Finding]:
     """Whole questions through the curator's line, on generated neighbours: of one table, and of the whole clinic."""
     for _, line, asked in lines()[:2] if quick else lines():
-        yield from check_questions(line, rows(), asked, most=7 if quick else 16)
+        yield from check_questions(line, rows(), asked, most=5 if quick else 16)
     for _, line, asked in clinic.lines()[:3] if quick else clinic.lines():
-        yield from check_questions(line, clinic.rows(), asked, most=4 if quick else 16)
+        yield from check_questions(line, clinic.rows(), asked, most=3 if quick else 16)

@@ -119,6 +119,8 @@ def _check_question(question: Question, source: Known) -> None:
     ends = (end for aggregate in question.aggregates for end in aggregate.bounds or ())
     if not all(isinstance(end, Fraction | int) for end in ends):
         raise UsageError("The bounds of an aggregate must be exact numbers. Nothing was charged.")
+    for aggregate in question.aggregates:
+        _check_parameters(aggregate)
     own = question.limits or Limits()
     for limit in (own.max_rows, own.max_groups, own.max_rows_per_group, question.min_units):
         if limit is not None:
@@ -130,6 +132,14 @@ def _check_question(question: Question, source: Known) -> None:
     for positions in question.sets or ():
         if len(set(positions)) < len(positions) or any(position not in everything for position in positions):
             raise UsageError("A grouping names a key that is not there, or one twice. Nothing was charged.")
+
+
+def _check_parameters(aggregate: Aggregate) -> None:
+    """Refuse what a statistic has no use for, and would leave aside."""
+    if (aggregate.share is not None) is not (aggregate.statistic is Statistic.QUANTILE):
+        raise UsageError("A quantile needs a share, and nothing else has one. Nothing was charged.")
+    if aggregate.bounds is not None and aggregate.statistic not in (Statistic.SUM, Statistic.COUNT):
+        raise UsageError("Only sums and counts have bounds of their own. Nothing was charged.")
 
 
 def _check_answer(question: Question) -> None:

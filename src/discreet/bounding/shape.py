@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Call, Column, Expression, Literal, Released, walk
@@ -86,7 +86,7 @@ def check_expression(expression: Expression, columns: Columns, kind: Type | None
 
 
 def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | None = None) -> None:
-    """Refuse an expression above the aggregation that reads anything but keys and aggregates, which are of ``kinds``."""
+    """Refuse an expression above the aggregation that reads anything but keys and aggregates, of these kinds."""
     if kind is not None and expression.type is not kind:
         raise _wrong(f"{expression} is {expression.type} where {kind} is needed")
     for part in walk(expression):
@@ -133,13 +133,26 @@ def _holds(value: Value, kind: Type) -> bool:
 
 
 def _check_values(relation: Values) -> None:
+    """Every row is complete and every value of its column's type."""
     _check_names(name for name, _ in relation.columns)
-    for row in relation.rows:
-        if len(row) != len(relation.columns):
-            raise _wrong(f"a row of {relation.name!r} has more or fewer values than columns")
-        for value, (name, kind) in zip(row, relation.columns):
-            if value is not None and not _holds(value, kind):
-                raise _wrong(f"a value of {relation.name}.{name} is not {kind}")
+    if not {len(row) for row in relation.rows} <= {len(relation.columns)}:
+        raise _wrong(f"a row of {relation.name!r} has more or fewer values than columns")
+    for i, (name, kind) in enumerate(relation.columns):
+        values = [row[i] for row in relation.rows if row[i] is not None]
+        if not all(_holds(value, kind) for value in _doubtful(values, kind)):
+            raise _wrong(f"a value of {relation.name}.{name} is not {kind}")
+
+
+def _doubtful(values: list[Any], kind: Type) -> list[Any]:
+    """The values of a column to be looked at one by one; rows may be many, and most need no second look."""
+    classes = {type(value) for value in values}
+    if kind in (Type.TEXT, Type.BOOLEAN) and classes <= {str if kind is Type.TEXT else bool}:
+        return []
+    if kind is Type.INTEGER and classes == {int}:
+        return [min(values), max(values)]
+    if kind is Type.REAL and classes == {float}:
+        return [value for value in values if not math.isfinite(value)]
+    return values
 
 
 def _check_join(relation: Join, left: Columns, right: Columns) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import added, most_rows, paired
@@ -132,8 +132,9 @@ def _scan(relation: Scan, catalog: Catalog) -> Known:
     return Known(columns=columns, owner=owner, limits=table.limits)
 
 
+@lru_cache(maxsize=16)
 def _values(relation: Values) -> Known:
-    """Public rows tell everything about themselves."""
+    """Public rows tell everything about themselves. They may be many, and are asked again for each relation above."""
     columns = {
         Column(relation.name, name, kind): _observed([row[i] for row in relation.rows], kind)
         for i, (name, kind) in enumerate(relation.columns)
@@ -143,11 +144,11 @@ def _values(relation: Values) -> Known:
 
 def _observed(values: Sequence[Value], kind: Type) -> ColumnFacts:
     distinct = tuple(sorted(set(values), key=lambda value: (value is None, value)))
-    numbers = [Fraction(value) for value in distinct if isinstance(value, int | float) and kind.is_number]
+    numbers = [value for value in distinct if isinstance(value, int | float) and kind.is_number]
     return ColumnFacts(
         nullable=None in distinct,
-        low=min(numbers, default=None),
-        high=max(numbers, default=None),
+        low=Fraction(numbers[0]) if numbers else None,  # they are sorted
+        high=Fraction(numbers[-1]) if numbers else None,
         keys=distinct,
         resolution=Fraction(1) if kind is Type.INTEGER else None,
         unique=len(distinct) == len(values),

@@ -59,7 +59,8 @@ def _inside(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int]]
         yield value.columns, _hints(Values)["columns"], depth
         _check_rows(value.rows)
     elif is_dataclass(value):
-        hints = _hints(type(value))
+        kind: type = type(value)
+        hints = _hints(kind)
         yield from ((getattr(value, part.name), hints[part.name], depth + 1) for part in fields(value))
 
 
