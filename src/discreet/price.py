@@ -22,7 +22,7 @@ from discreet.accounting.account import compose
 from discreet.accounting.zcdp import rho_for
 from discreet.bounding.bound import BoundedQuestion, Estimate
 from discreet.bounding.contributions import Measure, Sensitivity, group_cap, reach, sensitivity
-from discreet.errors import BudgetExceeded, InternalError, ParameterError, UnknownLoss
+from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded, UnknownLoss
 from discreet.exact import Exact, float_down, lower, sqrt_lower
 from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.gaussian import Gaussian
@@ -38,6 +38,8 @@ from discreet.release import Choice, Noise, Plan, Release, Selection
 # a hundredth of that half unless it says otherwise.
 KEY_SHARE = Fraction(1, 2)
 KEY_QUESTIONS = 100
+# How far one unit may move a measure at most; noise for more would leave 64 bits.
+MOST_MOVED = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +324,11 @@ class _Pricing:
 
     def _noise(self, position: int, share: Fraction) -> Noise:
         moves = measure_sensitivity(self.bounded, self.bounded.bounded.measures[position], self.neighbours)
+        if moves.l1 > MOST_MOVED:
+            raise Unbounded(
+                "One unit may contribute so much here that no noise can hide it. Lower the limits, or join on fewer "
+                "tables that multiply its rows. Nothing was charged."
+            )
         if self.purse.pure:
             return Laplace(sensitivity=max(1, moves.l1), epsilon=share, neighbours=self.neighbours, unit=self.unit)
         if self.noise is Laplace:

@@ -13,7 +13,8 @@ from discreet.errors import DiscreetError, Unbounded, UsageError
 from discreet.plan.catalog import Limits
 from discreet.plan.functions import call, literal
 from discreet.plan.nodes import Aggregate, Statistic
-from discreet.privacy import Neighbours
+from discreet.price import Request, price
+from discreet.privacy import Budget, Neighbours, Unit
 from tests.hospital import COUNT, ROWS, ask, catalog, column, of
 
 
@@ -110,3 +111,17 @@ def test_groupings_are_bounded_one_by_one() -> None:
     for wrong in (((0, 5),), ((0, 0),)):
         with pytest.raises(UsageError, match="Nothing was charged"):
             bound_all(replace(question, sets=wrong), catalog())
+
+
+def test_limits_beyond_all_noise_are_refused_for_free() -> None:
+    """A unit that may move a count by 2^70 cannot be hidden."""
+    huge = replace(ask(COUNT, keys=("ward",)), limits=Limits(max_rows=1 << 70))
+    for budget in (Budget(epsilon=1), Budget(epsilon=1, delta=1e-6)):
+        with pytest.raises(Unbounded, match=r"no noise can hide it.*Nothing was charged"):
+            price(
+                (bound(huge, catalog()),),
+                Request(epsilon=1),
+                budget,
+                unit=Unit("patient"),
+                neighbours=Neighbours.ADD_REMOVE,
+            )
