@@ -15,7 +15,7 @@ from discreet.answer import rows_from
 from discreet.bounding.contributions import Bounded
 from discreet.curator import Curator
 from discreet.engines.engine import Groups
-from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, Unbounded, UsageError
+from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, ParameterError, Unbounded, UsageError
 
 VISITS = pa.table(
     {
@@ -210,3 +210,20 @@ def test_only_listed_analysts_are_answered_also_from_the_record(tmp_path: Path) 
             with pytest.raises(DiscreetError, match="Nothing was charged"):
                 holder.ask("SELECT COUNT(*) AS n FROM data", epsilon=1, analyst=name)
         assert len(holder.history()) == 1
+
+
+def test_a_price_is_said_in_one_place() -> None:
+    """The GoogleSQL form brings its own ε; saying another beside it is refused, and nothing is charged."""
+    holder = curator()
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-9) COUNT(*) AS n FROM visits"
+    with pytest.raises(ParameterError, match="said twice"):
+        holder.ask(text, epsilon=2)
+    assert not holder.history()
+    assert holder.ask(text).spent.epsilon(1e-6) <= 1
+    assert holder.ask(text).replayed
+
+
+def test_bounds_are_automatic_or_not() -> None:
+    """The only word there is."""
+    with pytest.raises(ParameterError, match="not a known word"):
+        curator().ask("SELECT COUNT(*) AS n FROM visits", epsilon=1, bounds="guess")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,21 +10,25 @@ import numpy as np
 import pytest
 
 from discreet.accounting.account import compose
-from discreet.bounding.bound import WHOLE_WEIGHT, bound
-from discreet.bounding.contributions import sensitivity
+from discreet.accounting.events import ZeroConcentrated
+from discreet.bounding.bound import WHOLE_WEIGHT, bound, bound_all
+from discreet.bounding.contributions import reach, sensitivity
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.plan.nodes import Question, Statistic
+from discreet.mechanisms.weighted import WeightedSelection
+from discreet.plan.catalog import Limits
+from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.price import Request, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release, draw
-from tests.hospital import COUNT, UNITS, ask, catalog, of
+from tests.hospital import COUNT, GROUPS, ROWS, UNITS, ask, catalog, column, of
 
 PURE, APPROX, ZCDP = Budget(epsilon=3), Budget(epsilon=3, delta=1e-6), Budget(rho=1)
 PATIENT = Unit("patient")
+ADD = Neighbours.ADD_REMOVE
 
 
 def priced(
@@ -195,3 +200,44 @@ def test_a_sum_that_rides_on_a_mean_has_an_error_too() -> None:
     assert error >= 55 * release.noise_bound(0) and error >= release.noise_bound(1)
     cheaper = priced(question, PURE, error={"a0": 2 * error})
     assert cheaper.loss.epsilon() < 1
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("limits", [GROUPS, ROWS])
+@pytest.mark.parametrize("keys", [(), ("ward",), ("town",)])
+def test_choices_are_calibrated_for_the_reach_of_a_unit(
+    keys: tuple[str, ...], limits: Limits, neighbours: Neighbours
+) -> None:
+    """Quantiles and modes state as many groups and rows as one unit reaches."""
+    question = ask(Aggregate(Statistic.QUANTILE, column("age"), Fraction(1, 2)), of(Statistic.MODE, "ward"), keys=keys)
+    form = bound(question, catalog(limits=limits, neighbours=neighbours))
+    (release,) = price((form,), Request(epsilon=1), APPROX, unit=PATIENT, neighbours=neighbours).releases
+    far = reach(form.bounded, neighbours)
+    assert len(release.choices) == 2
+    for choice in release.choices.values():
+        assert (choice.groups, choice.max_rows, choice.neighbours) == (far.groups, far.rows, neighbours)
+    assert far.groups == (1 if limits is ROWS or not keys else 2)
+
+
+def test_units_in_one_group_weigh_their_number() -> None:
+    """Where a unit is in one group, its weight there is one whole weight: no more, no less."""
+    form = bound(ask(COUNT, keys=("town",)), catalog(limits=Limits(max_groups=1, max_rows_per_group=3)))
+    assert form.weights is None
+    (release,) = price((form,), Request(epsilon=1), APPROX, unit=PATIENT, neighbours=ADD).releases
+    rule = release.selection
+    assert isinstance(rule, WeightedSelection)
+    few, many = rule.bar // (3 * rule.weight(1)), rule.kept_from(Fraction(1, 10**12))
+    assert float(rule.probability(True, given=few * rule.weight(1)).high) < 1e-3
+    assert float(rule.probability(True, given=9 * few * rule.weight(1)).low) > 0.999
+    groups = Groups((("few",), ("many",)), ((50, 9000), (few, many)))
+    for seed in range(20):
+        assert draw(release, groups, source=SeededForTestsOnly(seed)).keys == (("many",),)
+
+
+def test_groupings_with_private_keys_share_a_delta() -> None:
+    """What was said for the question is for all of its groupings together."""
+    question = replace(ask(COUNT, keys=("town", "ward")), sets=((0, 1), (0,), ()))
+    forms = bound_all(question, catalog())
+    plan = price(forms, Request(epsilon=1, delta=3e-8), APPROX, unit=PATIENT, neighbours=ADD)
+    deltas = [Fraction(event.delta) for event in plan.events if isinstance(event, ZeroConcentrated)]
+    assert len(deltas) == 2 and sum(deltas) <= Fraction(3, 10**8)
