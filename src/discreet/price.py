@@ -21,7 +21,7 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.accounting.zcdp import rho_for
 from discreet.bounding.bound import BoundedQuestion, Estimate
-from discreet.bounding.contributions import Measure, Sensitivity, group_cap, reach, sensitivity
+from discreet.bounding.contributions import group_cap, reach, sensitivity
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded, UnknownLoss
 from discreet.exact import Exact, float_down, lower, sqrt_lower
 from discreet.mechanisms.cells import CellMode, CellQuantiles
@@ -323,7 +323,8 @@ class _Pricing:
         )
 
     def _noise(self, position: int, share: Fraction) -> Noise:
-        moves = measure_sensitivity(self.bounded, self.bounded.bounded.measures[position], self.neighbours)
+        bounded = self.bounded.bounded
+        moves = sensitivity(bounded, bounded.measures[position], self.neighbours)
         if moves.l1 > MOST_MOVED:
             raise Unbounded(
                 "One unit may contribute so much here that no noise can hide it. Lower the limits, or join on fewer "
@@ -418,8 +419,3 @@ class _Pricing:
 
 
 _DIRECT = frozenset({Statistic.COUNT, Statistic.COUNT_UNITS, Statistic.COUNT_DISTINCT, Statistic.SUM})
-
-
-def measure_sensitivity(bounded: BoundedQuestion, measure: Measure, neighbours: Neighbours) -> Sensitivity:
-    """How far one unit can move a measure."""
-    return sensitivity(bounded.bounded, measure, neighbours)

@@ -24,6 +24,7 @@ from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Engine, Groups, Watch
 from discreet.entropy import SYSTEM
 from discreet.ledger.memory import MemoryLedger
+from discreet.plan.arrow import arrow_types
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Loss, Neighbours
@@ -211,14 +212,7 @@ def frame(rows: Iterable[Row], table: TableFacts) -> Any:
     """Rows as an Arrow table of the declared types."""
     import pyarrow as pa
 
-    kinds = {
-        Type.BOOLEAN: pa.bool_(),
-        Type.INTEGER: pa.int64(),
-        Type.REAL: pa.float64(),
-        Type.TEXT: pa.string(),
-        Type.DATE: pa.date32(),
-        Type.TIMESTAMP: pa.timestamp("us"),
-    }
+    kinds = arrow_types()
     listed = list(rows)
     columns = table.columns.items()
     return pa.table({name: pa.array([row.get(name) for row in listed], kinds[kind]) for name, (kind, _) in columns})
