@@ -60,7 +60,7 @@ def ours(records: list[dict[str, Any]], runs: int) -> tuple[float, float]:
     from discreet.accounting import convolve, pld, profiles
 
     made = tuple(event(record) for record in records)
-    caches = (pld._terms, pld._prepared, pld._epsilon, convolve.composed, profiles._pair)  # noqa: SLF001  # to time from nothing
+    caches = (pld._count_pairs, pld._prepare_sum, pld._epsilon, convolve.compute_tilted_sum, profiles._make_pair)  # noqa: SLF001  # to time from nothing
 
     def price() -> float:
         for cache in caches:

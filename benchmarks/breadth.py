@@ -24,10 +24,10 @@ from typing import Any
 import duckdb
 from benchmarks.questions import AMOUNT, MEASURES, REGION, ROW_LEVEL, SALT, USER, USER_LEVEL, make_data
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread, reach
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, reach
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.mechanisms.cells import CellQuantiles
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Join, JoinKind, Scan
 from discreet.plan.types import Type
@@ -57,11 +57,11 @@ def make_users(folder: Path, rows: int) -> Path:
 
 
 def an_engine(events: Path, users: Path, threads: int) -> DuckDBEngine:
-    def facts(name: str, *columns: Column, limits: Limits) -> TableFacts:
+    def facts(name: str, *columns: Column, limits: ContributionLimits) -> TableFacts:
         declared = {column.name: (column.type, ColumnFacts()) for column in columns}
         return TableFacts(name=name, columns=declared, unit=Unit("user_id"), limits=limits)
 
-    limits = Limits(max_groups=5, max_rows_per_group=3)
+    limits = ContributionLimits(max_groups=5, max_rows_per_group=3)
     tables = {
         "events": facts("events", USER, REGION, AMOUNT, limits=limits),
         "users": facts("users", PERSON, PLAN, limits=limits),
@@ -71,7 +71,7 @@ def an_engine(events: Path, users: Path, threads: int) -> DuckDBEngine:
     )
 
 
-def median(engine: DuckDBEngine, bounded: Bounded) -> list[int]:
+def median(engine: DuckDBEngine, bounded: BoundedPlan) -> list[int]:
     """The medians of all groups, at ε = 1."""
     groups = engine.run(bounded, salt=SALT)
     far = reach(bounded, ADD_REMOVE)
@@ -106,11 +106,11 @@ def measure(events: Path, users: Path, repeats: int, threads: int, clock: Callab
     def ask(sql: str) -> Callable[[], object]:
         return lambda: plain.execute(sql).fetchall()
 
-    def run(bounded: Bounded) -> Callable[[], object]:
+    def run(bounded: BoundedPlan) -> Callable[[], object]:
         return lambda: engine.run(bounded, salt=SALT)
 
     joined = f"SELECT plan, count(*), sum(amount) FROM {left} JOIN {right} USING (user_id) GROUP BY plan"
-    by_plan = Bounded(source=JOINED, keys=(PLAN,), domain=None, unit=None, measures=MEASURES)
+    by_plan = BoundedPlan(source=JOINED, keys=(PLAN,), domain=None, unit=None, measures=MEASURES)
     per_user = replace(USER_LEVEL, source=JOINED, keys=(PLAN,))
     middle = f"SELECT region, median(amount) FROM {left} GROUP BY region"
     distinct = f"SELECT region, count(DISTINCT amount) FROM {left} GROUP BY region"

@@ -23,7 +23,7 @@ from discreet.accounting.account import compose
 from discreet.ledger import administration, chain
 from discreet.ledger.ledger import Charge
 from discreet.ledger.sqlite import SQLiteLedger
-from discreet.ledger.store import Row
+from discreet.ledger.store import ReservationRow
 from discreet.privacy import Budget
 
 EVENTS = (ev.DiscreteLaplace(sensitivity=1, scale=10**6, unit="patient_id"),)
@@ -129,12 +129,12 @@ def fill(folder: Path, entries: int) -> Path:
             fields = {k: v for k, v in sample.items() if k not in ("number", "previous", "kind", "time")}
             fields |= {"request": asked.request, "identity": asked.identity}
             number = state.number + 1
-            line = chain.line(number, state.hash, "reserved", state.time, fields)
+            line = chain.make_line(number, state.hash, "reserved", state.time, fields)
             state.absorb(number, line)
             store.append(number, line, state.hash)
-            store.add_reservation(Row(number, asked.analyst, asked.request, asked.identity))
+            store.add_reservation(ReservationRow(number, asked.analyst, asked.request, asked.identity))
             answer = ANSWER
-            answered = chain.line(
+            answered = chain.make_line(
                 number + 1, state.hash, "answered", state.time, {"of": number, "answer": chain.digest(answer)}
             )
             state.absorb(number + 1, answered)
@@ -147,13 +147,13 @@ def fill(folder: Path, entries: int) -> Path:
 def _sample(folder: Path) -> str:
     with open_ledger(folder, "sample") as book:
         book.reserve(charge("sample"))
-        return book.lines()[1]
+        return book.read_lines()[1]
 
 
 def hashing(path: Path) -> float:
     """Seconds to hash the same bytes alone, entry by entry, from memory."""
-    with SQLiteLedger.existing(path) as book:
-        texts = [line.encode() for line in book.lines()]
+    with SQLiteLedger.open_existing(path) as book:
+        texts = [line.encode() for line in book.read_lines()]
         texts += [ANSWER.encode()] * (len(texts) // 2)
 
     def work() -> None:
@@ -164,7 +164,7 @@ def hashing(path: Path) -> float:
 
 
 def verifying(path: Path) -> float:
-    with SQLiteLedger.existing(path) as book:
+    with SQLiteLedger.open_existing(path) as book:
         start = time.perf_counter()
         administration.verify(book)
         return time.perf_counter() - start

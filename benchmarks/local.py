@@ -46,7 +46,7 @@ def ours(rounds: int) -> dict[str, dict[str, float]]:
     import numpy as np
 
     from discreet.local import Aggregator, Reports, Task, encode_many
-    from discreet.local.estimate import frequencies
+    from discreet.local.estimate import estimate_frequencies
 
     answers = population(PEOPLE)
     truth = np.bincount(answers, minlength=VALUES) / PEOPLE
@@ -61,7 +61,7 @@ def ours(rounds: int) -> dict[str, dict[str, float]]:
             def add(task: Task = task, reports: Reports = reports) -> Any:
                 total = Aggregator(task)
                 total.add(reports, batch="all")
-                return frequencies(total)
+                return estimate_frequencies(total)
 
             took, found = seconds(add)
             adding.append(took)

@@ -24,9 +24,9 @@ from typing import Any
 
 import duckdb
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
@@ -40,8 +40,8 @@ MEASURES = (
     Measure(counts=Counts.ROWS),
     Measure(counts=Counts.STEPS, argument=AMOUNT, resolution=Fraction(1, 100), first=0, last=10_000),
 )
-ROW_LEVEL = Bounded(source=Scan("events"), keys=(REGION,), domain=None, unit=None, measures=MEASURES)
-USER_LEVEL = Bounded(
+ROW_LEVEL = BoundedPlan(source=Scan("events"), keys=(REGION,), domain=None, unit=None, measures=MEASURES)
+USER_LEVEL = BoundedPlan(
     source=Scan("events"),
     keys=(REGION,),
     domain=None,
@@ -68,7 +68,7 @@ def make_data(folder: Path, rows: int) -> Path:
 
 def an_engine(path: Path, threads: int) -> DuckDBEngine:
     columns = {column.name: (column.type, ColumnFacts()) for column in (USER, REGION, AMOUNT)}
-    limits = Limits(max_groups=5, max_rows_per_group=3)
+    limits = ContributionLimits(max_groups=5, max_rows_per_group=3)
     facts = TableFacts(name="events", columns=columns, unit=Unit("user_id"), limits=limits)
     catalog = Catalog(tables={"events": facts}, neighbours=Neighbours.ADD_REMOVE)
     return DuckDBEngine({"events": path}, catalog, threads=threads)
@@ -96,13 +96,13 @@ def measure(path: Path, repeats: int, threads: int) -> dict[str, float]:
     def ask(sql: str) -> Callable[[], object]:
         return lambda: plain.execute(sql).fetchall()
 
-    def run(bounded: Bounded) -> Callable[[], object]:
+    def run(bounded: BoundedPlan) -> Callable[[], object]:
         return lambda: engine.run(bounded, salt=SALT)
 
     rows = best(2 * repeats, plain=ask(sums.format(events)), ours=run(ROW_LEVEL))
     cold = best(repeats, plain=ask(distinct.format(events)), ours=run(USER_LEVEL))
     once = best(1, prepare=lambda: engine.prepare("events"))
-    plain.execute(f"ATTACH '{engine.prepared_path('events')}' AS ready (READ_ONLY)")
+    plain.execute(f"ATTACH '{engine.find_prepared_path('events')}' AS ready (READ_ONLY)")
     ready = best(repeats, plain=ask(distinct.format("ready.prepared")), ours=run(USER_LEVEL))
     engine.close()
     return {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Expression
 from discreet.plan.nodes import Aggregate, Output, Question, Statistic
-from discreet.plan.relations import Filter, Scan
+from discreet.plan.relations import Scan, Where
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 
@@ -21,14 +21,14 @@ COLUMNS: dict[str, tuple[Type, ColumnFacts]] = {
     "cost": (Type.REAL, ColumnFacts(low=Fraction(0), high=Fraction(1000), resolution=Fraction(1, 4))),
     "free": (Type.REAL, ColumnFacts()),
 }
-GROUPS = Limits(max_groups=2, max_rows_per_group=3)
-ROWS = Limits(max_rows=4)
+GROUPS = ContributionLimits(max_groups=2, max_rows_per_group=3)
+ROWS = ContributionLimits(max_rows=4)
 
 
 def catalog(
     *,
     unit: str | None = "patient",
-    limits: Limits = GROUPS,
+    limits: ContributionLimits = GROUPS,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> Catalog:
     """The declared table, for this unit and these limits."""
@@ -38,15 +38,15 @@ def catalog(
 
 def column(name: str) -> Expression:
     """A column of the declared table."""
-    return catalog().table("visits").column(name)
+    return catalog().find_table("visits").find_column(name)
 
 
 def ask(*aggregates: Aggregate, keys: tuple[str, ...] = (), where: Expression | None = None) -> Question:
     """A question that shows its keys and aggregates under the names k0, k1, ... and a0, a1, ..."""
-    source = Scan("visits") if where is None else Filter(Scan("visits"), where)
+    source = Scan("visits") if where is None else Where(Scan("visits"), where)
     bare = Question(source=source, keys=tuple(map(column, keys)), aggregates=aggregates)
-    outputs = [Output(f"k{i}", bare.key(i)) for i in range(len(keys))]
-    outputs += [Output(f"a{i}", bare.aggregate(i)) for i in range(len(aggregates))]
+    outputs = [Output(f"k{i}", bare.refer_to_key(i)) for i in range(len(keys))]
+    outputs += [Output(f"a{i}", bare.refer_to_aggregate(i)) for i in range(len(aggregates))]
     return replace(bare, outputs=tuple(outputs))
 
 

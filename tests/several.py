@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.bounding.contributions import Bounded
+from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.memory import MemoryEngine
-from discreet.plan.catalog import Catalog, Limits
+from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
 from tests.engines.worlds import ARROW, SALT
@@ -158,7 +158,7 @@ class Data:
     def duckdb(self) -> DuckDBEngine:
         return DuckDBEngine(frames(self.tables, self.catalog), self.catalog, threads=1)
 
-    def run(self, kind: str, bounded: Bounded) -> Groups:
+    def run(self, kind: str, bounded: BoundedPlan) -> Groups:
         if kind == "statement":  # DuckDB's other way, without blocks
             return self.duckdb._run(bounded, SALT, None, blocks=False)
         engine: MemoryEngine | DuckDBEngine = getattr(self, kind)
@@ -216,8 +216,8 @@ def tight(catalog: Catalog, seed: int) -> Catalog:
         limits = facts.limits
         if not facts.public and facts.unit.column is not None:
             limits = rng.choice((
-                Limits(max_rows=rng.randrange(1, 5)),
-                Limits(max_groups=rng.randrange(1, 3), max_rows_per_group=rng.randrange(1, 4)),
+                ContributionLimits(max_rows=rng.randrange(1, 5)),
+                ContributionLimits(max_groups=rng.randrange(1, 3), max_rows_per_group=rng.randrange(1, 4)),
             ))  # fmt: skip  # two kinds
         columns = {
             column: (kind, known if known.frequency is None else replace(known, frequency=rng.randrange(1, 3)))

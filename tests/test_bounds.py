@@ -19,24 +19,24 @@ from discreet import bounds as search
 from discreet.accounting.account import compose
 from discreet.bounding.bound import bound
 from discreet.bounds import automatic
-from discreet.bounds.column import plain, values_question
-from discreet.bounds.reading import DOUBTS, NEAR, needed, read_bounds
+from discreet.bounds.column import format_number, make_values_question
+from discreet.bounds.reading import DOUBTS, NEAR, read_bounds, threshold
 from discreet.curator import Curator
 from discreet.engines.engine import Groups
 from discreet.engines.memory import MemoryEngine
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, Unbounded, UsageError
 from discreet.ledger.memory import MemoryLedger
-from discreet.ledger.terms import Terms
+from discreet.ledger.terms import LedgerTerms
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.plan.catalog import Limits
+from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Expression
-from discreet.plan.magnitude import BUCKETS, Number
+from discreet.plan.magnitude import BUCKETS, IntOrFloat
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
-from discreet.price import Request
+from discreet.price import Offer
 from discreet.release import draw
 
 PURE, APPROXIMATE, RHO = (
@@ -91,7 +91,7 @@ TYPICAL = visits([math.exp(rng.uniform(math.log(2.1), math.log(60))) for _ in ra
 @pytest.mark.parametrize("doubt", [DOUBTS[0], DOUBTS[-1]])
 def test_the_threshold_is_what_noise_alone_seldom_exceeds(noise: Any, buckets: int, doubt: Fraction) -> None:
     """By the exact law: some empty bucket is seen with at most the doubt, and the threshold is not much too high."""
-    above = needed(noise, buckets, doubt)
+    above = threshold(noise, buckets, doubt)
 
     def fooled(t: int) -> float:
         one = float(noise.law.tail(t + 1).high) / 2
@@ -105,15 +105,15 @@ def test_a_bucket_at_the_threshold_is_not_seen_and_one_above_is() -> None:
     """The comparison is strict, and what is seen only with more doubt is read with the least that shows it."""
     noise = NOISES[0]
     assert DOUBTS[0] == Fraction(1, 10**9) and DOUBTS[-1] == Fraction(1, 100)
-    counts: dict[Number, int] = dict.fromkeys(BUCKETS[Type.INTEGER], 0)
+    counts: dict[IntOrFloat, int] = dict.fromkeys(BUCKETS[Type.INTEGER], 0)
     for stricter, looser in itertools.pairwise(DOUBTS):
-        at = needed(noise, len(counts), stricter)
-        assert at > needed(noise, len(counts), looser)
+        at = threshold(noise, len(counts), stricter)
+        assert at > threshold(noise, len(counts), looser)
         found = read_bounds({**counts, 64: at}, noise)
         assert found is not None and found.doubt == looser and (found.low, found.high) == (64, 128)
         found = read_bounds({**counts, 64: at + 1}, noise)
         assert found is not None and found.doubt == stricter and found.above == at
-    assert read_bounds({**counts, 64: needed(noise, len(counts), DOUBTS[-1])}, noise) is None
+    assert read_bounds({**counts, 64: threshold(noise, len(counts), DOUBTS[-1])}, noise) is None
     assert read_bounds(counts, noise) is None
     assert read_bounds({}, noise) is None
 
@@ -137,10 +137,10 @@ def test_a_bucket_at_the_threshold_is_not_seen_and_one_above_is() -> None:
         ([0.0], 0.0, 1.0),
     ],
 )
-def test_bounds_enclose_what_is_seen(seen: list[Number], low: Number, high: Number) -> None:
+def test_bounds_enclose_what_is_seen(seen: list[IntOrFloat], low: IntOrFloat, high: IntOrFloat) -> None:
     """The outer ends of the buckets, zero where it is near, and never an empty range."""
     kind = Type.REAL if isinstance(seen[0], float) else Type.INTEGER
-    counts: dict[Number, int] = {bucket: 10_000 * (bucket in seen) for bucket in BUCKETS[kind]}
+    counts: dict[IntOrFloat, int] = {bucket: 10_000 * (bucket in seen) for bucket in BUCKETS[kind]}
     found = read_bounds(counts, NOISES[0])
     assert found is not None
     wanted = (low, high) if low < high else (low, low + 1)
@@ -149,12 +149,12 @@ def test_bounds_enclose_what_is_seen(seen: list[Number], low: Number, high: Numb
 
 
 @given(st.dictionaries(st.sampled_from(BUCKETS[Type.REAL]), st.integers(-100, 400), min_size=1))
-def test_the_reading_is_a_function_of_released_numbers(counts: dict[Number, int]) -> None:
+def test_the_reading_is_a_function_of_released_numbers(counts: dict[IntOrFloat, int]) -> None:
     """Same noisy counts, same bounds, in whatever order they come; everything clearly above noise lies inside."""
     noise = NOISES[1]
     found = read_bounds(counts, noise)
     assert found == read_bounds(dict(reversed(counts.items())), noise) == read_bounds(dict(counts), noise)
-    sure = [bucket for bucket, count in counts.items() if count > needed(noise, len(counts), DOUBTS[0])]
+    sure = [bucket for bucket, count in counts.items() if count > threshold(noise, len(counts), DOUBTS[0])]
     if sure:
         assert found is not None and found.doubt == DOUBTS[0]
         assert all(found.low <= bucket <= found.high for bucket in sure)
@@ -163,7 +163,7 @@ def test_the_reading_is_a_function_of_released_numbers(counts: dict[Number, int]
 def test_zero_near_an_end_costs_little() -> None:
     """Reaching down to zero leaves the larger end, and widens a range by a seventh at most."""
     for low in (2**k for k in range(12)):
-        counts: dict[Number, int] = dict.fromkeys(BUCKETS[Type.INTEGER], 0) | {low: 10**6, 2048: 10**6}
+        counts: dict[IntOrFloat, int] = dict.fromkeys(BUCKETS[Type.INTEGER], 0) | {low: 10**6, 2048: 10**6}
         found = read_bounds(counts, NOISES[0])
         assert found is not None and found.high == 4096
         assert found.high - found.low <= (4096 - low) * NEAR / (NEAR - 1)
@@ -177,9 +177,9 @@ def test_zero_near_an_end_costs_little() -> None:
 def test_known_data_give_known_bounds(budget: discreet.Budget, offer: dict[str, Any], changes: dict[str, Any]) -> None:
     """Costs from 2.1 to 60 are found between 0 and 64, and their halves between 0 and 32: thousands against dozens."""
     holder = curator(TYPICAL, budget, **changes)
-    cost = search.bounds(holder, "visits", "cost", **offer)
+    cost = search.buy_bounds(holder, "visits", "cost", **offer)
     assert (cost.low, cost.high) == (0.0, 64.0) and cost.found and cost.suggestion == "bounds = [0, 64]"
-    days = search.bounds(holder, "Visits", "DAYS", **offer)
+    days = search.buy_bounds(holder, "Visits", "DAYS", **offer)
     assert (days.low, days.high) == (0, 32) and isinstance(days.high, int) and days.of == "visits.days"
     assert "between 0 and 32" in days.words and "for the codebook: bounds = [0, 32]" in str(days)
 
@@ -190,8 +190,8 @@ def test_the_price_is_the_ledgers_charge_and_asking_again_is_free() -> None:
         holder = curator(TYPICAL, budget)
         before = search.preview_bounds(holder, "visits", "cost", **offer)
         assert holder.history() == () or not list(holder.history())
-        first = search.bounds(holder, "visits", "cost", **offer)
-        again = search.bounds(holder, "visits", "cost", **offer)
+        first = search.buy_bounds(holder, "visits", "cost", **offer)
+        again = search.buy_bounds(holder, "visits", "cost", **offer)
         (entry,) = holder.history()
         assert entry.charge.events == before.preview.plan.events
         assert entry.charge.loss == before.preview.loss == first.answer.spent
@@ -200,9 +200,9 @@ def test_the_price_is_the_ledgers_charge_and_asking_again_is_free() -> None:
         assert before.preview.cost in str(before) and "nothing was charged" in str(before)
 
 
-def drawn(holder: Curator, column: str, groups: Groups, seed: int, **offer: Any) -> search.Reading | None:
+def drawn(holder: Curator, column: str, groups: Groups, seed: int, **offer: Any) -> search.NoisyRange | None:
     """The reading of exact groups with seeded noise, by the same steps as ``bounds``."""
-    question = search.column_question("visits", column, holder.catalog)
+    question = search.make_column_question("visits", column, holder.catalog)
     (release,) = holder.preview(question, **offer).plan.releases
     noisy = draw(release, groups, source=SeededForTestsOnly(seed))
     (measure,) = noisy.measures.values()
@@ -223,7 +223,7 @@ def test_nothing_is_found_in_no_data(budget: discreet.Budget, offer: dict[str, A
 def test_too_little_for_the_price_is_told_with_advice() -> None:
     """Where nothing is seen there are no bounds, no suggestion, and a sentence that says what to do."""
     holder = curator(visits([5.0] * 4), PURE)
-    found = search.bounds(holder, "visits", "cost", epsilon=Fraction(1, 1000))
+    found = search.buy_bounds(holder, "visits", "cost", epsilon=Fraction(1, 1000))
     if found.found:  # one time in a hundred
         return
     assert found.low is None and found.high is None and found.suggestion is None
@@ -245,7 +245,7 @@ NASTY: list[list[float | None]] = [
 @pytest.mark.parametrize("column", ["cost", "days"])
 def test_no_data_raise_an_error(costs: list[float | None], column: str) -> None:
     """Whatever the data hold, there is an answer, and it has a row for every power of two."""
-    found = search.bounds(curator(visits(costs), PURE), "visits", column, epsilon=20)
+    found = search.buy_bounds(curator(visits(costs), PURE), "visits", column, epsilon=20)
     kind = Type.REAL if column == "cost" else Type.INTEGER
     assert [row[0].value for row in found.answer.rows.rows] == list(BUCKETS[kind])
 
@@ -253,7 +253,7 @@ def test_no_data_raise_an_error(costs: list[float | None], column: str) -> None:
 def exact(table: pa.Table, **changes: Any) -> dict[Any, int]:
     """The exact counts that the question for bounds of the cost measures, in both engines."""
     holder = curator(table, **changes)
-    bounded = bound(search.column_question("visits", "cost", holder.catalog), holder.catalog).bounded
+    bounded = bound(search.make_column_question("visits", "cost", holder.catalog), holder.catalog).bounded
     both = []
     for engine in (holder._engine, MemoryEngine({"visits": table}, holder.catalog)):
         groups = engine.run(bounded, salt=b"0123456789abcdef")
@@ -282,7 +282,7 @@ def test_one_person_counts_once_whatever_they_bring() -> None:
     )
     assert sum(loud.values()) == 101
     noise = NOISES[0]
-    above = needed(noise, len(BUCKETS[Type.REAL]), DOUBTS[0])
+    above = threshold(noise, len(BUCKETS[Type.REAL]), DOUBTS[0])
     seen = float(noise.law.tail(above).high) / 2
     assert seen <= math.exp(0.5) * float(DOUBTS[0])
 
@@ -303,23 +303,23 @@ def test_what_has_no_bounds_to_find_is_refused_for_free() -> None:
     """Texts, unknown columns, unknown tables and missing offers: nothing is charged."""
     holder = curator(TYPICAL)
     with pytest.raises(UsageError, match=r"not a number.*Nothing was charged"):
-        search.bounds(holder, "visits", "ward", epsilon=1)
+        search.buy_bounds(holder, "visits", "ward", epsilon=1)
     with pytest.raises(UsageError, match=r"Did you mean 'cost'.*Nothing was charged"):
-        search.bounds(holder, "visits", "cst", epsilon=1)
+        search.buy_bounds(holder, "visits", "cst", epsilon=1)
     with pytest.raises(UsageError, match="Nothing was charged"):
-        search.bounds(holder, "visitors", "cost", epsilon=1)
+        search.buy_bounds(holder, "visitors", "cost", epsilon=1)
     with pytest.raises(ParameterError):
-        search.bounds(holder, "visits", "cost")
+        search.buy_bounds(holder, "visits", "cost")
     with pytest.raises(BudgetExceeded):
-        search.bounds(holder, "visits", "cost", epsilon=101)
+        search.buy_bounds(holder, "visits", "cost", epsilon=101)
     assert not list(holder.history())
 
 
 @settings(max_examples=50)
 @given(st.sampled_from([*BUCKETS[Type.REAL], *BUCKETS[Type.INTEGER]]))
-def test_numbers_are_written_so_that_they_are_read_back(number: Number) -> None:
+def test_numbers_are_written_so_that_they_are_read_back(number: IntOrFloat) -> None:
     """The line for the codebook holds the very number."""
-    assert float(plain(number)) == float(number)
+    assert float(format_number(number)) == float(number)
 
 
 # Questions whose bounds are missing
@@ -342,15 +342,15 @@ def test_what_lacks_bounds_is_found_once() -> None:
         "SELECT ward, SUM(cost) AS a, AVG(cost) AS b, SUM(days) AS c, COUNT(cost) AS d, AVG(age) AS e, COUNT(*) AS f "
     )
     question = read(holder, f"{words} FROM visits GROUP BY ward")
-    assert names(search.missing(question, holder.catalog)) == ["cost", "days"]
-    assert search.missing(read(holder, "SELECT SUM(clamp(cost, 0, 9)) AS s FROM visits"), holder.catalog) == ()
+    assert names(search.find_unbounded(question, holder.catalog)) == ["cost", "days"]
+    assert search.find_unbounded(read(holder, "SELECT SUM(clamp(cost, 0, 9)) AS s FROM visits"), holder.catalog) == ()
     computed = read(holder, "SELECT SUM(cost * days) AS s FROM visits")
-    assert names(search.missing(computed, holder.catalog)) == ["multiply(cost, days)"]
-    cost = holder.catalog.table("visits").column("cost")
+    assert names(search.find_unbounded(computed, holder.catalog)) == ["multiply(cost, days)"]
+    cost = holder.catalog.find_table("visits").find_column("cost")
     set_by_analyst = Aggregate(Statistic.SUM, cost, bounds=(Fraction(0), Fraction(9)))
     quantile = Aggregate(Statistic.QUANTILE, cost, Fraction(1, 2))
-    assert search.missing(Question(source=Scan("visits"), aggregates=(set_by_analyst,)), holder.catalog) == ()
-    assert search.missing(Question(source=Scan("visits"), aggregates=(quantile,)), holder.catalog) == (cost,)
+    assert search.find_unbounded(Question(source=Scan("visits"), aggregates=(set_by_analyst,)), holder.catalog) == ()
+    assert search.find_unbounded(Question(source=Scan("visits"), aggregates=(quantile,)), holder.catalog) == (cost,)
 
 
 def test_bounds_change_what_is_measured_and_nothing_else() -> None:
@@ -358,14 +358,14 @@ def test_bounds_change_what_is_measured_and_nothing_else() -> None:
     holder = curator(TYPICAL)
     words = "SELECT ward, SUM(cost) AS a, COUNT(cost) AS d, SUM(days) AS c FROM visits WHERE cost > 3 GROUP BY ward"
     question = read(holder, words)
-    cost, days = search.missing(question, holder.catalog)
-    held = search.with_bounds(question, {cost: (0, 64), days: (-2, 32)})
+    cost, days = search.find_unbounded(question, holder.catalog)
+    held = search.add_bounds(question, {cost: (0, 64), days: (-2, 32)})
     assert [str(aggregate) for aggregate in held.aggregates] == [
         "sum(clamp(cost, 0.0, 64.0))", "count(cost)", "sum(clamp(days, -2, 32))",
     ]  # fmt: skip
     assert [a.type for a in held.aggregates] == [a.type for a in question.aggregates]
     assert (held.source, held.keys, held.outputs) == (question.source, question.keys, question.outputs)
-    assert search.missing(held, holder.catalog) == ()
+    assert search.find_unbounded(held, holder.catalog) == ()
     bound(held, holder.catalog)
     assert isinstance(held.aggregates[2].argument, Call) and held.aggregates[2].argument.type is Type.INTEGER
 
@@ -375,7 +375,7 @@ def test_both_steps_cost_the_offer_together(budget: discreet.Budget, offer: dict
     """One entry for each search and one for the question; their losses add up to what was offered, not more."""
     holder = curator(TYPICAL, budget)
     question = read(holder, "SELECT SUM(cost) AS s, SUM(days) AS d, COUNT(*) AS n FROM visits")
-    request = Request(**offer)
+    request = Offer(**offer)
     before = automatic.preview(holder, question, request)
     assert isinstance(before, search.AutomaticPreview) and before.fits and before.open == ("s", "d")
     assert not list(holder.history())
@@ -399,7 +399,7 @@ def test_the_preview_tells_both_steps() -> None:
     """Prices of all steps, what is known now, and that the rest is known after the bounds."""
     holder = curator(TYPICAL, RHO)
     question = read(holder, "SELECT SUM(cost) AS s, COUNT(*) AS n, SUM(cost) / COUNT(*) AS per FROM visits")
-    shown = automatic.preview(holder, question, Request(rho=1))
+    shown = automatic.preview(holder, question, Offer(rho=1))
     text = str(shown)
     assert "step 1 of 2: bounds of cost" in text and "s: its error is known after the bounds" in text
     assert "n: ± " in text and "together  ρ = 1" in text and text.count("ρ = 0.5") == 2
@@ -411,7 +411,7 @@ def test_the_preview_tells_both_steps() -> None:
         "per": True,
     }
     bounded = read(holder, "SELECT SUM(age) AS s FROM visits")
-    assert isinstance(automatic.preview(holder, bounded, Request(rho=1)), discreet.preview.Preview)
+    assert isinstance(automatic.preview(holder, bounded, Offer(rho=1)), discreet.preview.Preview)
 
 
 def test_nothing_is_bought_that_cannot_be_used() -> None:
@@ -419,17 +419,17 @@ def test_nothing_is_bought_that_cannot_be_used() -> None:
     holder = curator(TYPICAL, discreet.Budget(epsilon=3))
     question = read(holder, "SELECT SUM(cost) AS s FROM visits")
     with pytest.raises(BudgetExceeded, match=r"together.*Nothing was charged"):
-        automatic.ask(holder, question, Request(epsilon=4))
+        automatic.ask(holder, question, Offer(epsilon=4))
     with pytest.raises(ParameterError, match=r"bounds, which are not known yet.*Nothing was charged"):
-        automatic.ask(holder, question, Request(error={"s": 3}))
+        automatic.ask(holder, question, Offer(error={"s": 3}))
     with pytest.raises(BudgetExceeded, match="per_query"):
-        automatic.ask(curator(TYPICAL, per_query=1), question, Request(epsilon=2))
+        automatic.ask(curator(TYPICAL, per_query=1), question, Offer(epsilon=2))
     assert not list(holder.history())
-    automatic.ask(holder, question, Request(epsilon=3))
-    assert automatic.ask(holder, question, Request(epsilon=3)).replayed  # also when nothing is left
+    automatic.ask(holder, question, Offer(epsilon=3))
+    assert automatic.ask(holder, question, Offer(epsilon=3)).replayed  # also when nothing is left
     bounded = read(holder, "SELECT SUM(age) AS s FROM visits")
     with pytest.raises(BudgetExceeded):
-        automatic.ask(holder, bounded, Request(epsilon=1))
+        automatic.ask(holder, bounded, Offer(epsilon=1))
 
 
 def test_bounds_that_are_not_found_leave_the_question_unasked() -> None:
@@ -437,7 +437,7 @@ def test_bounds_that_are_not_found_leave_the_question_unasked() -> None:
     holder = curator(visits([None] * 40), PURE)
     question = read(holder, "SELECT SUM(cost) AS s FROM visits")
     try:
-        automatic.ask(holder, question, Request(epsilon=2))
+        automatic.ask(holder, question, Offer(epsilon=2))
         told, entries = "", 2  # one time in a hundred noise looks like bounds
     except Unbounded as error:
         told, entries = str(error), 1
@@ -449,27 +449,27 @@ def test_a_request_id_is_used_for_the_question_and_names_its_searches() -> None:
     """A retry of the same request finds both steps again."""
     holder = curator(TYPICAL, PURE)
     question = read(holder, "SELECT SUM(cost) AS s FROM visits")
-    first = automatic.ask(holder, question, Request(epsilon=4), request="mine", analyst="ann")
+    first = automatic.ask(holder, question, Offer(epsilon=4), request="mine", analyst="ann")
     assert [(e.charge.request, e.charge.analyst) for e in holder.history()] == [
         ("mine-bounds-1", "ann"),
         ("mine", "ann"),
     ]
-    assert automatic.ask(holder, question, Request(epsilon=4), request="mine", analyst="ann").table == first.table
+    assert automatic.ask(holder, question, Offer(epsilon=4), request="mine", analyst="ann").table == first.table
 
 
 def test_numbers_that_are_computed_have_bounds_too() -> None:
     """The search is for what is measured, so also for what no interval arithmetic could bound."""
     holder = curator(TYPICAL, PURE)
     question = read(holder, "SELECT SUM(exp(cost / 100) * days) AS s FROM visits WHERE ward = 'A'")
-    (value,) = search.missing(question, holder.catalog)
-    asked = values_question(question.source, value, holder.catalog)
-    assert asked.limits == Limits(max_groups=1, max_rows_per_group=1) and "where" in holder.explain(asked)
+    (value,) = search.find_unbounded(question, holder.catalog)
+    asked = make_values_question(question.source, value, holder.catalog)
+    assert asked.limits == ContributionLimits(max_groups=1, max_rows_per_group=1) and "where" in holder.explain(asked)
     true = sum(
         math.exp(c / 100) * d
         for c, d, w in zip(*(TYPICAL[n].to_pylist() for n in ("cost", "days", "ward")))
         if w == "A"
     )
-    (row,) = automatic.ask(holder, question, Request(epsilon=40)).table.to_pylist()
+    (row,) = automatic.ask(holder, question, Offer(epsilon=40)).table.to_pylist()
     assert row["s"] == pytest.approx(true, rel=0.05)
 
 
@@ -479,7 +479,7 @@ def test_numbers_that_are_computed_have_bounds_too() -> None:
 def memory_curator(table: pa.Table, budget: discreet.Budget = PURE, **changes: Any) -> Curator:
     """The same curator over the slow engine."""
     holder = curator(table, budget, **changes)
-    terms = Terms(dataset="data", budget=budget, unit=holder.catalog.unit, neighbours=holder.catalog.neighbours)
+    terms = LedgerTerms(dataset="data", budget=budget, unit=holder.catalog.unit, neighbours=holder.catalog.neighbours)
     return Curator(
         name="data",
         catalog=holder.catalog,
@@ -504,13 +504,13 @@ def skewed() -> pa.Table:
 def test_contributions_are_quantiles_over_units(make: Any) -> None:
     """Rows, groups and rows in a group of 9 in 10 and of 99 in 100 patients, whatever the codebook's own limits are."""
     holder = make(skewed(), discreet.Budget(epsilon=1000), max_rows=2)
-    nine = search.contributions(holder, "visits", by=["ward"], share=Fraction(9, 10), epsilon=150)
+    nine = search.buy_contributions(holder, "visits", by=["ward"], share=Fraction(9, 10), epsilon=150)
     assert (nine.rows, nine.groups, nine.rows_per_group) == (3, 1, 3)
-    most = search.contributions(holder, "visits", by=["Ward"], share=Fraction(98, 100), epsilon=150)
+    most = search.buy_contributions(holder, "visits", by=["Ward"], share=Fraction(98, 100), epsilon=150)
     assert (most.rows, most.groups, most.rows_per_group) == (12, 3, 6)
     assert most.suggestions == ("max_rows = 12", "max_groups = 3\nmax_rows_per_group = 6")
     assert "98% of the units in visits" in most.words and "3 groups by ward" in most.words
-    rows = search.contributions(holder, "visits", share=Fraction(98, 100), epsilon=50)
+    rows = search.buy_contributions(holder, "visits", share=Fraction(98, 100), epsilon=50)
     assert rows.rows == 12 and rows.groups is None and rows.suggestions == ("max_rows = 12",)
     assert [e.charge.loss.epsilon() for e in holder.history()] == [150, 150, 50]
 
@@ -527,6 +527,6 @@ def test_a_unit_is_one_row_of_the_question_about_contributions() -> None:
 def test_where_a_row_is_a_unit_there_is_nothing_to_limit() -> None:
     """Refused for free, as are shares that are none."""
     with pytest.raises(UsageError, match=r"one unit a row.*Nothing was charged"):
-        search.contributions(curator(skewed(), unit=None, max_rows=None), "visits", epsilon=1)
+        search.buy_contributions(curator(skewed(), unit=None, max_rows=None), "visits", epsilon=1)
     with pytest.raises(ParameterError, match="share"):
-        search.contributions(curator(skewed()), "visits", share=1, epsilon=1)
+        search.buy_contributions(curator(skewed()), "visits", share=1, epsilon=1)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.codebook import Codebook
-from discreet.codebook.checklist import checklist, worst_case
-from discreet.codebook.marks import Line, Mark
+from discreet.codebook.checklist import find_worst_odds, make_checklist
+from discreet.codebook.marks import CheckLine, Grade
 from discreet.odds import posterior
 from discreet.plan.types import Type
 
@@ -60,19 +60,19 @@ WIDE = (
 SCHEMA = {"patient_id": Type.INTEGER, "age": Type.INTEGER, "ward": Type.TEXT}
 
 
-def lines(text: str, schema: dict[str, Type | None] | str | None = None) -> tuple[Line, ...]:
+def lines(text: str, schema: dict[str, Type | None] | str | None = None) -> tuple[CheckLine, ...]:
     book = Codebook.read(text, Path("hospital.toml"))
-    return checklist(book, None if schema is None else {"visits": schema})
+    return make_checklist(book, None if schema is None else {"visits": schema})
 
 
-def found(text: str, topic: str, schema: dict[str, Type | None] | str | None = None) -> list[Line]:
+def found(text: str, topic: str, schema: dict[str, Type | None] | str | None = None) -> list[CheckLine]:
     return [line for line in lines(text, schema) if line.topic == topic]
 
 
 def test_a_wise_codebook_is_good_throughout() -> None:
     """Nothing to think about, and every topic is there."""
     result = lines(GOOD, dict(SCHEMA))
-    assert {line.mark for line in result} == {Mark.GOOD}
+    assert {line.mark for line in result} == {Grade.GOOD}
     topics = {line.topic for line in result}
     assert topics >= {"unit", "neighbours", "budget", "delta", "per query", "visits", "visits: rows", "visits: bounds"}
 
@@ -138,14 +138,14 @@ WEAK += [
 @pytest.mark.parametrize(("topic", "text", "finding"), WEAK, ids=[f"{case[0]}: {case[2]}" for case in WEAK])
 def test_weak_choices_are_named(topic: str, text: str, finding: str) -> None:
     """A choice that may be unwise is marked, with the reason and a fix."""
-    weak = [line for line in found(text, topic) if line.mark is Mark.WEAK]
+    weak = [line for line in found(text, topic) if line.mark is Grade.WEAK]
     assert [line for line in weak if finding in line.finding and line.fix]
 
 
 def test_every_table_says_how_it_reaches_the_unit() -> None:
     """By a name, along foreign keys, or not at all because it is public; nothing to think about where facts fit."""
     result = {line.topic: line for line in lines(WIDE) if line.topic.endswith(": unit")}
-    assert {line.mark for line in result.values()} == {Mark.GOOD}
+    assert {line.mark for line in result.values()} == {Grade.GOOD}
     assert result["visits: unit"].finding == "each row names its unit in patient_id."
     assert "by day → visits.day, which names it in patient_id" in result["notes: unit"].finding
     assert result["wards: unit"].finding == "is public: its rows belong to nobody, and everyone may know them."
@@ -172,7 +172,7 @@ def test_public_tables_are_not_people() -> None:
 def test_a_delta_that_publishes_people_is_wrong() -> None:
     """δ at or above one over the number of units is refused by the check."""
     (line,) = found(GOOD.replace("delta = 1e-9", "delta = 1e-3"), "delta")
-    assert line.mark is Mark.WRONG and "1e-7" in line.fix
+    assert line.mark is Grade.WRONG and "1e-7" in line.fix
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_delta_that_publishes_people_is_wrong() -> None:
 def test_data_that_does_not_match_is_wrong(schema: dict[str, Type | None] | str, topic: str, finding: str) -> None:
     """Missing columns, other types and missing files are wrong, each with its place."""
     (line,) = found(GOOD, topic, schema)
-    assert line.mark is Mark.WRONG and finding in line.finding and line.fix
+    assert line.mark is Grade.WRONG and finding in line.finding and line.fix
 
 
 def test_types_that_convert_are_fine_or_weak() -> None:
@@ -195,33 +195,33 @@ def test_types_that_convert_are_fine_or_weak() -> None:
     real = GOOD.replace('age = { type = "integer"', 'age = { type = "real", resolution = 1')
     assert {
         line.mark for line in lines(real, {"PATIENT_ID": Type.INTEGER, "Age": Type.INTEGER, "ward": Type.TEXT})
-    } == {Mark.GOOD}
+    } == {Grade.GOOD}
     (line,) = found(GOOD, "visits.age", {**SCHEMA, "age": Type.TEXT})
-    assert line.mark is Mark.WEAK
+    assert line.mark is Grade.WEAK
 
 
 def test_csv_files_have_no_types_to_compare() -> None:
     """Everything is text in a CSV file, so declared types are no mistake there."""
     text = GOOD.replace("visits.parquet", "visits.csv")
-    assert {line.mark for line in lines(text, dict.fromkeys(SCHEMA, Type.TEXT))} == {Mark.GOOD}
+    assert {line.mark for line in lines(text, dict.fromkeys(SCHEMA, Type.TEXT))} == {Grade.GOOD}
 
 
 def test_undeclared_columns_stay_hidden() -> None:
     """Columns that the codebook does not declare are counted, not named."""
     (line,) = found(GOOD, "visits", {**SCHEMA, "name": Type.TEXT, "photo": None})
-    assert line.mark is Mark.GOOD and "2 more in the data stay hidden" in line.finding and "photo" not in line.finding
+    assert line.mark is Grade.GOOD and "2 more in the data stay hidden" in line.finding and "photo" not in line.finding
 
 
 def test_worst_case_odds() -> None:
     """A pure budget has the odds of its ε; an approximate one a little more, at ten times δ; ρ has its own."""
-    pure = worst_case(Codebook.read(GOOD.replace("delta = 1e-9", "")))
+    pure = find_worst_odds(Codebook.read(GOOD.replace("delta = 1e-9", "")))
     assert math.isclose(pure.worst_guess, posterior(0.5, 1.0)) and pure.delta == 0
-    approximate = worst_case(Codebook.read(GOOD))
+    approximate = find_worst_odds(Codebook.read(GOOD))
     assert 1 < approximate.epsilon < 1.2 and math.isclose(approximate.delta, 1e-8)
-    rho = worst_case(Codebook.read(GOOD.replace("epsilon = 1\ndelta = 1e-9", "rho = 0.1")))
+    rho = find_worst_odds(Codebook.read(GOOD.replace("epsilon = 1\ndelta = 1e-9", "rho = 0.1")))
     assert 1 < rho.epsilon < 5 and rho.delta == 1e-9
 
 
 def test_lines_read_as_sentences() -> None:
     """A line is mark, topic, finding and fix."""
-    assert str(Line(Mark.WEAK, "unit", "is a row.", "Name a column.")) == "! unit: is a row. Name a column."
+    assert str(CheckLine(Grade.WEAK, "unit", "is a row.", "Name a column.")) == "! unit: is a row. Name a column."

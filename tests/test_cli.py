@@ -374,7 +374,7 @@ def test_init_asks_on_a_terminal(hospital: Path, tmp_path: Path) -> None:
     assert "Who is protected?" in seen and "Did you mean 'patient_id'?" in seen and "must be a number" in seen
     book = Codebook.load(out_file)
     assert (book.unit.column, str(book.budget)) == ("patient_id", "Budget(ε = 1.5)")
-    assert book.catalog().table("visits").limits.max_rows == 20
+    assert book.catalog().find_table("visits").limits.max_rows == 20
 
 
 @pytest.mark.parametrize("width", [80, 120])

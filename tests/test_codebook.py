@@ -21,10 +21,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.bounding.stability import Owner, known
-from discreet.codebook import Codebook, Source
-from discreet.codebook.checklist import checklist
-from discreet.codebook.entries import Bins, Column, Document, Entry, Place, Spending, Table, did_you_mean
+from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.codebook import Codebook, TableSource
+from discreet.codebook.checklist import make_checklist
+from discreet.codebook.entries import (
+    Bins,
+    BudgetEntry,
+    CodebookEntry,
+    ColumnEntry,
+    Document,
+    SourceEntry,
+    TableEntry,
+    did_you_mean,
+)
 from discreet.codebook.frames import types_of
 from discreet.doors import terms_of
 from discreet.errors import CodebookError, ParameterError
@@ -82,7 +91,7 @@ def test_everything_reaches_the_catalog() -> None:
     book = Codebook.read(GOOD)
     catalog = book.catalog()
     assert catalog.neighbours is Neighbours.ADD_REMOVE
-    visits = catalog.table("VISITS")
+    visits = catalog.find_table("VISITS")
     assert visits.unit == Unit("patient_id") == book.unit
     assert (visits.limits.max_rows, visits.limits.max_groups) == (20, None)
     facts = {name: known for name, (_, known) in visits.columns.items()}
@@ -137,7 +146,7 @@ def test_a_row_is_its_own_unit() -> None:
     """With unit = "row" nothing limits rows, and all limits are one."""
     book = Codebook.read(GOOD.replace('unit = "patient_id"', 'unit = "row"').replace("max_rows = 20", ""))
     assert book.unit == Unit()
-    limits = book.catalog().table("visits").limits
+    limits = book.catalog().find_table("visits").limits
     assert (limits.max_rows, limits.max_groups, limits.max_rows_per_group) == (1, 1, 1)
     assert book.size("visits") == (60_000, 60_000)
 
@@ -145,7 +154,7 @@ def test_a_row_is_its_own_unit() -> None:
 def test_groups_and_rows_per_group() -> None:
     """The other way of limiting a unit."""
     book = Codebook.read(GOOD.replace("max_rows = 20", "max_groups = 5\nmax_rows_per_group = 3"))
-    limits = book.catalog().table("visits").limits
+    limits = book.catalog().find_table("visits").limits
     assert (limits.max_rows, limits.max_groups, limits.max_rows_per_group) == (None, 5, 3)
     assert book.size("visits") == (60_000, 12_000)
 
@@ -157,8 +166,8 @@ def test_sources(tmp_path: Path) -> None:
     more = '[tables.lab]\nsource = {{ duckdb = "lab.duckdb"{} }}\nmax_rows = 1\ncolumns.patient_id = "integer"\n'
     file.write_text(GOOD + more.format(', table = "results"'))
     sources = Codebook.load(file).sources
-    assert sources["visits"] == Source(kind="parquet", path=str(tmp_path / "sub" / "visits.parquet"))
-    assert sources["lab"] == Source(kind="duckdb", path=str(tmp_path / "sub" / "lab.duckdb"), table="results")
+    assert sources["visits"] == TableSource(kind="parquet", path=str(tmp_path / "sub" / "visits.parquet"))
+    assert sources["lab"] == TableSource(kind="duckdb", path=str(tmp_path / "sub" / "lab.duckdb"), table="results")
     file.write_text(GOOD + more.format(""))
     assert Codebook.load(file).sources["lab"].table == "lab"
     file.write_text(
@@ -503,7 +512,7 @@ def test_mutated_codebooks_are_read_or_refused(data: st.DataObject) -> None:
         catalog = book.catalog()
         everybody_is_reached(catalog)
         assert terms_of(book).unit == catalog.unit == book.unit
-        assert all(line.finding for line in checklist(book))
+        assert all(line.finding for line in make_checklist(book))
 
 
 def everybody_is_reached(catalog: Catalog) -> None:
@@ -511,7 +520,7 @@ def everybody_is_reached(catalog: Catalog) -> None:
     for name, table in catalog.tables.items():
         reached = reach(name, catalog)
         assert (reached.unit is None) == (table.public or table.unit.column is None)
-        assert known(reached.relation, catalog).owner is (
+        assert find_relation_facts(reached.relation, catalog).owner is (
             Owner.NOBODY if table.public else Owner.ROW if table.unit.column is None else Owner.UNIT
         )
 
@@ -527,7 +536,7 @@ def test_date_bins() -> None:
 
     def keys(width: str, first: str, last: str) -> list[str]:
         line = f"x = {{ type = 'date', bounds = [{first}, {last}], bins = {{ width = '{width}' }} }}"
-        found = Codebook.read(with_column(line)).catalog().table("visits").columns["x"][1].keys
+        found = Codebook.read(with_column(line)).catalog().find_table("visits").columns["x"][1].keys
         return [str(key) for key in found or ()]
 
     assert keys("day", "2024-02-28", "2024-03-01") == ["2024-02-28", "2024-02-29", "2024-03-01"]
@@ -564,7 +573,7 @@ def test_frames(frame: Any) -> None:
         budget=Budget(epsilon=3, delta=1e-6),
         per_query=0.5,
     )
-    table = book.catalog().table("visits")
+    table = book.catalog().find_table("visits")
     assert [kind for kind, _ in table.columns.values()] == ["integer", "integer", "real", "text", "timestamp"]
     assert table.columns["cost"][1].low == Fraction(1, 10) and table.columns["cost"][1].resolution == Fraction(1, 100)
     assert table.columns["ward"][1].keys == ("A", "B", None)
@@ -619,7 +628,7 @@ def test_only_the_schema_of_a_frame_is_read() -> None:
     """No value is touched, and columns that no question can use are left out."""
     assert types_of(Silent()) == {"age": Type.INTEGER, "list": None}
     book = Codebook.from_frames({"t": Silent()}, budget=Budget(epsilon=1))
-    assert list(book.catalog().table("t").columns) == ["age"]
+    assert list(book.catalog().find_table("t").columns) == ["age"]
 
 
 def test_types_of_unusual_columns() -> None:
@@ -686,12 +695,12 @@ def json_schema() -> str:
 def reference() -> str:
     """The tables of docs/codebook.md, from the descriptions of the entries."""
     lines = []
-    sections: list[tuple[str, type[Entry]]] = [
+    sections: list[tuple[str, type[CodebookEntry]]] = [
         ("At the top", Document),
-        ("`[budget]`", Spending),
-        ("`[tables.NAME]`", Table),
-        ("`source`", Place),
-        ("`[tables.NAME.columns]`", Column),
+        ("`[budget]`", BudgetEntry),
+        ("`[tables.NAME]`", TableEntry),
+        ("`source`", SourceEntry),
+        ("`[tables.NAME.columns]`", ColumnEntry),
         ("`bins`", Bins),
     ]
     for title, model in sections:
@@ -724,7 +733,11 @@ def test_the_reference_is_current() -> None:
     """The tables in docs/codebook.md come from the code, and every entry has a description."""
     page = (DOCS / "codebook.md").read_text()
     assert page.partition(BEGIN)[2].partition(END)[0] == reference()
-    assert all(f.description for m in (Document, Spending, Table, Place, Column, Bins) for f in m.model_fields.values())
+    assert all(
+        f.description
+        for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins)
+        for f in m.model_fields.values()
+    )
 
 
 def test_the_example_in_the_docs_is_a_codebook() -> None:
@@ -733,7 +746,7 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     assert examples
     book = Codebook.read(examples[0])
     used = set(re.findall(r"(\w+) =", examples[0]))
-    words = {w for m in (Document, Spending, Table, Place, Column, Bins) for w in m.model_fields}
+    words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
     assert words - used <= {"rho", "columns", "tables", "budget", "csv", "edges"}
     assert book.catalog().tables
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.answer import rows_from
-from discreet.bounding.contributions import Bounded
+from discreet.answer import read_rows
+from discreet.bounding.contributions import BoundedPlan
 from discreet.curator import Curator
 from discreet.engines.engine import Groups
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, ParameterError, Unbounded, UsageError
@@ -111,7 +111,7 @@ def test_the_budget_ends() -> None:
 def test_a_failure_after_the_charge_is_one_constant_sentence(caplog: pytest.LogCaptureFixture) -> None:
     """The caller learns nothing from an engine's error; the charge stands; the log has the details."""
 
-    def fail(bounded: Bounded, **options: object) -> Groups:
+    def fail(bounded: BoundedPlan, **options: object) -> Groups:
         raise RuntimeError("could not convert 'Ms Smith, HIV' to a number")
 
     holder = curator(discreet.Budget(epsilon=1))
@@ -163,7 +163,7 @@ def test_answers_survive_their_record() -> None:
     answer = curator().ask(
         "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 0 ORDER BY n DESC LIMIT 2", epsilon=8
     )
-    assert rows_from(json.loads(json.dumps(answer.record()))) == answer.rows
+    assert read_rows(json.loads(json.dumps(answer.record()))) == answer.rows
     assert len(answer) == 2
 
 

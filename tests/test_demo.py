@@ -12,9 +12,9 @@ import pytest
 
 from discreet import demo
 from discreet.codebook import Codebook
-from discreet.codebook.checklist import checklist
+from discreet.codebook.checklist import make_checklist
 from discreet.codebook.frames import types_of
-from discreet.codebook.marks import Mark
+from discreet.codebook.marks import Grade
 from discreet.plan.catalog import Link
 
 # Of the values of the tables, in order. A change of the data is a decision, made here.
@@ -24,7 +24,7 @@ DIGEST_OF_THE_REST = "210a10f0e77cb85a"
 
 @pytest.fixture(scope="module")
 def data() -> dict[str, Any]:
-    return demo.tables()
+    return demo.make_tables()
 
 
 def digest(*tables: pa.Table) -> str:
@@ -103,9 +103,9 @@ def test_files_are_written_once(tmp_path: Path) -> None:
 
 def test_the_codebook_has_nothing_wrong() -> None:
     """The checklist has no wrong line; the demo practises what it preaches."""
-    lines = checklist(Codebook.read(demo.CODEBOOK))
-    assert Mark.WRONG not in {line.mark for line in lines}
-    assert sum(line.mark is Mark.WEAK for line in lines) == 2
+    lines = make_checklist(Codebook.read(demo.CODEBOOK))
+    assert Grade.WRONG not in {line.mark for line in lines}
+    assert sum(line.mark is Grade.WEAK for line in lines) == 2
 
 
 def test_every_table_reaches_its_unit() -> None:

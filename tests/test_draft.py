@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.codebook import Codebook
-from discreet.codebook.codebook import Source
-from discreet.codebook.draft import Choices, Found, draft, inspect
+from discreet.codebook.codebook import TableSource
+from discreet.codebook.draft import Choices, DataFiles, draft, inspect
 from discreet.errors import CodebookError, UsageError
 from discreet.plan.types import Type
 
@@ -34,7 +34,7 @@ def test_a_complete_draft_is_a_codebook(parquet: Path) -> None:
     text = draft(inspect(str(parquet)), CHOICES, folder)
     book = Codebook.read(text, folder / "visits.toml")
     assert Path(book.sources["visits_2024"].path).resolve() == parquet
-    columns = book.catalog().table("visits_2024").columns
+    columns = book.catalog().find_table("visits_2024").columns
     assert {name: kind for name, (kind, _) in columns.items()} == {
         "patient_id": "integer", "age": "integer", "cost": "real", "ward": "text",
     }  # fmt: skip
@@ -70,7 +70,7 @@ def test_csv_reads_the_header_only(tmp_path: Path) -> None:
     assert found.tables == {"visits": dict.fromkeys(("patient_id", "a,ge", "ward"), Type.TEXT)} and not found.typed
     text = draft(found, CHOICES, tmp_path)
     assert "Only the header" in text and '"a,ge" = { type = "text" }' in text
-    assert Codebook.read(text, tmp_path / "x.toml").sources["visits"] == Source(kind="csv", path=str(file))
+    assert Codebook.read(text, tmp_path / "x.toml").sources["visits"] == TableSource(kind="csv", path=str(file))
 
 
 def test_duckdb_files_have_many_tables(tmp_path: Path) -> None:
@@ -84,10 +84,10 @@ def test_duckdb_files_have_many_tables(tmp_path: Path) -> None:
     assert found.tables["visits"]['odd "name'] == Type.TEXT
     assert found.columns == ["patient_id"]
     book = Codebook.read(draft(found, CHOICES, tmp_path), tmp_path / "x.toml")
-    assert book.sources["lab"] == Source(kind="duckdb", path=str(file), table="lab")
+    assert book.sources["lab"] == TableSource(kind="duckdb", path=str(file), table="lab")
 
 
-def several(folder: Path) -> Found:
+def several(folder: Path) -> DataFiles:
     tables = {
         "patients": pa.table({"patient_id": [1], "sex": ["f"]}),
         "visits": pa.table({"visit_id": [1], "patient_id": [1], "ward": ["Marker"]}),
@@ -136,7 +136,7 @@ def test_ids_by_the_name_of_their_table() -> None:
         "patients": {"name": Type.TEXT, "id": Type.INTEGER},
         "visits": {"id": Type.INTEGER, "patient_id": Type.INTEGER, "name": Type.INTEGER},
     }
-    found = Found(tables, dict.fromkeys(tables, Source(kind="parquet", path="x.parquet")))
+    found = DataFiles(tables, dict.fromkeys(tables, TableSource(kind="parquet", path="x.parquet")))
     text = draft(found, Choices(unit="patients.id"), Path())
     assert text.count("# foreign_keys") == 1 and '# foreign_keys = { patient_id = "patients.id" }' in text
     assert "do not name the unit" in text.partition("[tables.visits]")[2]
@@ -201,7 +201,7 @@ def test_any_names_make_toml(names: list[str]) -> None:
     schema = {**dict.fromkeys(names, Type.INTEGER), "patient_id": Type.INTEGER, "zz hidden\n#": None}
     other = f"{names[0]}s"
     tables: dict[str, dict[str, Type | None]] = {names[0]: schema, other: dict.fromkeys(names, Type.INTEGER)}
-    found = Found(tables, dict.fromkeys(tables, Source(kind="parquet", path="data.parquet")))
+    found = DataFiles(tables, dict.fromkeys(tables, TableSource(kind="parquet", path="data.parquet")))
     raw = tomllib.loads(draft(found, CHOICES, Path()))
     assert raw["tables"].keys() == {names[0], other}
     assert set(raw["tables"][names[0]]["columns"]) == {*names, "patient_id"}

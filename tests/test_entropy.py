@@ -48,7 +48,7 @@ def test_words_never_repeat_over_calls_and_chunks() -> None:
 
 @pytest.mark.parametrize("source", [SystemSource(), SeededForTestsOnly(4)], ids=["system", "seeded"])
 @pytest.mark.parametrize("count", [0, 1, 7, 63, 64, 65, 130])
-def test_bits_are_in_range_and_reach_both_ends_of_it(source: entropy.Source, count: int) -> None:
+def test_bits_are_in_range_and_reach_both_ends_of_it(source: entropy.EntropySource, count: int) -> None:
     values = [source.bits(count) for _ in range(300)]
     assert all(0 <= value < 1 << count for value in values)
     if count:
@@ -57,7 +57,7 @@ def test_bits_are_in_range_and_reach_both_ends_of_it(source: entropy.Source, cou
 
 
 def aes() -> entropy._AesFill:
-    fill = SystemSource()._mine().fill
+    fill = SystemSource()._find_state().fill
     assert isinstance(fill, entropy._AesFill)
     return fill
 
@@ -133,7 +133,7 @@ def test_reseeds_after_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_cryptography_the_operating_system_serves_every_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
     source = SystemSource()
-    assert source._mine().fill is entropy._urandom_fill
+    assert source._find_state().fill is entropy._fill_from_urandom
     assert "os.urandom" in repr(source)
     words = source.words(300_000)
     assert len(np.unique(words)) == 300_000
@@ -143,8 +143,8 @@ def test_without_cryptography_the_operating_system_serves_every_word(monkeypatch
 def test_words_are_dropped_from_the_pool_as_they_are_used() -> None:
     source = SystemSource()
     word = source.word()
-    assert word not in source._mine().pool
-    assert len(source._mine().pool) == entropy._POOL_WORDS - 1
+    assert word not in source._find_state().pool
+    assert len(source._find_state().pool) == entropy._POOL_WORDS - 1
 
 
 def test_the_system_source_pickles_by_name() -> None:
@@ -188,7 +188,7 @@ def test_every_thread_has_a_generator_and_a_pool_of_its_own() -> None:
 
     def work() -> None:
         SYSTEM.word()
-        seen.append((SYSTEM._mine().fill, SYSTEM._mine().pool))
+        seen.append((SYSTEM._find_state().fill, SYSTEM._find_state().pool))
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.bounding.bound import Estimate, bound, bound_all
+from discreet.bounding.bound import AggregateRecipe, bound, bound_all
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
-from discreet.finish import Rows, finish, statistic
-from discreet.plan.functions import call, literal
+from discreet.finish import Rows, compute_statistic, finish
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
-from discreet.price import Request, price
+from discreet.price import Offer, price
 from discreet.privacy import Budget, Neighbours, Unit
-from discreet.release import Noisy, Plan, Release, draw
+from discreet.release import NoisyGroups, Plan, Release, draw
 from tests import hospital
 from tests.hospital import COUNT, ask, catalog, of
 
@@ -27,9 +27,7 @@ ADD = Neighbours.ADD_REMOVE
 def priced(question: Question, **offer: Any) -> Release:
     budget = Budget(epsilon=1000)
     unit, neighbours = Unit("patient"), Neighbours.ADD_REMOVE
-    (release,) = price(
-        (bound(question, catalog()),), Request(**offer), budget, unit=unit, neighbours=neighbours
-    ).releases
+    (release,) = price((bound(question, catalog()),), Offer(**offer), budget, unit=unit, neighbours=neighbours).releases
     return release
 
 
@@ -38,7 +36,7 @@ def finished(question: Question, counts: dict[str, int], **offer: Any) -> Rows:
     release = priced(question, **(offer or {"epsilon": 1}))
     keys = tuple((ward,) for ward in counts)
     noisy = {position: np.array(list(counts.values())) for position in release.noises}
-    return finish(Plan((release,)), [Noisy(keys, noisy)], source=SeededForTestsOnly(1))
+    return finish(Plan((release,)), [NoisyGroups(keys, noisy)], source=SeededForTestsOnly(1))
 
 
 BY_WARD = ask(COUNT, keys=("ward",))
@@ -58,8 +56,8 @@ def test_rows_keep_their_keys() -> None:
 
 def test_having_order_limit_and_offset_work_on_released_numbers() -> None:
     """All of them are post-processing."""
-    count = BY_WARD.aggregate(0)
-    having = replace(BY_WARD, having=call("greater", count, literal(6)))
+    count = BY_WARD.refer_to_aggregate(0)
+    having = replace(BY_WARD, having=make_call("greater", count, make_literal(6)))
     assert values(finished(having, WARDS), 0) == ["B", "C"]
     ordered = replace(BY_WARD, order=(Order(count, descending=True),))
     assert values(finished(ordered, WARDS), 0) == ["B", "C", "A"]
@@ -70,7 +68,7 @@ def test_nulls_come_last_in_either_direction() -> None:
     """A group whose mean is unknown ends the list."""
     question = ask(of(Statistic.MEAN, "age"), keys=("ward",))
     for descending in (False, True):
-        ordered = replace(question, order=(Order(question.aggregate(0), descending=descending),))
+        ordered = replace(question, order=(Order(question.refer_to_aggregate(0), descending=descending),))
         rows = finished(ordered, {"A": 5, "B": 0, "C": 7})
         assert values(rows, 0)[-1] == "B" and values(rows, 1)[-1] is None
 
@@ -86,17 +84,17 @@ def test_nulls_come_last_in_either_direction() -> None:
 )
 def test_statistics_follow_from_integers(kind: Statistic, expected: float) -> None:
     """Four values with three steps in all, of size 2, from 10; nine squared steps."""
-    estimate = Estimate(kind, 0, 1, 2, Fraction(10), Fraction(2), Fraction(0), Fraction(100))
+    estimate = AggregateRecipe(kind, 0, 1, 2, Fraction(10), Fraction(2), Fraction(0), Fraction(100))
     measures = {0: np.array([4]), 1: np.array([3]), 2: np.array([9])}
-    assert statistic(estimate, measures) == pytest.approx([expected])
+    assert compute_statistic(estimate, measures) == pytest.approx([expected])
 
 
 def test_impossible_values_are_held_to_the_possible() -> None:
     """A noisy mean stays within the bounds, a noisy variance at or above zero, and nothing is divided by nothing."""
-    mean = Estimate(Statistic.MEAN, 0, 1, None, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
-    assert statistic(mean, {0: np.array([1, 0, -3]), 1: np.array([999, 5, 5])}) == [100.0, None, None]
-    variance = Estimate(Statistic.VARIANCE, 0, 1, 2, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
-    assert statistic(variance, {0: np.array([2]), 1: np.array([9]), 2: np.array([-4])}) == [0.0]
+    mean = AggregateRecipe(Statistic.MEAN, 0, 1, None, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
+    assert compute_statistic(mean, {0: np.array([1, 0, -3]), 1: np.array([999, 5, 5])}) == [100.0, None, None]
+    variance = AggregateRecipe(Statistic.VARIANCE, 0, 1, 2, Fraction(50), Fraction(1), Fraction(0), Fraction(100))
+    assert compute_statistic(variance, {0: np.array([2]), 1: np.array([9]), 2: np.array([-4])}) == [0.0]
 
 
 def test_intervals_of_counts_are_exact_and_symmetric() -> None:
@@ -123,7 +121,7 @@ def coverage(question: Question, truth: dict[int, int], target: float, column: i
 def test_simulated_intervals_cover() -> None:
     """The 95 % interval of a mean, and of arithmetic on it, holds the true value about 95 % of the time."""
     question = ask(of(Statistic.MEAN, "age"))
-    share = call("divide", question.aggregate(0), literal(10))
+    share = make_call("divide", question.refer_to_aggregate(0), make_literal(10))
     question = replace(question, outputs=(*question.outputs, Output("share", share)))
     truth = {0: 400, 1: -1200}  # 400 values, 3 years below 55 on average
     for column, target in ((0, 52.0), (1, 5.2)):
@@ -143,12 +141,12 @@ def test_a_level_beyond_simulation_is_not_claimed() -> None:
     for level in (0.9, 0.99, 0.999):
         release = priced(question, epsilon=2, level=level)
         noisy = {position: np.array([400]) for position in release.noises}
-        cell = finish(Plan((release,)), [Noisy(((),), noisy)], source=SeededForTestsOnly(1)).rows[0][1]
+        cell = finish(Plan((release,)), [NoisyGroups(((),), noisy)], source=SeededForTestsOnly(1)).rows[0][1]
         assert isinstance(cell.high, float) and isinstance(cell.low, float)
         widths.append(cell.high - cell.low)
     assert widths[0] < widths[1] < widths[2]
     release = priced(question, epsilon=2, level=1 - 1e-10)
-    count, mean = finish(Plan((release,)), [Noisy(((),), {p: np.array([400]) for p in release.noises})]).rows[0]
+    count, mean = finish(Plan((release,)), [NoisyGroups(((),), {p: np.array([400]) for p in release.noises})]).rows[0]
     assert mean.value is not None and mean.low is None and mean.high is None
     assert count.low is not None
 
@@ -157,12 +155,12 @@ def test_groupings_stand_in_one_table() -> None:
     """Keys that a grouping does not group by are NULL, and ORDER BY and LIMIT see the rows of all groupings."""
     question = replace(ask(COUNT, keys=("ward", "sex")), sets=((0,), (1,), ()))
     plan = price(
-        bound_all(question, catalog()), Request(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
+        bound_all(question, catalog()), Offer(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
     )
     drawn = [
-        Noisy((("A",), ("B",), ("C",)), {0: np.array([5, 50, 7])}),
-        Noisy((("f",), ("m",)), {0: np.array([30, 31])}),
-        Noisy(((),), {0: np.array([61])}),
+        NoisyGroups((("A",), ("B",), ("C",)), {0: np.array([5, 50, 7])}),
+        NoisyGroups((("f",), ("m",)), {0: np.array([30, 31])}),
+        NoisyGroups(((),), {0: np.array([61])}),
     ]
     rows = finish(plan, drawn, source=SeededForTestsOnly(1))
     seen = [tuple(cell.value for cell in row) for row in rows.rows]
@@ -174,7 +172,7 @@ def test_groupings_stand_in_one_table() -> None:
         (None, "m", 31),
         (None, None, 61),
     ]
-    first = replace(question, order=(Order(question.aggregate(0), descending=True),), limit=2)
+    first = replace(question, order=(Order(question.refer_to_aggregate(0), descending=True),), limit=2)
     plan = Plan(tuple(replace(r, bounded=replace(r.bounded, question=first)) for r in plan.releases))
     top = [tuple(cell.value for cell in row) for row in finish(plan, drawn).rows]
     assert top == [(None, None, 61), ("B", None, 50)]
@@ -185,7 +183,7 @@ def test_groupings_share_the_price() -> None:
     """Three groupings at a third each: together what was offered, each with three times the noise of one alone."""
     question = replace(ask(COUNT, keys=("ward",)), sets=((0,), ()))
     plan = price(
-        bound_all(question, catalog()), Request(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
+        bound_all(question, catalog()), Offer(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
     )
     assert plan.loss.epsilon() == 1.0
     alone = priced(ask(COUNT, keys=("ward",)), epsilon=Fraction(1, 2))
@@ -204,7 +202,7 @@ def test_chosen_cells_become_values() -> None:
     )
     release = priced(question, epsilon=4)
     assert len(release.choices) == 3 and release.loss.epsilon() == pytest.approx(4)
-    drawn = Noisy(((),), {}, {0: ((100, 402),), 1: ((2,),), 2: ((41,),)})
+    drawn = NoisyGroups(((),), {}, {0: ((100, 402),), 1: ((2,),), 2: ((41,),)})
     rows = finish(Plan((release,)), [drawn])
     assert [cell.value for cell in rows.rows[0]] == [100.5, 25.0, "C", 41]
     assert rows.measured == (False,) * 4 and all(cell.low is None for cell in rows.rows[0])
@@ -213,7 +211,10 @@ def test_chosen_cells_become_values() -> None:
 def test_what_depends_on_a_choice_has_no_interval() -> None:
     """Arithmetic with a quantile in it claims nothing."""
     question = ask(COUNT, Aggregate(Statistic.QUANTILE, hospital.column("cost"), Fraction(1, 2)))
-    mixed = replace(question, outputs=(Output("x", call("add", question.aggregate(0), question.aggregate(1))),))
-    rows = finish(Plan((priced(mixed, epsilon=4),)), [Noisy(((),), {0: np.array([7])}, {0: ((8,),)})])
+    mixed = replace(
+        question,
+        outputs=(Output("x", make_call("add", question.refer_to_aggregate(0), question.refer_to_aggregate(1))),),
+    )
+    rows = finish(Plan((priced(mixed, epsilon=4),)), [NoisyGroups(((),), {0: np.array([7])}, {0: ((8,),)})])
     (cell,) = rows.rows[0]
     assert cell.value == 9.0 and (cell.low, cell.high) == (None, None) and rows.measured == (False,)

@@ -16,15 +16,26 @@ from typing import Any
 import pytest
 
 from discreet.bounding.bound import BoundedQuestion, bound_all
-from discreet.bounding.contributions import Bounded, Counts, Reach, Sensitivity, reach, sensitivity
-from discreet.bounding.stability import Owner, known
+from discreet.bounding.contributions import BoundedPlan, Counts, Reach, Sensitivity, reach, sensitivity
+from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError
 from discreet.frontends import sql
-from discreet.plan.catalog import Catalog, Limits
+from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Column
-from discreet.plan.functions import call, literal
-from discreet.plan.relations import Distinct, Filter, Join, JoinKind, PerUnit, Scan, Union, Values, Window, every
+from discreet.plan.functions import make_call, make_literal
+from discreet.plan.relations import (
+    Distinct,
+    Join,
+    JoinKind,
+    PerUnit,
+    Scan,
+    Union,
+    Values,
+    Where,
+    Window,
+    walk_relations,
+)
 from discreet.plan.types import Type
 from tests.engines.oracle import exceeds, histograms, moved, overreaches
 from tests.frontends.cases import cases
@@ -86,7 +97,7 @@ def survey(seed: int, catalog: str) -> World:
 # The oracle
 
 
-def broken(bounded: Bounded, world: World, kind: str, claims: Claims = HONEST) -> list[str]:
+def broken(bounded: BoundedPlan, world: World, kind: str, claims: Claims = HONEST) -> list[str]:
     """The claims that some neighbour breaks, in words."""
     before = world.data.run(kind, bounded)
     found = []
@@ -101,7 +112,7 @@ def broken(bounded: Bounded, world: World, kind: str, claims: Claims = HONEST) -
     return found
 
 
-def _moves(bounded: Bounded, neighbour: Neighbour, before: Groups, after: Groups, claims: Claims) -> Iterator[str]:
+def _moves(bounded: BoundedPlan, neighbour: Neighbour, before: Groups, after: Groups, claims: Claims) -> Iterator[str]:
     relation = neighbour.relation
     for i, measure in enumerate(bounded.measures):
         claim = claims.sensitivity(sensitivity(bounded, measure, relation))
@@ -113,13 +124,13 @@ def _moves(bounded: Bounded, neighbour: Neighbour, before: Groups, after: Groups
             yield f"{relation}: {spread} beyond {reached}"
 
 
-def of_others(bounded: Bounded, differ: frozenset[int]) -> Bounded:
+def of_others(bounded: BoundedPlan, differ: frozenset[int]) -> BoundedPlan:
     """The same question about everybody else."""
     unit = bounded.unit
     if unit is None:
         raise AssertionError("there are no units here")
-    them = call("in", unit, *(literal(unit) for unit in sorted(differ)))
-    return replace(bounded, source=Filter(bounded.source, call("not", them)))
+    them = make_call("in", unit, *(make_literal(unit) for unit in sorted(differ)))
+    return replace(bounded, source=Where(bounded.source, make_call("not", them)))
 
 
 def as_dict(groups: Groups) -> dict[Any, Any]:
@@ -187,14 +198,14 @@ def test_questions_are_worth_asking() -> None:
     for seed in range(150):
         for form in forms(a_question(seed), hospital(1).data.catalog, PUBLIC):
             bounded = form.bounded
-            seen.update({type(node).__name__ for node in every(bounded.source)})
+            seen.update({type(node).__name__ for node in walk_relations(bounded.source)})
             seen.update({str(measure.counts) for measure in bounded.measures})
             seen["partial"] += any(measure.partial for measure in bounded.measures)
             seen["spread"] += bool(bounded.spreads)
             seen["private keys"] += bounded.domain is None
-            seen[str(known(bounded.source, hospital(1).data.catalog).owner)] += 1
+            seen[str(find_relation_facts(bounded.source, hospital(1).data.catalog).owner)] += 1
             seen["answered"] += bool(as_dict(hospital(1).data.run("memory", bounded)))
-    kinds = (Scan, Filter, Join, PerUnit, Window, Distinct, Union)
+    kinds = (Scan, Where, Join, PerUnit, Window, Distinct, Union)
     wanted = [*(kind.__name__ for kind in kinds), *Counts, "partial", "spread", "private keys", Owner.UNIT, Owner.MIXED]
     assert all(seen[name] >= 5 for name in wanted), seen
     assert seen["answered"] > 80
@@ -207,7 +218,7 @@ def test_a_busy_unit_keeps_its_limits(kind: str) -> None:
     world = World(data, tuple(unit_neighbours(data, 1)))
     wanted = "COUNT(*) AS n, COUNT(DISTINCT note) AS d, COUNT(DISTINCT age) AS k, MEDIAN(age) AS m, SUM(cost) AS s"
     for text in (f"SELECT {wanted} FROM visits", f"SELECT ward, {wanted} FROM visits GROUP BY ward"):
-        for limits in (Limits(max_rows=3), Limits(max_groups=2, max_rows_per_group=2)):
+        for limits in (ContributionLimits(max_rows=3), ContributionLimits(max_groups=2, max_rows_per_group=2)):
             question = replace(sql.read(text, data.catalog), limits=limits)
             for form in bound_all(question, data.catalog):
                 assert broken(form.bounded, world, kind) == []

@@ -22,8 +22,8 @@ from discreet.engines.engine import Engine
 from discreet.engines.memory import MemoryEngine
 from discreet.finish import finish
 from discreet.frontends import sql
-from discreet.price import Request, price
-from discreet.release import Noisy
+from discreet.price import Offer, price
+from discreet.release import NoisyGroups
 
 N = 600
 VISITS = pa.table(
@@ -74,14 +74,14 @@ QUESTIONS = [
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     """The answer's values, with the exact integers in the place of noisy ones."""
     bounded = bound(sql.read(question, CATALOG), CATALOG)
-    plan = price((bounded,), Request(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
+    plan = price((bounded,), Offer(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
     (release,) = plan.releases
     groups = engine.run(bounded.bounded, salt=bytes(16))
     where = {key: i for i, key in enumerate(groups.keys)}
     occurring = tuple(key for key, *counts in zip(groups.keys, *groups.values) if any(counts))
     keys = occurring if bounded.bounded.keys else ((),)
     exact = {p: np.array([groups.values[p][where[key]] for key in keys], dtype=np.int64) for p in release.noises}
-    return [tuple(cell.value for cell in row) for row in finish(plan, [Noisy(keys, exact)]).rows]
+    return [tuple(cell.value for cell in row) for row in finish(plan, [NoisyGroups(keys, exact)]).rows]
 
 
 def plain(question: str) -> list[tuple[Any, ...]]:

@@ -22,8 +22,8 @@ from discreet.engines.engine import EMPTY, Engine, Groups
 from discreet.engines.memory import MemoryEngine
 from discreet.finish import finish
 from discreet.frontends import sql
-from discreet.price import Request, price
-from discreet.release import Noisy, Release
+from discreet.price import Offer, price
+from discreet.release import NoisyGroups, Release
 from tests.test_noise_off import comparable
 
 PEOPLE, VISITS, LABS = 60, 240, 300
@@ -126,7 +126,7 @@ def certain(release: Release, groups: Groups, keys: tuple[Any, ...]) -> dict[int
     where = {key: i for i, key in enumerate(groups.keys)}
     found = {}
     for position in release.choices:
-        shares = release.bounded.shares(position)
+        shares = release.bounded.shares_of(position)
         histograms = [groups.spreads[position][where[key]] if key in where else EMPTY for key in keys]
         found[position] = tuple(_cells(cells, counts, shares) for cells, counts in histograms)
     return found
@@ -142,7 +142,7 @@ def _cells(cells: Any, counts: Any, shares: tuple[Fraction, ...]) -> tuple[int, 
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     """The answer's values, with the exact integers in the place of noisy ones."""
     forms = bound_all(sql.read(question, CATALOG), CATALOG)
-    plan = price(forms, Request(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
+    plan = price(forms, Offer(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
     drawn = []
     for form, release in zip(forms, plan.releases):
         groups = engine.run(form.bounded, salt=bytes(16))
@@ -154,7 +154,7 @@ def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
         )
         keys = occurring if form.bounded.keys else ((),)
         exact = {p: np.array([groups.values[p][where[key]] for key in keys], dtype=np.int64) for p in release.noises}
-        drawn.append(Noisy(keys, exact, certain(release, groups, keys)))
+        drawn.append(NoisyGroups(keys, exact, certain(release, groups, keys)))
     return [tuple(cell.value for cell in row) for row in finish(plan, drawn).rows]
 
 

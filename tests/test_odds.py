@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.gdp import Gaussian
-from discreet.accounting.pure import Pure
+from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.pure import PureNotion
 from discreet.errors import ParameterError
 from discreet.exact import ln
-from discreet.odds import Odds, _odds, _percent, posterior, tail_epsilon
+from discreet.odds import Odds, _format_odds, _format_percent, posterior, tail_epsilon
 from discreet.privacy import Loss, Neighbours, Unit
 
 
@@ -64,7 +64,7 @@ def test_guesses_are_bounds(one: list[int], other: list[int]) -> None:
 
 def test_detection_is_tight_for_the_gaussian() -> None:
     """N(1,1) against N(0,1): right alarms at α are Φ(Φ⁻¹(α) + 1); the published value at 0.1 is 0.38914."""
-    loss = Loss((Gaussian(Fraction(1)),), Unit(), Neighbours.ADD_REMOVE)
+    loss = Loss((GaussianNotion(Fraction(1)),), Unit(), Neighbours.ADD_REMOVE)
     odds = loss.odds()
     assert 0.389141 <= odds.detection(0.1) <= 0.38925
     assert odds.advantage == pytest.approx(math.erf(0.5 / math.sqrt(2)), rel=1e-9)
@@ -74,7 +74,7 @@ def test_detection_is_tight_for_the_gaussian() -> None:
 
 def test_detection_is_tight_for_the_coin() -> None:
     """ln 3: the trade-off curve has corners; 5 % false alarms find at most 15 %, and 60 % at most 13/15."""
-    odds = Loss((Pure(ln(3)),), Unit(), Neighbours.ADD_REMOVE).odds()
+    odds = Loss((PureNotion(ln(3)),), Unit(), Neighbours.ADD_REMOVE).odds()
     assert odds.detection(0.05) == pytest.approx(0.15, abs=1e-9)
     assert odds.detection(0.6) == pytest.approx(1 - 0.4 / 3, abs=1e-9)
     assert odds.detection(0.25) == pytest.approx(0.75, abs=1e-9)
@@ -82,7 +82,7 @@ def test_detection_is_tight_for_the_coin() -> None:
 
 
 def test_curve_is_monotone_concave_and_above_guessing() -> None:
-    curve = Loss((Gaussian(Fraction(4)),), Unit(), Neighbours.ADD_REMOVE).odds().curve(41)
+    curve = Loss((GaussianNotion(Fraction(4)),), Unit(), Neighbours.ADD_REMOVE).odds().curve(41)
     assert curve[0][0] == 0
     assert curve[-1] == (1.0, 1.0)
     heights = [right for _, right in curve]
@@ -92,7 +92,7 @@ def test_curve_is_monotone_concave_and_above_guessing() -> None:
 
 
 def test_large_losses_do_not_overflow() -> None:
-    odds = Loss((Pure(Fraction(5000)),), Unit(), Neighbours.ADD_REMOVE).odds()
+    odds = Loss((PureNotion(Fraction(5000)),), Unit(), Neighbours.ADD_REMOVE).odds()
     assert odds.detection(0.05) == 1.0
     assert odds.worst_guess == 1.0
     assert "certain" in odds.sentence()
@@ -120,25 +120,25 @@ def test_posterior_at_the_ends() -> None:
 @settings(deadline=None, max_examples=60)
 def test_tail_of_the_loss_is_bounded(mu: float, delta: float) -> None:
     """For a normal loss of mean μ²/2 and deviation μ: the stated loss is exceeded with probability at most δ."""
-    notion = Gaussian(Fraction(mu) ** 2)
+    notion = GaussianNotion(Fraction(mu) ** 2)
     epsilon = tail_epsilon(notion.epsilon, delta)
     assert math.erfc((epsilon - mu * mu / 2) / mu / math.sqrt(2)) / 2 <= delta * (1 + 1e-9)
 
 
 def test_tail_of_a_pure_loss_is_the_loss() -> None:
-    assert tail_epsilon(Pure(Fraction(1)).epsilon, 0.0) == 1.0
-    assert tail_epsilon(Pure(Fraction(1)).epsilon, 1e-6) <= 1.0
+    assert tail_epsilon(PureNotion(Fraction(1)).epsilon, 0.0) == 1.0
+    assert tail_epsilon(PureNotion(Fraction(1)).epsilon, 1e-6) <= 1.0
 
 
 def test_sentences() -> None:
-    loss = Loss((Pure(ln(3)),), Unit("patient"), Neighbours.ADD_REMOVE)
+    loss = Loss((PureNotion(ln(3)),), Unit("patient"), Neighbours.ADD_REMOVE)
     odds = loss.odds()
     assert odds.sentence() == "A guess about one patient that was 50:50 becomes at most 75:25."
     assert odds.sentence(prior=0.01) == "A guess about one patient that was 1:99 becomes at most 3:97."
     assert "impossible" in odds.sentence(prior=0)
     assert repr(odds) == str(odds)
     assert "5 % false alarms an attacker finds at most 15" in str(odds)
-    gaussian = Loss((Gaussian(Fraction(1)),), Unit(), Neighbours.ADD_REMOVE).odds()
+    gaussian = Loss((GaussianNotion(Fraction(1)),), Unit(), Neighbours.ADD_REMOVE).odds()
     assert "except with probability 1e-09" in str(gaussian)
     nothing = Odds(advantage=1.0, epsilon=math.inf, delta=0.0, profile=lambda _: 1.0)
     assert nothing.sentence() == "There is no bound on what this release reveals about one person."
@@ -149,15 +149,15 @@ def test_sentences() -> None:
 @settings(deadline=None, max_examples=150)
 def test_shown_odds_never_flatter(p: float) -> None:
     """What is printed as an upper bound is at or above the number, to within a billionth of a step."""
-    shown = _odds(p, up=True)
+    shown = _format_odds(p, up=True)
     top, bottom = (float(part) for part in shown.split(":"))
     assert top >= 100 * p - 1e-9
     assert top + bottom == pytest.approx(100)
-    assert float(_percent(p).removesuffix(" %")) >= 100 * p - 1e-9
+    assert float(_format_percent(p).removesuffix(" %")) >= 100 * p - 1e-9
 
 
 def test_bad_rates_are_refused() -> None:
-    odds = Loss((Pure(ln(3)),), Unit(), Neighbours.ADD_REMOVE).odds()
+    odds = Loss((PureNotion(ln(3)),), Unit(), Neighbours.ADD_REMOVE).odds()
     for bad in (-0.1, 1.1, float("nan")):
         with pytest.raises(ParameterError, match="false_alarms"):
             odds.detection(bad)

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.bounding.stability import Owner, known
+from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.codebook import Codebook
 from discreet.codebook.entries import Document
-from discreet.codebook.owners import MAX_CHAIN, Way, foreign_keys, ways
+from discreet.codebook.owners import MAX_CHAIN, Way, find_ways, foreign_keys_of
 from discreet.codebook.reading import read_entries
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import CodebookError
-from discreet.plan.catalog import Catalog, Limits, Link
+from discreet.plan.catalog import Catalog, ContributionLimits, Link
 from discreet.plan.expressions import Column
 from discreet.plan.reach import reach
 from discreet.plan.types import Type
@@ -113,9 +113,11 @@ def test_everything_reaches_the_catalog() -> None:
     assert patients.owner is visits.owner is None and patients.link is visits.link is None
     assert visits.unit_column == Column("visits", "patient_id", Type.INTEGER)
     assert labs.link == Link("visit", "visits", "visit_id") and labs.unit_column is None
-    assert notes.link == Link("lab", "labs", "lab_id") and notes.limits == Limits(max_groups=3, max_rows_per_group=2)
+    assert notes.link == Link("lab", "labs", "lab_id") and notes.limits == ContributionLimits(
+        max_groups=3, max_rows_per_group=2
+    )
     assert visits.keys == (Link("ward", "wards", "ward"), HOME) and labs.keys == (labs.link,) and patients.keys == ()
-    assert wards.public and not labs.public and wards.limits == Limits() and wards.unit_column is None
+    assert wards.public and not labs.public and wards.limits == ContributionLimits() and wards.unit_column is None
     assert wards.columns["ward"][1].unique and not wards.columns["floor"][1].unique
     assert patients.columns["district"][1].frequency == 50 and visits.columns["ward"][1].frequency is None
     assert visits.columns["patient_id"][1].constant and not labs.columns["visit"][1].constant
@@ -127,7 +129,7 @@ def test_rows_reach_their_unit(name: str) -> None:
     """What the planner makes of a table's name keeps units apart; public rows are nobody's."""
     found = catalog(GOOD)
     reached = reach(name, found)
-    assert known(reached.relation, found).owner is (Owner.NOBODY if name == "wards" else Owner.UNIT)
+    assert find_relation_facts(reached.relation, found).owner is (Owner.NOBODY if name == "wards" else Owner.UNIT)
     assert (reached.unit is None) == (name == "wards")
 
 
@@ -139,10 +141,10 @@ def test_a_column_that_refers_to_the_unit_names_it() -> None:
     assert found.tables["calls"].owner == "caller" and found.tables["replies"].owner == "who"
     assert (
         found.tables["replies"].link is None
-        and found.tables["replies"].column("who") == found.tables["replies"].unit_column
+        and found.tables["replies"].find_column("who") == found.tables["replies"].unit_column
     )
     assert found.tables["calls"].columns["caller"][1].constant
-    assert known(reach("calls", found).relation, found).owner is Owner.UNIT
+    assert find_relation_facts(reach("calls", found).relation, found).owner is Owner.UNIT
 
 
 def test_the_unit_of_every_table() -> None:
@@ -199,7 +201,8 @@ def test_row_units_and_public_tables() -> None:
     assert found.tables["visits"].keys == (Link("ward", "wards", "ward"),)
     assert found.tables["visits"].owner is None and found.tables["visits"].link is None
     assert (
-        found.tables["wards"].limits == Limits() and known(reach("wards", found).relation, found).owner is Owner.NOBODY
+        found.tables["wards"].limits == ContributionLimits()
+        and find_relation_facts(reach("wards", found).relation, found).owner is Owner.NOBODY
     )
 
 
@@ -224,7 +227,7 @@ def test_long_chains() -> None:
     """As many steps as allowed are fine; one more is refused, not followed."""
     head = HEAD.replace("patients.", "t0.")
     found = catalog(head + "".join(reversed(CHAIN[: MAX_CHAIN + 1])))
-    assert known(reach(f"t{MAX_CHAIN}", found).relation, found).owner is Owner.UNIT
+    assert find_relation_facts(reach(f"t{MAX_CHAIN}", found).relation, found).owner is Owner.UNIT
     message = wrong(head + "".join(CHAIN))
     assert f"tables.t{MAX_CHAIN + 1}.foreign_keys are too far away from the unit" in message and "nearer" in message
 
@@ -440,7 +443,7 @@ def test_curate_says_the_same() -> None:
     with discreet.curate(FRAMES, **SAID) as curator:
         found = curator.catalog
         assert found.tables["labs"].link == Link("visit_id", "visits", "visit_id")
-        assert found.tables["wards"].public and found.tables["wards"].limits == Limits()
+        assert found.tables["wards"].public and found.tables["wards"].limits == ContributionLimits()
         assert found.tables["wards"].columns["ward"][1].unique and not found.tables["visits"].columns["ward"][1].unique
         assert found.tables["visits"].columns["ward"][1].frequency == 9
         assert found.tables["wards"].columns["ward"][1].frequency is None
@@ -503,7 +506,7 @@ def leads(name: str, document: Document, seen: tuple[str, ...] = ()) -> bool:
     """Whether any foreign keys lead from a table to one that names the unit, found by trying all of them."""
     if "u" in document.tables[name].columns:
         return True
-    parents = {link.parent for link in foreign_keys(name, document)} - {name, *seen}
+    parents = {link.parent for link in foreign_keys_of(name, document)} - {name, *seen}
     return any(leads(parent, document, (*seen, name)) for parent in parents)
 
 
@@ -513,10 +516,10 @@ def test_ways_are_the_shortest_there_are(text: str) -> None:
     """A table is reached where any keys lead: by its own column, by one that names, or by the first of the nearest."""
     document = read_entries(tomllib.loads(text))
     assert isinstance(document, Document)
-    found = ways(document)
+    found = find_ways(document)
     assert set(found) == {name for name in NAMES if leads(name, document)}
     for name, way in found.items():
-        links = [link for link in foreign_keys(name, document) if link.parent in found]
+        links = [link for link in foreign_keys_of(name, document) if link.parent in found]
         naming = [link.column for link in links if found[link.parent].owner == link.key and link.parent != name]
         if "u" in document.tables[name].columns:
             assert way == Way(owner="u")
@@ -533,7 +536,7 @@ def ends_at_the_unit(name: str, document: Document, found: Mapping[str, Way]) ->
     """Whether a name is one in the end: columns that refer to each other in a circle name nobody."""
     trail = [(name, found[name].owner)]
     while trail[-1][1] != "u":
-        links = [link for link in foreign_keys(trail[-1][0], document) if link.column == trail[-1][1]]
+        links = [link for link in foreign_keys_of(trail[-1][0], document) if link.column == trail[-1][1]]
         trail.append((links[0].parent, links[0].key))
         if len(set(trail)) < len(trail):
             return False
@@ -546,4 +549,4 @@ def test_names_in_a_circle_are_nobodys() -> None:
         "y", columns='k = "integer"', keys='k = "x.k"'
     )
     document = read_entries(tomllib.loads(HEAD + PATIENTS + circle))
-    assert isinstance(document, Document) and set(ways(document)) == {"patients"}
+    assert isinstance(document, Document) and set(find_ways(document)) == {"patients"}

@@ -15,13 +15,13 @@ from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import ln
 
 READERS: list[Callable[[object, str], object]] = [
-    parameters.number,
-    parameters.positive,
-    parameters.nonnegative,
-    parameters.epsilon,
-    parameters.delta,
-    parameters.open_probability,
-    parameters.whole,
+    parameters.read_number,
+    parameters.read_positive,
+    parameters.read_nonnegative,
+    parameters.read_epsilon,
+    parameters.read_delta,
+    parameters.read_probability,
+    parameters.read_whole,
 ]
 NEVER_NUMBERS = [
     float("nan"),
@@ -54,26 +54,26 @@ def test_what_is_no_number_is_refused(reader: Callable[[object, str], object], b
 @pytest.mark.parametrize("value", [1, 0.1, Fraction(1, 10), Decimal("0.1"), np.float64(0.1), np.int32(3)], ids=repr)
 def test_numbers_of_every_kind_are_exact(value: object) -> None:
     """A float is the decimal it prints as; everything else is itself."""
-    exact = parameters.number(value, "x")
+    exact = parameters.read_number(value, "x")
     assert isinstance(exact, Fraction) and exact == Fraction(str(value))
 
 
 @pytest.mark.parametrize(
     ("reader", "bad"),
     [
-        (parameters.positive, 0),
-        (parameters.positive, -1.5),
-        (parameters.nonnegative, -1),
-        (parameters.epsilon, 0),
-        (parameters.epsilon, -1),
-        (parameters.epsilon, 10**9),
-        (parameters.delta, 1),
-        (parameters.delta, -0.1),
-        (parameters.open_probability, 0),
-        (parameters.open_probability, 1.0),
-        (parameters.whole, 0),
-        (parameters.whole, 1.0),
-        (parameters.whole, 2**40),
+        (parameters.read_positive, 0),
+        (parameters.read_positive, -1.5),
+        (parameters.read_nonnegative, -1),
+        (parameters.read_epsilon, 0),
+        (parameters.read_epsilon, -1),
+        (parameters.read_epsilon, 10**9),
+        (parameters.read_delta, 1),
+        (parameters.read_delta, -0.1),
+        (parameters.read_probability, 0),
+        (parameters.read_probability, 1.0),
+        (parameters.read_whole, 0),
+        (parameters.read_whole, 1.0),
+        (parameters.read_whole, 2**40),
     ],
 )
 def test_values_out_of_range_are_refused(reader: Callable[[object, str], object], bad: object) -> None:
@@ -84,24 +84,24 @@ def test_values_out_of_range_are_refused(reader: Callable[[object, str], object]
 
 def test_epsilon_may_be_a_logarithm() -> None:
     """The coin's loss is read as it is."""
-    assert parameters.epsilon(ln(3)) == ln(3)
+    assert parameters.read_epsilon(ln(3)) == ln(3)
 
 
 def test_messages_tell_the_kind_and_never_the_value() -> None:
     """A value could be someone's datum: only its kind is told."""
     with pytest.raises(ParameterError) as caught:
-        parameters.positive(-73219, "salary")
+        parameters.read_positive(-73219, "salary")
     assert "73219" not in str(caught.value) and "a negative int" in str(caught.value)
 
 
 def test_integers_accepts_what_fits_and_refuses_the_rest() -> None:
     """Whole arrays pass as int64; floats, texts, and values that would wrap are refused."""
-    assert parameters.integers([1, 2], "x").dtype == np.int64
-    assert parameters.integers(np.array([7], dtype=np.uint8), "x").tolist() == [7]
-    assert parameters.integers([], "x").shape == (0,)
+    assert parameters.read_integers([1, 2], "x").dtype == np.int64
+    assert parameters.read_integers(np.array([7], dtype=np.uint8), "x").tolist() == [7]
+    assert parameters.read_integers([], "x").shape == (0,)
     for bad in ([1.5], ["a"], [2**63], np.array([2**63], dtype=np.uint64), [True], [None]):
         with pytest.raises(ParameterError):
-            parameters.integers(bad, "x")
+            parameters.read_integers(bad, "x")
 
 
 def test_errors_survive_pickling() -> None:

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import events, loss_of
-from discreet.accounting.gdp import Gaussian
-from discreet.accounting.pure import Pure
-from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.pure import PureNotion
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import ln
 from discreet.privacy import Budget, Loss, Neighbours, Unit
@@ -19,7 +19,7 @@ ROW, ADD = Unit(), Neighbours.ADD_REMOVE
 
 
 def pure(epsilon: int | Fraction) -> Loss:
-    return Loss((Pure(Fraction(epsilon)),), ROW, ADD)
+    return Loss((PureNotion(Fraction(epsilon)),), ROW, ADD)
 
 
 def test_neighbours_are_read_from_their_names() -> None:
@@ -41,7 +41,7 @@ def test_units_are_a_row_or_a_column() -> None:
 
 
 def test_losses_take_the_tightest_notion() -> None:
-    both = Loss((Pure(Fraction(3)), ZeroConcentrated(Fraction(1, 100))), ROW, ADD)
+    both = Loss((PureNotion(Fraction(3)), ZeroConcentratedNotion(Fraction(1, 100))), ROW, ADD)
     assert both.epsilon() == 3.0
     assert both.epsilon(1e-6) == both.epsilon(1e-6, notion="zcdp") < both.epsilon(1e-6, notion="pure")
     assert both.delta(3) == 0.0
@@ -62,7 +62,7 @@ def test_losses_hold_one_of_each_notion() -> None:
     with pytest.raises(ParameterError, match="notions"):
         Loss((), ROW, ADD)
     with pytest.raises(ParameterError, match="notions"):
-        Loss((Pure(Fraction(1)), Pure(Fraction(2))), ROW, ADD)
+        Loss((PureNotion(Fraction(1)), PureNotion(Fraction(2))), ROW, ADD)
 
 
 def test_adding_keeps_what_both_know() -> None:
@@ -71,14 +71,14 @@ def test_adding_keeps_what_both_know() -> None:
     assert {n.kind for n in (first + second).notions} == {"zcdp", "rdp", "pld"}
     assert (pure(1) + pure(2)).epsilon() == 3.0
     with pytest.raises(UnknownLoss, match="share no notion"):
-        pure(1).compose(Loss((Gaussian(Fraction(1)),), ROW, ADD))
+        pure(1).compose(Loss((GaussianNotion(Fraction(1)),), ROW, ADD))
 
 
 def test_adding_refuses_different_guarantees() -> None:
     with pytest.raises(MixedGuarantees, match="one patient"):
-        pure(1).compose(Loss((Pure(Fraction(1)),), Unit("patient"), ADD))
+        pure(1).compose(Loss((PureNotion(Fraction(1)),), Unit("patient"), ADD))
     with pytest.raises(MixedGuarantees, match="replace"):
-        pure(1).compose(Loss((Pure(Fraction(1)),), ROW, Neighbours.REPLACE))
+        pure(1).compose(Loss((PureNotion(Fraction(1)),), ROW, Neighbours.REPLACE))
 
 
 def test_repeating_and_grouping() -> None:
@@ -92,7 +92,7 @@ def test_repeating_and_grouping() -> None:
 
 def test_a_group_without_any_rule_is_refused() -> None:
     with pytest.raises(UnknownLoss, match="group"):
-        Loss((ZeroConcentrated(Fraction(1), Fraction(1, 100)),), ROW, ADD).for_group(2)
+        Loss((ZeroConcentratedNotion(Fraction(1), Fraction(1, 100)),), ROW, ADD).for_group(2)
 
 
 @pytest.mark.parametrize("delta", [-0.1, 1, 2, float("nan"), float("inf"), None, "x", True])
@@ -114,7 +114,7 @@ def test_losses_say_what_they_are() -> None:
 
 
 def test_odds_of_a_pure_loss() -> None:
-    odds = Loss((Pure(ln(3)),), Unit("patient"), ADD).odds()
+    odds = Loss((PureNotion(ln(3)),), Unit("patient"), ADD).odds()
     assert odds.delta == 0
     assert odds.worst_guess == pytest.approx(0.75)
     assert odds.sentence() == "A guess about one patient that was 50:50 becomes at most 75:25."
@@ -122,7 +122,7 @@ def test_odds_of_a_pure_loss() -> None:
 
 def test_odds_without_a_pure_loss_bound_the_tail_of_the_loss() -> None:
     """The loss of N(1,1) against N(0,1) is normal; the stated ε must be above its upper tail at δ, and is not ε(δ)."""
-    loss = Loss((Gaussian(Fraction(1)),), ROW, ADD)
+    loss = Loss((GaussianNotion(Fraction(1)),), ROW, ADD)
     odds = loss.odds()
     assert odds.delta == 1e-9
     exceeded = math.erfc((odds.epsilon - 0.5) / math.sqrt(2)) / 2

@@ -17,7 +17,7 @@ def test_python_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Every block, in order, in one namespace, in a folder with the demo's codebook."""
     demo.write(tmp_path / "demo")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"frame": demo.tables()["visits"]}
+    names: dict[str, object] = {"frame": demo.make_tables()["visits"]}
     assert len(BLOCKS) >= 3
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102  # our own page

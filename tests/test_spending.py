@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import discreet
 from discreet.cli import app
 from discreet.codebook import Codebook
-from discreet.doors import existing_ledger, ledger_path, schema_of, terms_of
+from discreet.doors import ledger_path_of, open_existing_ledger, schema_of, terms_of
 from discreet.errors import BudgetExceeded, CodebookError, LedgerError
 from discreet.ledger.policy import Cap
 from discreet.ledger.sqlite import SQLiteLedger
@@ -222,13 +222,13 @@ def test_addresses_without_secrets(place: str) -> None:
 def test_the_file_of_a_ledger(folder: Path) -> None:
     """Beside the codebook, or where it says, relative to it."""
     path = book(folder, GOOD)
-    assert ledger_path(Codebook.load(path)) == folder / "clinic.ledger"
+    assert ledger_path_of(Codebook.load(path)) == folder / "clinic.ledger"
     (folder / "deep").mkdir()
     path = book(folder, with_ledger("deep/other.ledger"))
     with discreet.open(path) as curator:
         curator.ask(COUNT, epsilon=0.5, analyst="ana")
     assert (folder / "deep" / "other.ledger").exists() and not (folder / "clinic.ledger").exists()
-    with existing_ledger(Codebook.load(path)) as ledger:
+    with open_existing_ledger(Codebook.load(path)) as ledger:
         assert len(ledger.history()) == 1
 
 
@@ -298,4 +298,4 @@ def test_postgres_is_an_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(LedgerError, match=r"pip install 'discreet\[postgres\]'"):
         discreet.open(book(folder, with_ledger("postgresql://host/db")))
     discreet.open(book(folder, GOOD)).close()
-    assert SQLiteLedger.existing(folder / "clinic.ledger").dataset == "clinic"
+    assert SQLiteLedger.open_existing(folder / "clinic.ledger").dataset == "clinic"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.finish import Cell, Rows
-from discreet.picture import answer_html, text_table
-from discreet.plan.arrow import arrow_types
+from discreet.picture import answer_to_html, format_table
+from discreet.plan.arrow import load_arrow_types
 from discreet.plan.types import Type, Value
 from discreet.privacy import Loss
 
@@ -47,7 +47,7 @@ class Answer:
         """The answer as an Arrow table."""
         import pyarrow as pa
 
-        kinds = arrow_types()
+        kinds = load_arrow_types()
         return pa.table({name: pa.array(values, kinds[kind]) for name, kind, values in self.columns()})
 
     def columns(self) -> list[tuple[str, Type, list[Value]]]:
@@ -79,7 +79,7 @@ class Answer:
         return len(self.rows.rows)
 
     def __str__(self) -> str:
-        lines = text_table(self.rows, _SHOWN)
+        lines = format_table(self.rows, _SHOWN)
         if len(self) > _SHOWN:
             lines.append(f"... {len(self) - _SHOWN:,} more rows in .table")
         again = "given before, free now" if self.replayed else f"cost {self.receipt['cost']}"
@@ -90,7 +90,9 @@ class Answer:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return answer_html(self.rows, _SHOWN, str(self.receipt["protects"]), str(self.receipt["cost"]), self.remaining)
+        return answer_to_html(
+            self.rows, _SHOWN, str(self.receipt["protects"]), str(self.receipt["cost"]), self.remaining
+        )
 
     def record(self) -> dict[str, Any]:
         """The answer as plain JSON values, for the ledger."""
@@ -106,7 +108,7 @@ class Answer:
         }
 
 
-def rows_from(record: Mapping[str, Any]) -> Rows:
+def read_rows(record: Mapping[str, Any]) -> Rows:
     """The rows that an answer's record holds."""
     columns = record["columns"]
     kinds = tuple(Type(column["type"]) for column in columns)
@@ -121,7 +123,8 @@ def rows_from(record: Mapping[str, Any]) -> Rows:
 
 def _dump(rows: Rows) -> list[list[list[Any]]]:
     return [
-        [[_plain(cell.value), _plain(cell.low), _plain(cell.high)] for cell in column] for column in _transpose(rows)
+        [[_to_plain(cell.value), _to_plain(cell.low), _to_plain(cell.high)] for cell in column]
+        for column in _transpose(rows)
     ]
 
 
@@ -129,15 +132,15 @@ def _transpose(rows: Rows) -> list[list[Cell]]:
     return [[row[i] for row in rows.rows] for i in range(len(rows.names))]
 
 
-def _plain(value: Value) -> Any:
+def _to_plain(value: Value) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
 def _load_cell(cell: list[Any], kind: Type) -> Cell:
-    return Cell(*(_typed(value, kind) for value in cell))
+    return Cell(*(_to_type(value, kind) for value in cell))
 
 
-def _typed(value: Any, kind: Type) -> Value:
+def _to_type(value: Any, kind: Type) -> Value:
     if value is None or not kind.is_time:
         return value  # type: ignore[no-any-return]  # JSON has the other types as they are
     return dt.datetime.fromisoformat(value) if kind is Type.TIMESTAMP else dt.date.fromisoformat(value)

@@ -17,31 +17,31 @@ import typer
 from discreet import cli_attack, cli_audit, cli_batch, cli_bounds, cli_ledger, cli_local
 from discreet.errors import DiscreetError, ParameterError, UsageError
 from discreet.shell import (
-    Analyst,
-    AutoBounds,
+    AnalystOption,
+    BoundsOption,
     CodebookPath,
-    Delta,
-    Epsilon,
-    Error,
-    Json,
-    Level,
-    Project,
-    Public,
-    Rho,
+    DeltaOption,
+    EpsilonOption,
+    ErrorOption,
+    JsonOption,
+    LevelOption,
+    ProjectOption,
+    PublicOption,
+    RhoOption,
     Sql,
     SqlFile,
-    console,
+    make_console,
     note_forgetful,
-    number,
-    offer,
     open_curator,
     print_json,
-    question,
+    read_number,
+    read_offer,
+    read_question,
 )
 
 if TYPE_CHECKING:
     from discreet.codebook import Codebook
-    from discreet.codebook.marks import Line
+    from discreet.codebook.marks import CheckLine
     from discreet.curator import Curator
     from discreet.plan.types import Type
 
@@ -76,10 +76,10 @@ def _fail(error: DiscreetError) -> None:
         return
     from discreet import terminal
 
-    terminal.error(console(stderr=True), str(error), error.code)
+    terminal.print_error(make_console(stderr=True), str(error), error.code)
 
 
-def _version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callback
+def _print_version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callback
     if value:
         from discreet import __version__
 
@@ -91,7 +91,7 @@ def _version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callbac
 def root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Ask private data, within a budget."""
@@ -104,11 +104,11 @@ def init(
     out: Annotated[Path | None, typer.Option(help="Where to write the codebook; beside the data if not said.")] = None,
     unit: Annotated[str | None, typer.Option(help="Who is protected: a column, or row.")] = None,
     max_rows: Annotated[int | None, typer.Option(help="How many rows of one unit may count.", min=1)] = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; leave blanks for what is not said.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a first codebook from the schema alone.
 
@@ -123,12 +123,12 @@ def init(
     numbers = {"epsilon": epsilon, "delta": delta, "rho": rho}
     for name, text in numbers.items():
         if text is not None:
-            number(text, name)
+            read_number(text, name)
     choices = Choices(unit=unit, max_rows=None if max_rows is None else str(max_rows), **numbers)
     if not yes and sys.stdin.isatty() and not as_json:
-        choices = _asked(choices, found.likely, found.units)
+        choices = _ask_choices(choices, found.likely, found.units)
     target.write_text(draft(found, choices, target.parent), encoding="utf-8")
-    blanks = _blanks(choices)
+    blanks = _list_blanks(choices)
     if as_json:
         print_json({"codebook": str(target), "tables": {t: dict(s) for t, s in found.tables.items()}, "blank": blanks})
         return
@@ -140,7 +140,7 @@ def init(
     typer.echo(f"Next: discreet check {target}")
 
 
-def _asked(choices: Any, columns: Sequence[str], units: Sequence[str]) -> Any:
+def _ask_choices(choices: Any, columns: Sequence[str], units: Sequence[str]) -> Any:
     """What only a person knows, asked one by one; an empty line leaves a blank."""
     from dataclasses import replace
 
@@ -165,7 +165,7 @@ def _prompt(text: str, known: Sequence[str] | None = None) -> str | None:
             return None
         if known is None:
             try:
-                number(said, "answer")
+                read_number(said, "answer")
             except ParameterError as error:
                 typer.echo(str(error))
                 continue
@@ -177,7 +177,7 @@ def _prompt(text: str, known: Sequence[str] | None = None) -> str | None:
         typer.echo(did_you_mean(said, known))
 
 
-def _blanks(choices: Any) -> list[str]:
+def _list_blanks(choices: Any) -> list[str]:
     wanted = {
         "unit": choices.unit,
         "max_rows": "1" if choices.unit == "row" else choices.max_rows,
@@ -187,17 +187,17 @@ def _blanks(choices: Any) -> list[str]:
 
 
 @app.command()
-def check(codebook: CodebookPath, *, as_json: Json = False) -> None:
+def check(codebook: CodebookPath, *, as_json: JsonOption = False) -> None:
     """Is the codebook right, and are its choices wise?
 
     It is compared with the schema of the data; no value is read. Exit code 2 if something is wrong.
     """
     from discreet.codebook import Codebook
-    from discreet.codebook.checklist import checklist
-    from discreet.codebook.marks import Mark
+    from discreet.codebook.checklist import make_checklist
+    from discreet.codebook.marks import Grade
 
     book = Codebook.load(codebook)
-    lines = checklist(book, _schemas(book))
+    lines = make_checklist(book, _read_schemas(book))
     if as_json:
         print_json(
             [
@@ -207,19 +207,19 @@ def check(codebook: CodebookPath, *, as_json: Json = False) -> None:
         )
     else:
         _show_checks(book.name, lines)
-    if any(line.mark is Mark.WRONG for line in lines):
+    if any(line.mark is Grade.WRONG for line in lines):
         raise typer.Exit(UsageError.exit_code)
 
 
-def _show_checks(name: str, lines: Sequence[Line]) -> None:
+def _show_checks(name: str, lines: Sequence[CheckLine]) -> None:
     from discreet import terminal
-    from discreet.codebook.marks import Mark
+    from discreet.codebook.marks import Grade
 
-    out = console()
-    terminal.heading(out, f"Checklist of {name}")
-    terminal.checks(out, lines)
-    counts = {mark: sum(line.mark is mark for line in lines) for mark in Mark}
-    out.print(f"{counts[Mark.GOOD]} good, {counts[Mark.WEAK]} to think about, {counts[Mark.WRONG]} wrong")
+    out = make_console()
+    terminal.print_heading(out, f"Checklist of {name}")
+    terminal.print_checks(out, lines)
+    counts = {mark: sum(line.mark is mark for line in lines) for mark in Grade}
+    out.print(f"{counts[Grade.GOOD]} good, {counts[Grade.WEAK]} to think about, {counts[Grade.WRONG]} wrong")
 
 
 @app.command()
@@ -228,23 +228,23 @@ def preview(
     sql: Sql = "",
     *,
     file: SqlFile = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    error: Error = None,
-    delta: Delta = None,
-    level: Level = "0.95",
-    public: Public = None,
-    bounds: AutoBounds = None,
-    analyst: Analyst = None,
-    project: Project = None,
-    as_json: Json = False,
+    epsilon: EpsilonOption = None,
+    rho: RhoOption = None,
+    error: ErrorOption = None,
+    delta: DeltaOption = None,
+    level: LevelOption = "0.95",
+    public: PublicOption = None,
+    bounds: BoundsOption = None,
+    analyst: AnalystOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what an answer would cost and how wrong it would be.
 
     Free: computed from public facts, no data is read, nothing is charged.
     """
-    asked = question(sql, file)
-    offered = offer(
+    asked = read_question(sql, file)
+    offered = read_offer(
         asked,
         epsilon=epsilon,
         rho=rho,
@@ -267,7 +267,7 @@ def preview(
         if isinstance(shown, AutomaticPreview):
             typer.echo(str(shown))
         else:
-            terminal.preview(console(), shown)
+            terminal.print_preview(make_console(), shown)
 
 
 @app.command()
@@ -276,23 +276,23 @@ def ask(
     sql: Sql = "",
     *,
     file: SqlFile = None,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    error: Error = None,
-    delta: Delta = None,
-    level: Level = "0.95",
-    public: Public = None,
-    bounds: AutoBounds = None,
-    analyst: Analyst = None,
-    project: Project = None,
-    as_json: Json = False,
+    epsilon: EpsilonOption = None,
+    rho: RhoOption = None,
+    error: ErrorOption = None,
+    delta: DeltaOption = None,
+    level: LevelOption = "0.95",
+    public: PublicOption = None,
+    bounds: BoundsOption = None,
+    analyst: AnalystOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Answer a question, and charge the budget for it.
 
     Say what it may cost (--epsilon, --rho) or how exact it must be (--error). Asking the same again is free.
     """
-    asked = question(sql, file)
-    offered = offer(
+    asked = read_question(sql, file)
+    offered = read_offer(
         asked,
         epsilon=epsilon,
         rho=rho,
@@ -305,7 +305,7 @@ def ask(
         bounds=bounds,
     )
     with open_curator(codebook) as curator:
-        given = _with_progress(curator, asked, offered)
+        given = _ask_with_progress(curator, asked, offered)
         note_forgetful(curator)
         if as_json:
             print_json(
@@ -319,12 +319,12 @@ def ask(
             return
         from discreet import terminal
 
-        terminal.answer(console(), given)
+        terminal.print_answer(make_console(), given)
 
 
-def _with_progress(curator: Curator, asked: str, offered: Mapping[str, Any]) -> Any:
+def _ask_with_progress(curator: Curator, asked: str, offered: Mapping[str, Any]) -> Any:
     """Ask, with a bar on standard error where somebody may be watching."""
-    out = console(stderr=True)
+    out = make_console(stderr=True)
     if not out.is_terminal:
         return curator.ask(asked, **offered)
     from rich.progress import Progress
@@ -335,10 +335,10 @@ def _with_progress(curator: Curator, asked: str, offered: Mapping[str, Any]) -> 
 
 
 @app.command()
-def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_json: Json = False) -> None:
+def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_json: JsonOption = False) -> None:
     """Show the plan of a question, its limits and its noise."""
     with open_curator(codebook) as curator:
-        text = curator.explain(question(sql, file))
+        text = curator.explain(read_question(sql, file))
     if as_json:
         print_json({"explanation": text})
     else:
@@ -346,14 +346,14 @@ def explain(codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, as_j
 
 
 @app.command()
-def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
+def budget(codebook: CodebookPath, *, as_json: JsonOption = False) -> None:
     """Show what is left, and every charge so far."""
     from discreet.codebook import Codebook
-    from discreet.codebook.checklist import worst_case
+    from discreet.codebook.checklist import find_worst_odds
     from discreet.exact import float_down, float_up
-    from discreet.preview import cost_words
+    from discreet.preview import describe_cost
 
-    odds = worst_case(Codebook.load(codebook)).sentence()
+    odds = find_worst_odds(Codebook.load(codebook)).sentence()
     with open_curator(codebook) as curator:
         left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
         entries = curator.history()
@@ -364,7 +364,7 @@ def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
                     "number": entry.number,
                     "analyst": entry.charge.analyst,
                     "question": entry.charge.question,
-                    "cost": cost_words(entry.charge.loss, curator.budget),
+                    "cost": describe_cost(entry.charge.loss, curator.budget),
                     "answered": entry.answered,
                 }
                 for entry in entries
@@ -373,14 +373,14 @@ def budget(codebook: CodebookPath, *, as_json: Json = False) -> None:
             return
         from discreet import terminal
 
-        terminal.budget(console(), curator, odds)
+        terminal.print_budget(make_console(), curator, odds)
 
 
 @app.command()
 def demo(
     *,
     folder: Annotated[Path, typer.Option(help="Where to put the fictional data.")] = Path("demo"),
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Make fictional data and show how it all works.
 
@@ -392,12 +392,12 @@ def demo(
     path = hospital.write(folder)
     with open_curator(str(path)) as curator:
         if as_json:
-            print_json(tour.record(path, curator))
+            print_json(tour.run_as_record(path, curator))
         else:
-            tour.run(console(), path, curator)
+            tour.run(make_console(), path, curator)
 
 
-def _schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
+def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
     """What each table's source really has, or why it cannot be opened."""
     from discreet.engines.duckdb import DuckDBEngine
     from discreet.plan.catalog import Catalog

@@ -43,7 +43,7 @@ def _list(*, as_json: bool) -> None:
 
     from discreet import terminal
 
-    terminal.facts(Console(highlight=False), LESSONS.items())
+    terminal.print_facts(Console(highlight=False), LESSONS.items())
     typer.echo("Run one: discreet attack differencing")
 
 
@@ -56,10 +56,10 @@ def _show(outcome: Outcome) -> None:
     from discreet.attacks import LESSONS
 
     console = Console(highlight=False)
-    terminal.heading(console, f"{outcome.name}: {LESSONS[outcome.name]}")
+    terminal.print_heading(console, f"{outcome.name}: {LESSONS[outcome.name]}")
     console.print()
     for line in outcome.picture():
         console.print(Text(line), no_wrap=True, overflow="crop")
     console.print()
     console.print(Text(outcome.lesson))
-    terminal.facts(console, ((name, str(value)) for name, value in outcome.facts.items()))
+    terminal.print_facts(console, ((name, str(value)) for name, value in outcome.facts.items()))

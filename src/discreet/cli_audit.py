@@ -40,7 +40,7 @@ def audit(
         found = installation.audit(quick=quick, watch=lambda f: bar.update(task, advance=1, description=f.name[:50]))
     seconds = time.monotonic() - start
     if html is not None:
-        html.write_text(report.html(found, seconds), encoding="utf-8")
+        html.write_text(report.render_html(found, seconds), encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(report.as_dict(found, seconds), indent=2, ensure_ascii=False, allow_nan=False))
     else:

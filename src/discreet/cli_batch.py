@@ -9,22 +9,22 @@ import typer
 
 from discreet.errors import UsageError
 from discreet.shell import (
-    Analyst,
+    AnalystOption,
     CodebookPath,
-    Delta,
-    Epsilon,
-    Json,
-    Level,
-    Project,
-    Public,
-    Rho,
-    console,
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    LevelOption,
+    ProjectOption,
+    PublicOption,
+    RhoOption,
+    make_console,
     note_forgetful,
-    number,
-    offer,
     open_curator,
     print_json,
-    question,
+    read_number,
+    read_offer,
+    read_question,
 )
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def batch(
     codebook: CodebookPath,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="SQL questions, each ended by a semicolon.")],
     *,
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    delta: Delta = None,
+    epsilon: EpsilonOption = None,
+    rho: RhoOption = None,
+    delta: DeltaOption = None,
     weights: Annotated[
         str | None, typer.Option(help="How much of the price each question gets, such as 2,1,1.", metavar="W,W,...")
     ] = None,
@@ -45,27 +45,27 @@ def batch(
         bool, typer.Option("--fixed", help="Price all as one plan, charged as one (ε, δ): less noise.")
     ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Show the price and the errors; charge nothing.")] = False,
-    level: Level = "0.95",
-    public: Public = None,
-    analyst: Analyst = None,
-    project: Project = None,
-    as_json: Json = False,
+    level: LevelOption = "0.95",
+    public: PublicOption = None,
+    analyst: AnalystOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Answer all questions of a file under one price.
 
     All of them, or none: they are one charge. With --preview nothing is charged.
     """
-    from discreet.frontends.sql_script import statements
+    from discreet.frontends.sql_script import split_statements
 
-    questions = statements(question("", file))
+    questions = split_statements(read_question("", file))
     if epsilon is None and rho is None:
         raise UsageError("Say what all of it may cost: --epsilon 2, or --rho 0.1. Nothing was charged.")
-    offered = offer(
+    offered = read_offer(
         "", epsilon=epsilon, rho=rho, delta=delta, level=level, analyst=analyst, project=project, public=public
     )
     offered |= {"fixed": fixed}
     if weights is not None:
-        offered["weights"] = [number(weight, "--weights") for weight in weights.split(",")]
+        offered["weights"] = [read_number(weight, "--weights") for weight in weights.split(",")]
     with open_curator(codebook) as curator:
         if preview:
             shown = curator.preview_batch(questions, **offered)
@@ -74,12 +74,12 @@ def batch(
         answers = curator.ask_batch(questions, **offered)
         note_forgetful(curator)
     if as_json:
-        print_json([_plain(answer) for answer in answers])
+        print_json([_to_plain(answer) for answer in answers])
         return
     _show(questions, answers)
 
 
-def _plain(answer: Answer) -> dict[str, Any]:
+def _to_plain(answer: Answer) -> dict[str, Any]:
     return {
         "rows": answer.table.to_pylist(),
         "receipt": dict(answer.receipt),
@@ -91,7 +91,7 @@ def _plain(answer: Answer) -> dict[str, Any]:
 def _show(questions: list[str], answers: tuple[Answer, ...]) -> None:
     from discreet import terminal
 
-    out = console()
+    out = make_console()
     for text, answer in zip(questions, answers):
         out.print(" ".join(text.split()), style="bold", markup=False)
-        terminal.answer(out, answer)
+        terminal.print_answer(out, answer)

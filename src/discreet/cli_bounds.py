@@ -9,16 +9,16 @@ import typer
 
 from discreet.errors import UsageError
 from discreet.shell import (
-    Analyst,
+    AnalystOption,
     CodebookPath,
-    Epsilon,
-    Json,
-    Rho,
-    console,
+    EpsilonOption,
+    JsonOption,
+    RhoOption,
+    make_console,
     note_forgetful,
-    number,
     open_curator,
     print_json,
+    read_number,
 )
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def bounds(
         list[str] | None, typer.Option(help="A column to group by; repeat for more.", metavar="COLUMN")
     ] = None,
     share: Annotated[str, typer.Option(help="The share of units that limits should leave whole.")] = "0.95",
-    epsilon: Epsilon = None,
-    rho: Rho = None,
-    analyst: Analyst = None,
+    epsilon: EpsilonOption = None,
+    rho: RhoOption = None,
+    analyst: AnalystOption = None,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what it would cost; free.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Find bounds of a column, or how much a unit contributes.
 
@@ -51,12 +51,12 @@ def bounds(
     """
     if column is not None and by:
         raise UsageError("--by is for limits on units; leave out the column. Nothing was charged.")
-    offer: dict[str, Any] = _offer(epsilon, rho)
+    offer: dict[str, Any] = _read_offer(epsilon, rho)
     if analyst is not None:
         offer["analyst"] = analyst
-    limits: dict[str, Any] = {"by": tuple(by or ()), "share": number(share, "--share")}
+    limits: dict[str, Any] = {"by": tuple(by or ()), "share": read_number(share, "--share")}
     with open_curator(codebook) as curator:
-        look = _preview if preview else _asked
+        look = _preview if preview else _ask
         found = look(curator, table, column, limits, offer)
         if not preview:
             note_forgetful(curator)
@@ -74,26 +74,26 @@ def _preview(curator: Curator, table: str, column: str | None, limits: dict[str,
     return search.preview_bounds(curator, table, column, **offer)
 
 
-def _asked(curator: Curator, table: str, column: str | None, limits: dict[str, Any], offer: dict[str, Any]) -> Any:
+def _ask(curator: Curator, table: str, column: str | None, limits: dict[str, Any], offer: dict[str, Any]) -> Any:
     """Ask, with a bar on standard error where somebody may be watching."""
     from rich.progress import Progress
 
     from discreet import bounds as search
 
-    watching = console(stderr=True)
+    watching = make_console(stderr=True)
     with Progress(console=watching, transient=True, disable=not watching.is_terminal) as progress:
         task = progress.add_task("looking for bounds", total=1.0)
         watched = {**offer, "watch": lambda done: progress.update(task, completed=done)}
         if column is None:
-            return search.contributions(curator, table, **limits, **watched)
-        return search.bounds(curator, table, column, **watched)
+            return search.buy_contributions(curator, table, **limits, **watched)
+        return search.buy_bounds(curator, table, column, **watched)
 
 
 def _show(found: Any) -> None:
     from discreet import terminal
     from discreet.bounds import Bounds, BoundsPreview, Contributions
 
-    screen = console()
+    screen = make_console()
     match found:
         case Bounds():
             _show_bounds(screen, found)
@@ -102,7 +102,7 @@ def _show(found: Any) -> None:
         case Contributions():
             _show_contributions(screen, found)
         case _:
-            terminal.preview(screen, found)
+            terminal.print_preview(screen, found)
 
 
 def _show_bounds(screen: Console, found: Bounds) -> None:
@@ -112,12 +112,12 @@ def _show_bounds(screen: Console, found: Bounds) -> None:
     from discreet import terminal
 
     if found.found:
-        terminal.answer(screen, replace(found.answer, rows=found.rows))
+        terminal.print_answer(screen, replace(found.answer, rows=found.rows))
         screen.print(Text(found.words))
-        _codebook(screen, [str(found.suggestion)])
+        _show_codebook_lines(screen, [str(found.suggestion)])
     else:
         screen.print(Text(found.words))
-        terminal.facts(screen, [*_paid(found), ("left", found.answer.remaining)])
+        terminal.print_facts(screen, [*_list_costs(found), ("left", found.answer.remaining)])
 
 
 def _show_contributions(screen: Console, found: Contributions) -> None:
@@ -126,22 +126,22 @@ def _show_contributions(screen: Console, found: Contributions) -> None:
     from discreet import terminal
 
     screen.print(Text(found.words))
-    _codebook(screen, list(found.suggestions))
-    terminal.facts(screen, [*_paid(found), ("left", found.answer.remaining)])
+    _show_codebook_lines(screen, list(found.suggestions))
+    terminal.print_facts(screen, [*_list_costs(found), ("left", found.answer.remaining)])
 
 
 def _show_preview(screen: Console, found: BoundsPreview) -> None:
     from discreet import terminal
 
     shown = found.preview
-    terminal.heading(screen, "Preview: nothing was charged, no data was read")
+    terminal.print_heading(screen, "Preview: nothing was charged, no data was read")
     cost = shown.cost + ("" if shown.fits else "  (more than is left)")
     protects = f"{shown.plan.unit} ({shown.plan.neighbours})"
     pairs = [("bounds", found.words), ("protects", protects), ("cost", cost), ("left", shown.remaining)]
-    terminal.facts(screen, pairs)
+    terminal.print_facts(screen, pairs)
 
 
-def _codebook(screen: Console, ways: list[str]) -> None:
+def _show_codebook_lines(screen: Console, ways: list[str]) -> None:
     """The lines to copy, by themselves."""
     from rich.text import Text
 
@@ -153,15 +153,15 @@ def _codebook(screen: Console, ways: list[str]) -> None:
             screen.print(Text(f"    {line}", style="bold"))
 
 
-def _paid(found: Bounds | Contributions) -> list[tuple[str, str]]:
+def _list_costs(found: Bounds | Contributions) -> list[tuple[str, str]]:
     receipt = found.answer.receipt
     cost = "nothing: given before" if found.answer.replayed else str(receipt["cost"])
     return [("protects", str(receipt["protects"])), ("cost", cost)]
 
 
-def _offer(epsilon: str | None, rho: str | None) -> dict[str, Any]:
+def _read_offer(epsilon: str | None, rho: str | None) -> dict[str, Any]:
     given = {"epsilon": epsilon, "rho": rho}
-    offer = {name: number(text, f"--{name}") for name, text in given.items() if text is not None}
+    offer = {name: read_number(text, f"--{name}") for name, text in given.items() if text is not None}
     if len(offer) != 1:
         raise UsageError("Say what it may cost: --epsilon 0.1, or --rho 0.01. Nothing was charged.")
     return offer

@@ -11,7 +11,7 @@ import typer
 from discreet.errors import LedgerError
 
 if TYPE_CHECKING:
-    from discreet.ledger.book import Book
+    from discreet.ledger.book import BaseLedger
     from discreet.ledger.chain import Head
 
 app = typer.Typer(
@@ -24,10 +24,10 @@ app = typer.Typer(
 )
 
 LedgerPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The codebook, or the ledger's own file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Write to a file instead of the terminal.")]
-By = Annotated[str, typer.Option(help="Who declares it; stays on record.")]
-Reason = Annotated[str, typer.Option(help="Why, in a sentence; stays on record.")]
+LedgerJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Write to a file instead of the terminal.")]
+ByOption = Annotated[str, typer.Option(help="Who declares it; stays on record.")]
+ReasonOption = Annotated[str, typer.Option(help="Why, in a sentence; stays on record.")]
 
 
 @app.command()
@@ -35,13 +35,13 @@ def verify(
     ledger: LedgerPath,
     *,
     head: Annotated[list[Path] | None, typer.Option(help="A head kept earlier; the log must still hold it.")] = None,
-    as_json: Json = False,
+    as_json: LedgerJsonOption = False,
 ) -> None:
     """Check every entry, hash, answer and sum, and heads kept earlier."""
     from discreet.ledger import administration
 
-    with _existing(ledger) as book:
-        report = administration.verify(book, [_head(path) for path in head or []])
+    with _open_existing(ledger) as book:
+        report = administration.verify(book, [_read_head(path) for path in head or []])
     if as_json:
         found = {name: getattr(report, name) for name in ("entries", "charges", "unanswered", "first", "last")}
         typer.echo(json.dumps({"whole": True, **found, "head": json.loads(report.head.to_json())}, indent=2))
@@ -50,18 +50,18 @@ def verify(
 
 
 @app.command()
-def history(ledger: LedgerPath, *, as_json: Json = False) -> None:
+def history(ledger: LedgerPath, *, as_json: LedgerJsonOption = False) -> None:
     """Every charge, oldest first."""
-    from discreet.preview import cost_words
+    from discreet.preview import describe_cost
 
-    with _existing(ledger) as book:
+    with _open_existing(ledger) as book:
         rows: list[dict[str, Any]] = [
             {
                 "number": entry.number,
                 "time": entry.time,
                 "analyst": entry.charge.analyst,
                 "project": entry.charge.project,
-                "cost": cost_words(entry.charge.loss, book.budget),
+                "cost": describe_cost(entry.charge.loss, book.budget),
                 "answered": entry.answered,
                 "question": entry.charge.question,
             }
@@ -81,7 +81,7 @@ def show(ledger: LedgerPath, number: Annotated[int, typer.Argument(help="The num
     """One entry, as it was written."""
     from discreet.ledger import administration
 
-    with _existing(ledger) as book:
+    with _open_existing(ledger) as book:
         typer.echo(json.dumps(administration.show(book, number), indent=2, ensure_ascii=False))
 
 
@@ -90,29 +90,29 @@ def export(
     ledger: LedgerPath,
     *,
     form: Annotated[str, typer.Option(help="jsonl (the log itself), csv, or registry.")] = "jsonl",
-    out: Out = None,
+    out: OutOption = None,
 ) -> None:
     """Write the whole log out; no answer is in it."""
     from discreet.ledger import administration
 
-    with _existing(ledger) as book:
+    with _open_existing(ledger) as book:
         _write(administration.export(book, form), out)
 
 
 @app.command()
 def burndown(
-    ledger: LedgerPath, *, svg: Annotated[bool, typer.Option(help="Draw an SVG.")] = False, out: Out = None
+    ledger: LedgerPath, *, svg: Annotated[bool, typer.Option(help="Draw an SVG.")] = False, out: OutOption = None
 ) -> None:
     """How the budget went down, and what each analyst spent."""
     from discreet.ledger import administration
     from discreet.ledger import burndown as curve
 
-    with _existing(ledger) as book:
+    with _open_existing(ledger) as book:
         if svg:
             _write(curve.as_svg(book), out)
             return
-        found = administration.shares(book)
-        lines = [curve.as_text(curve.points(book))]
+        found = administration.find_shares(book)
+        lines = [curve.as_text(curve.read_curve(book))]
         most = max([share.cap or share.spent for share in found], default=1.0)
         width = max([len(share.analyst) for share in found], default=0)
         for share in found:
@@ -123,9 +123,9 @@ def burndown(
 
 
 @app.command()
-def head(ledger: LedgerPath, *, out: Out = None) -> None:
+def head(ledger: LedgerPath, *, out: OutOption = None) -> None:
     """How far the log is: keep this elsewhere, and verify with it later."""
-    with _existing(ledger) as book:
+    with _open_existing(ledger) as book:
         _write(book.head.to_json() + "\n", out)
 
 
@@ -134,33 +134,33 @@ def backup(ledger: LedgerPath, to: Annotated[Path, typer.Argument(help="A file t
     """Copy the ledger while others go on using it."""
     from discreet.ledger.sqlite import SQLiteLedger
 
-    with SQLiteLedger.existing(_file(ledger)) as book:
+    with SQLiteLedger.open_existing(_find_file(ledger)) as book:
         made = book.backup(to)
     typer.echo(f"{to} holds {made.number + 1:,} entries; head {made.to_json()}")
 
 
 @app.command()
-def verifier(*, out: Out = None) -> None:
+def verifier(*, out: OutOption = None) -> None:
     """Print the program that checks an exported log with Python alone."""
     from discreet.ledger import administration
 
-    _write(administration.verifier(), out)
+    _write(administration.read_verifier(), out)
 
 
 @app.command()
 def amend(
     codebook: Annotated[str, typer.Argument(metavar="CODEBOOK", help="The codebook with the new budget or caps.")],
     *,
-    by: By,
-    reason: Reason,
+    by: ByOption,
+    reason: ReasonOption,
 ) -> None:
     """Put the budget, caps and names of a changed codebook on record."""
     from discreet.codebook import Codebook
-    from discreet.doors import existing_ledger, terms_of
+    from discreet.doors import open_existing_ledger, terms_of
 
     book = Codebook.load(codebook)
     terms = terms_of(book)
-    with existing_ledger(book) as found:
+    with open_existing_ledger(book) as found:
         terms.check_people(found.state)
         found.amend(budget=terms.budget, policy=terms.policy, by=by, reason=reason)
         typer.echo(f"On record as entry {found.head.number}: {terms.budget!r}.")
@@ -170,8 +170,8 @@ def amend(
 def renew(
     ledger: LedgerPath,
     *,
-    by: By,
-    reason: Reason,
+    by: ByOption,
+    reason: ReasonOption,
     other_people: Annotated[
         bool, typer.Option("--other-people", help="I declare that nobody of the earlier data is in the new data.")
     ] = False,
@@ -182,40 +182,42 @@ def renew(
             "A new version about the same people keeps the same budget. If nobody of the earlier data is in the new "
             "data, say so with --other-people. Nothing was changed."
         )
-    with _existing(ledger) as book:
+    with _open_existing(ledger) as book:
         made = book.renew(by=by, reason=reason)
     typer.echo(f"On record as entry {made.number}; the whole budget is there again.")
 
 
 @app.command()
-def restore(ledger: LedgerPath, *, by: By, reason: Reason) -> None:
+def restore(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
     """Go on with a backup that was put back; what is known to be spent stays spent."""
     from discreet.ledger.sqlite import restore as put_back
 
-    made = put_back(_file(ledger), by=by, reason=reason)
+    made = put_back(_find_file(ledger), by=by, reason=reason)
     typer.echo(f"On record as entry {made.number}.")
 
 
-def _file(ledger: str) -> Path:
+def _find_file(ledger: str) -> Path:
     """The ledger's file, told by itself or by its codebook."""
     if not ledger.endswith(".toml"):
         return Path(ledger)
     from discreet.codebook import Codebook
-    from discreet.doors import ledger_path
+    from discreet.doors import ledger_path_of
 
-    return ledger_path(Codebook.load(ledger))
+    return ledger_path_of(Codebook.load(ledger))
 
 
-def _existing(ledger: str) -> Book:
+def _open_existing(ledger: str) -> BaseLedger:
     """The ledger, told by its file or by its codebook, which may say that it is in a database."""
     from discreet.codebook import Codebook
-    from discreet.doors import existing_ledger
+    from discreet.doors import open_existing_ledger
     from discreet.ledger.sqlite import SQLiteLedger
 
-    return existing_ledger(Codebook.load(ledger)) if ledger.endswith(".toml") else SQLiteLedger.existing(ledger)
+    return (
+        open_existing_ledger(Codebook.load(ledger)) if ledger.endswith(".toml") else SQLiteLedger.open_existing(ledger)
+    )
 
 
-def _head(path: Path) -> Head:
+def _read_head(path: Path) -> Head:
     from discreet.ledger.chain import Head
 
     try:

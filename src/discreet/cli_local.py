@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     from discreet.local.aggregate import Aggregator
     from discreet.local.domain import Domain
-    from discreet.local.estimate import Distribution, Frequencies, Mean
+    from discreet.local.estimate import Distribution, Frequencies, MeanEstimate
     from discreet.local.task import Task
 
 app = typer.Typer(
     name="local", help="Collect answers that are private before they leave the person.", no_args_is_help=True
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+LocalJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 TaskPath = Annotated[Path, typer.Argument(metavar="TASK", help="The task file.")]
-Candidates = Annotated[
+CandidatesOption = Annotated[
     Path | None, typer.Option(help="A file with one candidate value a line, for open domains.", metavar="FILE")
 ]
 _BAR = 24
@@ -60,27 +60,27 @@ def plan(
     epoch: Annotated[int, typer.Option(help="Which round of collection this is.", min=0)] = 0,
     remember: Annotated[int | None, typer.Option(help="Memoise answers: at most so many distinct ones.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the task to a file.")] = None,
-    as_json: Json = False,
+    as_json: LocalJsonOption = False,
 ) -> None:
     """Compare the protocols for a question, choose one, and write its task."""
     from discreet.local.choose import Limits, choose
     from discreet.local.task import Task
 
-    domain, loss = _domain(labels, size, low, high, open_domain=open_domain), _loss(epsilon)
+    domain, loss = _make_domain(labels, size, low, high, open_domain=open_domain), _read_loss(epsilon)
     limits = Limits(payload_bytes=max_bytes, influence=max_influence, additive=additive)
     choice = choose(domain, epsilon=loss, n=people, limits=limits)
     task = choice.task(name, epoch=epoch, values=remember)
     if protocol is not None:
         task = Task.for_epsilon(name, domain, epsilon=loss, protocol=protocol, epoch=epoch, values=remember)
-    needed = None if error is None else _needed(task, error)
+    needed = None if error is None else _find_people_needed(task, error)
     if out is not None:
         out.write_text(task.json + "\n", encoding="utf-8")
     if as_json:
         rows = [dict(zip(("protocol", *choice.HEADS[1:-1], "note"), row)) for row in choice.table()]
         shown = {"task": json.loads(task.json), "id": task.id, "loss": float(task.loss), "candidates": rows}
-        _json({**shown, "because": choice.because, "people_needed": needed})
+        _print_json({**shown, "because": choice.because, "people_needed": needed})
         return
-    _table(choice.HEADS, choice.table())
+    _print_table(choice.HEADS, choice.table())
     typer.echo(choice.because if protocol is None else f"{protocol}: as you asked.")
     typer.echo(f"One report costs its sender at most ε = {float(task.loss):.6g}; task {task.id}.")
     if needed is not None:
@@ -103,9 +103,9 @@ def encode(
     from discreet.local.person import Person
     from discreet.local.reports import HEADER_BYTES, write_line
 
-    asked = _task(task)
-    with _lines(answers) as lines:
-        given = [_answer(asked, line.rstrip("\r\n")) for line in lines]
+    asked = _read_task(task)
+    with _open_lines(answers) as lines:
+        given = [_read_answer(asked, line.rstrip("\r\n")) for line in lines]
     if memory is not None:
         person = Person(path=memory)
         made: Any = (write_line(asked, person.report(asked, answer)[HEADER_BYTES:]) for answer in given)
@@ -124,24 +124,24 @@ def aggregate(
     reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of JSON lines, or .parquet.")],
     *,
     state: Annotated[Path, typer.Option(help="The aggregate; continued when it exists.", metavar="FILE")],
-    candidates: Candidates = None,
-    as_json: Json = False,
+    candidates: CandidatesOption = None,
+    as_json: LocalJsonOption = False,
 ) -> None:
     """Add files of reports to an aggregate. A file that is in already is not counted twice."""
     from discreet.local.aggregate import Aggregator
 
-    asked = _task(task)
+    asked = _read_task(task)
     if state.exists():
         total = Aggregator.load(state)
         if total.task.digest != asked.digest:
             raise UsageError(f"{state} belongs to the task {total.task.id}, not to {asked.id}.")
     else:
-        total = Aggregator(asked, candidates=_candidates(candidates))
+        total = Aggregator(asked, candidates=_read_candidates(candidates))
     added = [_add(total, path) for path in reports]
     total.save(state)
     shown = {"task": asked.id, "people": total.people, "set_aside": dict(total.rejected)}
     if as_json:
-        _json({**shown, "added": sum(added), "known": len(added) - sum(added)})
+        _print_json({**shown, "added": sum(added), "known": len(added) - sum(added)})
         return
     typer.echo(f"{total.people:,} reports in {state}, {sum(added)} of {len(added)} files new.")
     for reason, count in sorted(total.rejected.items()):
@@ -153,38 +153,40 @@ def estimate(
     state: Annotated[Path, typer.Argument(metavar="STATE", help="The aggregate.")],
     *,
     level: Annotated[float, typer.Option(help="The confidence of intervals.")] = 0.95,
-    candidates: Candidates = None,
-    as_json: Json = False,
+    candidates: CandidatesOption = None,
+    as_json: LocalJsonOption = False,
 ) -> None:
     """Show what the reports say, with intervals."""
     from discreet.local.aggregate import Aggregator
-    from discreet.local.estimate import Frequencies, Mean
+    from discreet.local.estimate import Frequencies, MeanEstimate
     from discreet.local.estimate import estimate as estimated
 
     if not state.exists():
         raise UsageError(f"{state} does not exist. Make it with discreet local aggregate.")
     total = Aggregator.load(state)
-    found = estimated(total, level=level, candidates=_candidates(candidates))
+    found = estimated(total, level=level, candidates=_read_candidates(candidates))
     if isinstance(found, Frequencies):
         _show_shares(total, found, as_json=as_json)
-    elif isinstance(found, Mean):
+    elif isinstance(found, MeanEstimate):
         _show_mean(total, found, as_json=as_json)
     else:
         _show_distribution(total, found, as_json=as_json)
 
 
 def _show_shares(total: Aggregator, found: Frequencies, *, as_json: bool) -> None:
-    rows = sorted(found.rows(), key=lambda row: -_real(row["share"]))
+    rows = sorted(found.rows(), key=lambda row: -_to_real(row["share"]))
     if as_json:
-        _json({"task": total.task.id, "people": found.people, "level": found.level, "about": found.about, "rows": rows})
+        _print_json(
+            {"task": total.task.id, "people": found.people, "level": found.level, "about": found.about, "rows": rows}
+        )
         return
-    top = max((_real(row["high"]) for row in rows), default=1.0)
+    top = max((_to_real(row["high"]) for row in rows), default=1.0)
     cells: list[tuple[Any, ...]] = []
     for row in rows[:_SHOWN]:
-        share, low, high, kept = (_real(row[key]) for key in ("share", "low", "high", "consistent"))
+        share, low, high, kept = (_to_real(row[key]) for key in ("share", "low", "high", "consistent"))
         shown = (str(row["value"]), f"{share:.4f}", f"[{low:.4f}, {high:.4f}]", f"{kept:.4f}")
-        cells.append((*shown, _bar(share, low, high, top)))
-    _table(("value", "share", f"{found.level:.0%} interval", "consistent", ""), cells)
+        cells.append((*shown, _draw_bar(share, low, high, top)))
+    _print_table(("value", "share", f"{found.level:.0%} interval", "consistent", ""), cells)
     if len(rows) > _SHOWN:
         typer.echo(f"... {len(rows) - _SHOWN:,} more values; --json shows all")
     typer.echo(
@@ -192,10 +194,12 @@ def _show_shares(total: Aggregator, found: Frequencies, *, as_json: bool) -> Non
     )
 
 
-def _show_mean(total: Aggregator, found: Mean, *, as_json: bool) -> None:
+def _show_mean(total: Aggregator, found: MeanEstimate, *, as_json: bool) -> None:
     shown = {"mean": found.value, "low": found.low, "high": found.high, "consistent": found.consistent}
     if as_json:
-        _json({"task": total.task.id, "people": found.people, "level": found.level, "about": found.about, **shown})
+        _print_json(
+            {"task": total.task.id, "people": found.people, "level": found.level, "about": found.about, **shown}
+        )
         return
     typer.echo(f"mean {found.value:.6g}  [{found.low:.6g}, {found.high:.6g}] at {found.level:.0%}")
     typer.echo(f"{found.people:,} reports. The interval is about {found.about}; one report cost ε = {_loss_of(total)}.")
@@ -204,20 +208,20 @@ def _show_mean(total: Aggregator, found: Mean, *, as_json: bool) -> None:
 def _show_distribution(total: Aggregator, found: Distribution, *, as_json: bool) -> None:
     if as_json:
         lists = {"edges": found.edges.tolist(), "shares": found.shares.tolist()}
-        _json({"task": total.task.id, "people": found.people, "mean": found.mean, **lists})
+        _print_json({"task": total.task.id, "people": found.people, "mean": found.mean, **lists})
         return
     step = -(-len(found.shares) // 24)
     parts = [float(found.shares[at : at + step].sum()) for at in range(0, len(found.shares), step)]
     top = max(parts)
     rows = [
-        (f"{found.edges[at * step]:.6g} …", f"{share:.4f}", _bar(share, share, share, top))
+        (f"{found.edges[at * step]:.6g} …", f"{share:.4f}", _draw_bar(share, share, share, top))
         for at, share in enumerate(parts)
     ]
-    _table(("from", "share", ""), rows)
+    _print_table(("from", "share", ""), rows)
     typer.echo(f"mean {found.mean:.6g}, median {found.quantile(0.5):.6g}; {found.people:,} reports.")
 
 
-def _bar(value: float, low: float, high: float, top: float) -> Text:
+def _draw_bar(value: float, low: float, high: float, top: float) -> Text:
     """A bar up to the value, lighter over the interval."""
     from rich.text import Text
 
@@ -229,7 +233,7 @@ def _bar(value: float, low: float, high: float, top: float) -> Text:
     return Text.assemble((solid, "cyan"), ("░" * max(0, end - at), "dim cyan"))
 
 
-def _real(value: object) -> float:
+def _to_real(value: object) -> float:
     return value if isinstance(value, float) else float(str(value))
 
 
@@ -237,7 +241,7 @@ def _loss_of(total: Aggregator) -> str:
     return f"{float(total.task.loss):.6g}"
 
 
-def _table(heads: tuple[str, ...], rows: list[Any]) -> None:
+def _print_table(heads: tuple[str, ...], rows: list[Any]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -251,11 +255,11 @@ def _table(heads: tuple[str, ...], rows: list[Any]) -> None:
     Console(highlight=False).print(table)
 
 
-def _json(value: Any) -> None:
+def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def _task(path: Path) -> Task:
+def _read_task(path: Path) -> Task:
     from discreet.local.task import Task
 
     if not path.is_file():
@@ -263,14 +267,16 @@ def _task(path: Path) -> Task:
     return Task.read(path.read_bytes())
 
 
-def _domain(labels: str | None, size: int | None, low: str | None, high: str | None, *, open_domain: bool) -> Domain:
+def _make_domain(
+    labels: str | None, size: int | None, low: str | None, high: str | None, *, open_domain: bool
+) -> Domain:
     from discreet.local.domain import Domain
 
     named = None if labels is None else tuple(label.strip() for label in labels.split(","))
     return Domain(labels=named, size=size, low=low, high=high, open=open_domain)
 
 
-def _loss(text: str) -> Any:
+def _read_loss(text: str) -> Any:
     """A loss as it is typed: 1, 0.5, 1/2 or ln(3)."""
     from fractions import Fraction
 
@@ -285,7 +291,7 @@ def _loss(text: str) -> Any:
         raise ParameterError("--epsilon", "must be a number", "Write it like 1, 0.5, 1/2 or ln(3).") from None
 
 
-def _needed(task: Task, error: str) -> int:
+def _find_people_needed(task: Task, error: str) -> int:
     from discreet.local.planning import people_needed
 
     try:
@@ -295,7 +301,7 @@ def _needed(task: Task, error: str) -> int:
     return people_needed(task, width)
 
 
-def _answer(task: Task, line: str) -> object:
+def _read_answer(task: Task, line: str) -> object:
     """An answer from its line: a number where numbers are asked. What cannot be read is unknown, without a word."""
     if task.domain.labels is not None or task.domain.open:
         return line
@@ -306,7 +312,7 @@ def _answer(task: Task, line: str) -> object:
 
 
 @contextmanager
-def _lines(name: str) -> Iterator[TextIO]:
+def _open_lines(name: str) -> Iterator[TextIO]:
     if name == "-":
         yield typer.get_text_stream("stdin")
         return
@@ -316,7 +322,7 @@ def _lines(name: str) -> Iterator[TextIO]:
         yield file
 
 
-def _candidates(path: Path | None) -> list[str] | None:
+def _read_candidates(path: Path | None) -> list[str] | None:
     if path is None:
         return None
     if not path.is_file():

@@ -19,32 +19,32 @@ from typing import Any, Self
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.answer import Answer, rows_from
-from discreet.bounds import Bounds, Contributions, automatic, contributions
-from discreet.bounds import bounds as column_bounds
-from discreet.engines.engine import Engine, Watch
-from discreet.entropy import SYSTEM, Source
+from discreet.answer import Answer, read_rows
+from discreet.bounds import Bounds, Contributions, automatic, buy_contributions
+from discreet.bounds import buy_bounds as column_bounds
+from discreet.engines.engine import Engine, ProgressCallback
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import DiscreetError, EngineFailure, ParameterError, UsageError
 from discreet.exact import float_down, float_up
 from discreet.finish import finish
 from discreet.frontends import sql
 from discreet.frontends.builder import TableBuilder
-from discreet.ledger.ledger import Charge, Entry, Held, Ledger, Record
+from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 from discreet.plan.show import show
-from discreet.preview import BatchPreview, Preview, cost_words, explain, loss_dict
-from discreet.price import Request
+from discreet.preview import BatchPreview, Preview, describe_cost, explain, loss_to_dict
+from discreet.price import Offer
 from discreet.privacy import Budget
-from discreet.public import public_values
-from discreet.quote import Desk, Quote, quote, quote_batch
+from discreet.public import read_public_values
+from discreet.quote import Quote, QuoteContext, quote, quote_batch
 from discreet.release import Plan, draw
 
 LOG = logging.getLogger("discreet.curator")
 
-Asked = str | Question | TableBuilder
+QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
 
 
@@ -77,7 +77,7 @@ class Curator:
 
     def ask(
         self,
-        question: Asked,
+        question: QuestionLike,
         *,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
@@ -89,7 +89,7 @@ class Curator:
         analyst: str = "analyst",
         project: str = "",
         request: str | None = None,
-        watch: Watch | None = None,
+        watch: ProgressCallback | None = None,
     ) -> Answer:
         """Answer a question, at a stated loss (``epsilon`` or ``rho``) or for a wanted ``error`` of named columns.
 
@@ -98,16 +98,18 @@ class Curator:
         answered from the ledger, for free.
         """
         asked = self._read(question, public)
-        offer = _offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
-        if _automatic(bounds):
+        offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        if _is_automatic(bounds):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return automatic.ask(self, asked.question, offer, **who)
-        (answer,) = self._given(quote(asked.question, offer, self._desk), analyst, project, request, watch)
+        (answer,) = self._charge_and_run(
+            quote(asked.question, offer, self._quote_context), analyst, project, request, watch
+        )
         return answer
 
     def ask_batch(
         self,
-        questions: Sequence[Asked],
+        questions: Sequence[QuestionLike],
         *,
         weights: Sequence[Number] | None = None,
         epsilon: Epsilon | None = None,
@@ -119,53 +121,55 @@ class Curator:
         analyst: str = "analyst",
         project: str = "",
         request: str | None = None,
-        watch: Watch | None = None,
+        watch: ProgressCallback | None = None,
     ) -> tuple[Answer, ...]:
         """Answer several questions under one price and one charge: all of them, or none.
 
         ``weights`` say how much of the price each gets (equal shares without them). ``fixed`` prices the batch as one
         plan by its privacy-loss distribution, which is tighter, and charges that as one (ε, δ).
         """
-        offer = Request(epsilon=epsilon, rho=rho, delta=delta, level=level)
+        offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
         quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
-        return self._given(quoted, analyst, project, request, watch)
+        return self._charge_and_run(quoted, analyst, project, request, watch)
 
-    def _given(
-        self, quoted: Quote, analyst: str, project: str, request: str | None, watch: Watch | None
+    def _charge_and_run(
+        self, quoted: Quote, analyst: str, project: str, request: str | None, watch: ProgressCallback | None
     ) -> tuple[Answer, ...]:
         """The second half of the straight line: reserve, run, noise, finish, commit."""
         self._check_analyst(analyst)
         stored = self._ledger.replay(quoted.identity)
         if stored is not None:
-            return self._replayed(stored)
-        charge = self._charge(quoted, analyst, request, project)
+            return self._replay(stored)
+        charge = self._make_charge(quoted, analyst, request, project)
         held = self._ledger.reserve(charge)
         if held.record is not None:
-            return self._replayed(held.record)
-        with _constant_failure(self._ledger, held):
+            return self._replay(held.record)
+        with _hide_failure(self._ledger, held):
             answers = tuple(self._answer(plan, quoted, charge, held, watch) for plan in quoted.plans)
-            record = _record(answers)
+            record = _to_record(answers)
             kept = self._ledger.commit(held, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
-        return answers if kept is record else self._replayed(kept)
+        return answers if kept is record else self._replay(kept)
 
-    def _answer(self, plan: Plan, quoted: Quote, charge: Charge, held: Held, watch: Watch | None) -> Answer:
+    def _answer(
+        self, plan: Plan, quoted: Quote, charge: Charge, held: Reservation, watch: ProgressCallback | None
+    ) -> Answer:
         """One question: exact integers, noise, and what follows from noisy numbers. After the charge, and only then."""
         drawn = []
         for release in plan.releases:
-            groups = self._engine.run(release.bounded.bounded, salt=_salt(SYSTEM), watch=watch)
+            groups = self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch)
             drawn.append(draw(release, groups))
         return Answer(
             rows=finish(plan, drawn),
             spent=plan.loss,
             remaining=self.remaining,
-            receipt=self._receipt(plan, quoted, charge, held),
+            receipt=self._make_receipt(plan, quoted, charge, held),
             explanation=explain(plan, self.budget),
         )
 
     def preview(
         self,
-        question: Asked,
+        question: QuestionLike,
         *,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
@@ -179,16 +183,16 @@ class Curator:
     ) -> Preview:
         """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
         asked = self._read(question, public)
-        offer = _offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
-        if _automatic(bounds):
+        offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        if _is_automatic(bounds):
             return automatic.preview(self, asked.question, offer, analyst=analyst, project=project)
-        quoted = quote(asked.question, offer, self._desk)
-        fits = self._ledger.fits(self._charge(quoted, analyst, project=project))
+        quoted = quote(asked.question, offer, self._quote_context)
+        fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
         return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining)
 
     def preview_batch(
         self,
-        questions: Sequence[Asked],
+        questions: Sequence[QuestionLike],
         *,
         weights: Sequence[Number] | None = None,
         epsilon: Epsilon | None = None,
@@ -201,25 +205,25 @@ class Curator:
         project: str = "",
     ) -> BatchPreview:
         """What several answers would cost together, and how far off each would be. Free."""
-        offer = Request(epsilon=epsilon, rho=rho, delta=delta, level=level)
+        offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
         quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
-        fits = self._ledger.fits(self._charge(quoted, analyst, project=project))
+        fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
         each = tuple(
             Preview(plan=plan, budget=self.budget, fits=fits, remaining=self.remaining) for plan in quoted.plans
         )
         return BatchPreview(each=each, loss=quoted.loss, budget=self.budget, fits=fits, remaining=self.remaining)
 
-    def answered(self, question: Asked, **offer: Any) -> bool:
+    def answered(self, question: QuestionLike, **offer: Any) -> bool:
         """Whether the same question was answered before on the same data, so that asking again is free."""
         asked = self._read(question).question
-        return self._ledger.replay(quote(asked, Request(**offer), self._desk).identity) is not None
+        return self._ledger.replay(quote(asked, Offer(**offer), self._quote_context).identity) is not None
 
-    def explain(self, question: Asked, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
+    def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
         asked = self._read(question, public)
-        said = offer if offer or asked.offer else self._default_offer()
-        request = _offer(asked, said, said.pop("level", 0.95))
-        return explain(quote(asked.question, request, self._desk).plans[0], self.budget)
+        said = offer if offer or asked.offer else self._make_default_offer()
+        request = _make_offer(asked, said, said.pop("level", 0.95))
+        return explain(quote(asked.question, request, self._quote_context).plans[0], self.budget)
 
     def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
         """Buy bounds for a column: a metered question like any other, and the line for the codebook."""
@@ -227,11 +231,11 @@ class Curator:
 
     def contributions(self, table: str, by: Sequence[str] = (), **offer: Any) -> Contributions:
         """Buy good limits for a table: how many rows a unit has, and in how many groups by these columns."""
-        return contributions(self, table, by=by, **offer)
+        return buy_contributions(self, table, by=by, **offer)
 
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
-        return Table(self.catalog, self.catalog.table(name).name, curator=self)
+        return Table(self.catalog, self.catalog.find_table(name).name, curator=self)
 
     def prepare(self, *tables: str) -> None:
         """Make tables ready, all of them if none is named, so that later questions about units run faster.
@@ -239,7 +243,7 @@ class Curator:
         Worth it from the second or third question on. The copy lies in a private folder until the curator is closed.
         """
         for name in tables or tuple(self.catalog.tables):
-            self._engine.prepare(self.catalog.table(name).name)
+            self._engine.prepare(self.catalog.find_table(name).name)
 
     @property
     def budget(self) -> Budget:
@@ -282,29 +286,29 @@ class Curator:
         return f"Curator of {self.name}: {tables}; {self.catalog.neighbours}; left {self.remaining}"
 
     @property
-    def _desk(self) -> Desk:
+    def _quote_context(self) -> QuoteContext:
         """What quoting a price needs to know."""
-        return Desk(
+        return QuoteContext(
             name=self.name,
             catalog=self.catalog,
             budget=self.budget,
-            version=self._version,
+            version=self._version_of,
             per_query=self._per_query,
         )
 
     def _quote_batch(
         self,
-        questions: Sequence[Asked],
-        offer: Request,
+        questions: Sequence[QuestionLike],
+        offer: Offer,
         *,
         weights: Sequence[Number] | None,
         public: Mapping[str, Any] | None,
         fixed: bool,
     ) -> Quote:
         read = [self._read(question, public).question for question in questions]
-        return quote_batch(read, offer, self._desk, weights=weights, fixed=fixed)
+        return quote_batch(read, offer, self._quote_context, weights=weights, fixed=fixed)
 
-    def _version(self, question: Question) -> str:
+    def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
         return "; ".join(self._engine.version(table) for table in question.tables)
 
@@ -313,24 +317,24 @@ class Curator:
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
 
-    def _read(self, asked: Asked, public: Mapping[str, Any] | None = None) -> sql.Asked:
+    def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> sql.QuestionAndOffer:
         """The question, and what it offers by itself (the GoogleSQL form does)."""
         match asked:
             case str():
-                return sql.asked(asked, self.catalog, public_values(public))
+                return sql.read_with_offer(asked, self.catalog, read_public_values(public))
             case Question():
-                return sql.Asked(asked, {})
+                return sql.QuestionAndOffer(asked, {})
             case _:
-                return sql.Asked(asked.question, {})
+                return sql.QuestionAndOffer(asked.question, {})
 
-    def _default_offer(self) -> dict[str, Any]:
+    def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
         name = "rho" if self.budget.notion == "zcdp" else "epsilon"
         return {name: float_down(self.budget.amount()) / 10}
 
-    def _charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
+    def _make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
         return Charge(
-            request=request or str(uuid.UUID(bytes=_salt(SYSTEM))),
+            request=request or str(uuid.UUID(bytes=_draw_salt(SYSTEM))),
             analyst=analyst,
             dataset=self.name,
             identity=quoted.identity,
@@ -341,8 +345,8 @@ class Curator:
             version=quoted.version,
         )
 
-    def _receipt(self, plan: Plan, quoted: Quote, charge: Charge, held: Held) -> dict[str, Any]:
-        whole = {} if len(quoted.plans) == 1 else {"batch": cost_words(quoted.loss, self.budget)}
+    def _make_receipt(self, plan: Plan, quoted: Quote, charge: Charge, held: Reservation) -> dict[str, Any]:
+        whole = {} if len(quoted.plans) == 1 else {"batch": describe_cost(quoted.loss, self.budget)}
         return {
             "request": charge.request,
             "dataset": self.name,
@@ -350,23 +354,23 @@ class Curator:
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "question": show(plan.question),
             "protects": f"{plan.unit} ({plan.neighbours})",
-            "cost": cost_words(plan.loss, self.budget),
-            "loss": loss_dict(plan.loss, self.budget),
+            "cost": describe_cost(plan.loss, self.budget),
+            "loss": loss_to_dict(plan.loss, self.budget),
             "level": f"{float(plan.level):.0%}",
             "mechanisms": [events.dump(event) for event in plan.events],
             **whole,
             "ledger": {"ledger": held.ledger, "number": held.number, "hash": held.hash},
         }
 
-    def _replayed(self, record: Record) -> tuple[Answer, ...]:
+    def _replay(self, record: Record) -> tuple[Answer, ...]:
         """The answers on record: of one question, or of a batch."""
-        return tuple(self._recorded(one) for one in record.get("batch", [record]))
+        return tuple(self._read_answer(one) for one in record.get("batch", [record]))
 
-    def _recorded(self, record: Record) -> Answer:
+    def _read_answer(self, record: Record) -> Answer:
         receipt = record["receipt"]
         loss = compose([events.load(event) for event in receipt["mechanisms"]]).loss
         return Answer(
-            rows=rows_from(record),
+            rows=read_rows(record),
             spent=loss,
             remaining=self.remaining,
             receipt=receipt,
@@ -383,7 +387,7 @@ class Table(TableBuilder):
 
     def join(self, other: Any, on: object = None, how: str = "inner", *, name: str = "public") -> Self:
         """As in every chain; besides tables also an answer given before, or a frame, as public rows under a name."""
-        rows = other if isinstance(other, TableBuilder | Values) else public_values({name: other})[name]
+        rows = other if isinstance(other, TableBuilder | Values) else read_public_values({name: other})[name]
         return super().join(rows, on, how)
 
     def ask(self, **offer: Any) -> Answer:
@@ -400,7 +404,7 @@ class Table(TableBuilder):
 
 
 @contextmanager
-def _constant_failure(ledger: Ledger, held: Held) -> Iterator[None]:
+def _hide_failure(ledger: Ledger, held: Reservation) -> Iterator[None]:
     """Whatever goes wrong inside is told to the caller in one constant sentence, and to the log in full.
 
     An interrupt stays an interrupt; the charge stands all the same, and the request may be run again under it.
@@ -416,17 +420,17 @@ def _constant_failure(ledger: Ledger, held: Held) -> Iterator[None]:
         raise EngineFailure from None
 
 
-def _offer(asked: sql.Asked, given: Mapping[str, Any], level: Number) -> Request:
+def _make_offer(asked: sql.QuestionAndOffer, given: Mapping[str, Any], level: Number) -> Offer:
     """What is offered: by the caller, else by the question's own words."""
     said = {name: value for name, value in given.items() if value is not None}
     both = sorted(said.keys() & asked.offer.keys())
     if both:
         rule = f"is said twice, in the question and beside it: {', '.join(both)}"
         raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
-    return Request(**{**asked.offer, **said}, level=level)
+    return Offer(**{**asked.offer, **said}, level=level)
 
 
-def _automatic(bounds: str | None) -> bool:
+def _is_automatic(bounds: str | None) -> bool:
     """Whether missing bounds shall be bought."""
     if bounds not in (None, "auto"):
         raise ParameterError(
@@ -435,11 +439,11 @@ def _automatic(bounds: str | None) -> bool:
     return bounds is not None
 
 
-def _record(answers: tuple[Answer, ...]) -> dict[str, Any]:
+def _to_record(answers: tuple[Answer, ...]) -> dict[str, Any]:
     """What goes on record: an answer as it is, a batch as a list."""
     records = [answer.record() for answer in answers]
     return records[0] if len(records) == 1 else {"batch": records}
 
 
-def _salt(source: Source) -> bytes:
+def _draw_salt(source: EntropySource) -> bytes:
     return source.bits(128).to_bytes(16, "big")

@@ -129,101 +129,101 @@ def write(folder: Path) -> Path:
     codebook = folder / "hospital.toml"
     files = {name: folder / f"{name}.parquet" for name in ("patients", "visits", "labs", "wards")}
     if not all(file.exists() for file in files.values()):
-        for name, table in tables().items():
+        for name, table in make_tables().items():
             pq.write_table(table, files[name])
     if not codebook.exists():
         codebook.write_text(CODEBOOK, encoding="utf-8")
     return codebook
 
 
-def tables() -> dict[str, Any]:
+def make_tables() -> dict[str, Any]:
     """The patients, the visits, the laboratory results and the wards, as Arrow tables."""
     import pyarrow as pa
 
-    patients = _patients()
-    made = {"patients": patients, "visits": _visits(patients), "labs": _labs(), "wards": _places()}
-    return {name: pa.table(_arrays(columns)) for name, columns in made.items()}
+    patients = _make_patients()
+    made = {"patients": patients, "visits": _make_visits(patients), "labs": _make_labs(), "wards": _make_wards()}
+    return {name: pa.table(_to_arrays(columns)) for name, columns in made.items()}
 
 
-def _whole(word: str, count: int) -> Integers:
+def _draw_whole(word: str, count: int) -> Integers:
     """Whole numbers below 2^30 from a hash of a word."""
     raw = hashlib.shake_256(f"fictional hospital: {word}".encode()).digest(4 * count)
     return (np.frombuffer(raw, dtype="<u4") >> 2).astype(np.int64)
 
 
-def _luck(word: str, count: int, share: float) -> npt.NDArray[np.bool_]:
+def _draw_flags(word: str, count: int, share: float) -> npt.NDArray[np.bool_]:
     """True for about this share of places."""
-    return _whole(word, count) < int(share * 2**30)
+    return _draw_whole(word, count) < int(share * 2**30)
 
 
-def _shaped(word: str, count: int, shares: list[int], values: list[int]) -> Integers:
+def _draw_shaped(word: str, count: int, shares: list[int], values: list[int]) -> Integers:
     """Whole numbers with given quantiles: ``values`` at the ``shares`` (of 1000), straight lines between.
 
     All in integers, so that every machine gets the same.
     """
-    place = 1000 * _whole(word, count)
+    place = 1000 * _draw_whole(word, count)
     edges, levels = np.array(shares, dtype=np.int64) << 30, np.array(values, dtype=np.int64)
     at = np.searchsorted(edges[1:-1], place, side="right")
     drawn: Integers = levels[at] + (place - edges[at]) * np.diff(levels)[at] // np.diff(edges)[at]
     return drawn
 
 
-def _chosen(word: str, count: int, weights: list[int]) -> Integers:
+def _draw_places(word: str, count: int, weights: list[int]) -> Integers:
     """Places in a list, chosen with these weights."""
     edges = np.cumsum(np.array(weights, dtype=np.int64))
-    places: Integers = np.searchsorted(edges, _whole(word, count) * edges[-1] >> 30, side="right").astype(np.int64)
+    places: Integers = np.searchsorted(edges, _draw_whole(word, count) * edges[-1] >> 30, side="right").astype(np.int64)
     return places
 
 
-def _patients() -> dict[str, Any]:
+def _make_patients() -> dict[str, Any]:
     count = PATIENTS
     return {
         "patient_id": 100_000 + 7 * np.arange(count),
-        "birth_year": 2024 - _shaped("birth", count, [0, 150, 400, 750, 970, 1000], [0, 12, 38, 67, 88, 104]),
-        "sex": _words(["female", "male", None], _chosen("sex", count, [51, 47, 2])),
-        "district": _words([*DISTRICTS], _chosen("district", count, [5, 9, 14, 7, 21, 16, 18, 10])),
-        "smoker": _words([True, False, None], _chosen("smoker", count, [17, 71, 12])),
+        "birth_year": 2024 - _draw_shaped("birth", count, [0, 150, 400, 750, 970, 1000], [0, 12, 38, 67, 88, 104]),
+        "sex": _pick(["female", "male", None], _draw_places("sex", count, [51, 47, 2])),
+        "district": _pick([*DISTRICTS], _draw_places("district", count, [5, 9, 14, 7, 21, 16, 18, 10])),
+        "smoker": _pick([True, False, None], _draw_places("smoker", count, [17, 71, 12])),
     }
 
 
-def _visits(patients: dict[str, Any]) -> dict[str, Any]:
-    owner = _owners()
+def _make_visits(patients: dict[str, Any]) -> dict[str, Any]:
+    owner = _draw_owners()
     age = 2024 - patients["birth_year"][owner]
-    ward = _wards(owner, age, patients["sex"][owner])
-    stay = _shaped("stay", VISITS, [0, 350, 700, 930, 995, 1000], [0, 1, 4, 14, 45, 320])
+    ward = _draw_wards(owner, age, patients["sex"][owner])
+    stay = _draw_shaped("stay", VISITS, [0, 350, 700, 930, 995, 1000], [0, 1, 4, 14, 45, 320])
     return {
         "visit_id": FIRST_VISIT + np.arange(VISITS),
         "patient_id": patients["patient_id"][owner],
-        "arrival": np.datetime64(FIRST_DAY) + (_whole("arrival", VISITS) * DAYS >> 30).astype("timedelta64[D]"),
-        "ward": _words([*WARDS, None], np.where(_luck("lost ward", VISITS, 0.004), len(WARDS), ward)),
-        "emergency": (ward == WARDS.index("Emergency")) | (_luck("urgent", VISITS, 0.18)),
-        "age": _mistyped(age),
+        "arrival": np.datetime64(FIRST_DAY) + (_draw_whole("arrival", VISITS) * DAYS >> 30).astype("timedelta64[D]"),
+        "ward": _pick([*WARDS, None], np.where(_draw_flags("lost ward", VISITS, 0.004), len(WARDS), ward)),
+        "emergency": (ward == WARDS.index("Emergency")) | (_draw_flags("urgent", VISITS, 0.18)),
+        "age": _mistype(age),
         "sex": patients["sex"][owner],
-        "length_of_stay": _words([None, *range(400)], np.where(_luck("lost stay", VISITS, 0.02), 0, stay + 1)),
-        "cost": _costs(stay),
-        "diagnosis": _diagnoses(ward),
+        "length_of_stay": _pick([None, *range(400)], np.where(_draw_flags("lost stay", VISITS, 0.02), 0, stay + 1)),
+        "cost": _draw_costs(stay),
+        "diagnosis": _draw_diagnoses(ward),
     }
 
 
-def _labs() -> dict[str, Any]:
+def _make_labs() -> dict[str, Any]:
     """Results of visits; of some nobody wrote down which, or wrote down one that never was."""
-    visit = FIRST_VISIT + (_whole("sample", LABS) * VISITS >> 30)
-    visits: Any = np.where(_luck("wrong visit", LABS, 0.006), visit + 7 * VISITS, visit).astype(object)
-    visits[_luck("lost visit", LABS, 0.011)] = None
-    test = _chosen("test", LABS, [16, 19, 18, 20, 14, 13])
-    drawn = np.array([_shaped(f"{name} value", LABS, [0, 500, 900, 1000], list(at)) for name, at in TESTS.items()])
+    visit = FIRST_VISIT + (_draw_whole("sample", LABS) * VISITS >> 30)
+    visits: Any = np.where(_draw_flags("wrong visit", LABS, 0.006), visit + 7 * VISITS, visit).astype(object)
+    visits[_draw_flags("lost visit", LABS, 0.011)] = None
+    test = _draw_places("test", LABS, [16, 19, 18, 20, 14, 13])
+    drawn = np.array([_draw_shaped(f"{name} value", LABS, [0, 500, 900, 1000], list(at)) for name, at in TESTS.items()])
     tenths = drawn[test, np.arange(LABS)]
-    values = (np.where(_luck("slipped value", LABS, 0.0008), 100 * tenths, tenths) / 10).astype(object)
-    values[_luck("lost value", LABS, 0.02)] = None
+    values = (np.where(_draw_flags("slipped value", LABS, 0.0008), 100 * tenths, tenths) / 10).astype(object)
+    values[_draw_flags("lost value", LABS, 0.02)] = None
     return {
         "lab_id": 1 + np.arange(LABS),
         "visit_id": visits,
-        "test": _words([*TESTS], test),
+        "test": _pick([*TESTS], test),
         "value": values,
     }
 
 
-def _places() -> dict[str, Any]:
+def _make_wards() -> dict[str, Any]:
     floors, beds, specialties = zip(*PLACES)
     return {
         "ward": np.array(WARDS, dtype=object),
@@ -233,18 +233,20 @@ def _places() -> dict[str, Any]:
     }
 
 
-def _owners() -> Integers:
+def _draw_owners() -> Integers:
     """Whose visit each one is: everyone comes once, and a few come very often."""
-    often = _shaped("often", PATIENTS, [0, 500, 900, 990, 1000], [2, 10, 30, 120, 400])
-    owner = np.concatenate([np.arange(PATIENTS), _chosen("again", VISITS - PATIENTS, often.tolist())])
-    shuffled: Integers = owner[np.argsort(_whole("order", VISITS), kind="stable")]
+    often = _draw_shaped("often", PATIENTS, [0, 500, 900, 990, 1000], [2, 10, 30, 120, 400])
+    owner = np.concatenate([np.arange(PATIENTS), _draw_places("again", VISITS - PATIENTS, often.tolist())])
+    shuffled: Integers = owner[np.argsort(_draw_whole("order", VISITS), kind="stable")]
     return shuffled
 
 
-def _wards(owner: Integers, age: Integers, sex: Any) -> Integers:
+def _draw_wards(owner: Integers, age: Integers, sex: Any) -> Integers:
     """Most come back to the ward they know; children, the old and mothers have their own."""
-    usual = _chosen("usual ward", PATIENTS, [17, 24, 9, 6, 10, 9, 7, 18])[owner]
-    ward = np.where(_luck("other ward", VISITS, 0.3), _chosen("ward", VISITS, [12, 30, 5, 5, 6, 8, 6, 20]), usual)
+    usual = _draw_places("usual ward", PATIENTS, [17, 24, 9, 6, 10, 9, 7, 18])[owner]
+    ward = np.where(
+        _draw_flags("other ward", VISITS, 0.3), _draw_places("ward", VISITS, [12, 30, 5, 5, 6, 8, 6, 20]), usual
+    )
     index = WARDS.index
     surgery = index("Surgery")
     ward = np.where((ward == index("Geriatrics")) & (age < 60), surgery, ward)
@@ -253,35 +255,37 @@ def _wards(owner: Integers, age: Integers, sex: Any) -> Integers:
     return np.where((age < 12) & (ward == surgery), index("Paediatrics"), ward)
 
 
-def _mistyped(age: Integers) -> Any:
+def _mistype(age: Integers) -> Any:
     """Ages as people type them: some missing, some impossible."""
-    typed = np.where(_luck("unknown age", VISITS, 0.001), 999, np.where(_luck("slip", VISITS, 0.0005), -1, age))
-    return _words([None, *range(-1, 1000)], np.where(_luck("lost age", VISITS, 0.015), 0, typed + 2))
+    typed = np.where(
+        _draw_flags("unknown age", VISITS, 0.001), 999, np.where(_draw_flags("slip", VISITS, 0.0005), -1, age)
+    )
+    return _pick([None, *range(-1, 1000)], np.where(_draw_flags("lost age", VISITS, 0.015), 0, typed + 2))
 
 
-def _costs(stay: Integers) -> Any:
+def _draw_costs(stay: Integers) -> Any:
     """Euros: more for longer stays, missing for some, a few bills with slipped decimals."""
-    cents = _shaped("cost", VISITS, [0, 500, 900, 990, 1000], [40_00, 310_00, 900_00, 4_000_00, 15_000_00])
-    cents += stay * _shaped("daily", VISITS, [0, 500, 1000], [120_00, 260_00, 700_00])
-    cents = np.where(_luck("slipped", VISITS, 0.0004), 1000 * cents, cents)
+    cents = _draw_shaped("cost", VISITS, [0, 500, 900, 990, 1000], [40_00, 310_00, 900_00, 4_000_00, 15_000_00])
+    cents += stay * _draw_shaped("daily", VISITS, [0, 500, 1000], [120_00, 260_00, 700_00])
+    cents = np.where(_draw_flags("slipped", VISITS, 0.0004), 1000 * cents, cents)
     costs = (cents / 100).astype(object)
-    costs[_luck("lost cost", VISITS, 0.03)] = None
+    costs[_draw_flags("lost cost", VISITS, 0.03)] = None
     return costs
 
 
-def _diagnoses(ward: Integers) -> Any:
+def _draw_diagnoses(ward: Integers) -> Any:
     """Codes such as I-12 with a long tail, so that many are rare."""
-    rank = _shaped("diagnosis", VISITS, [0, 300, 500, 700, 900, 990, 1000], [0, 1, 3, 12, 40, 150, 400])
-    letter = np.where(_luck("letter", VISITS, 0.8), ward, _chosen("any letter", VISITS, [1] * len(LETTERS)))
+    rank = _draw_shaped("diagnosis", VISITS, [0, 300, 500, 700, 900, 990, 1000], [0, 1, 3, 12, 40, 150, 400])
+    letter = np.where(_draw_flags("letter", VISITS, 0.8), ward, _draw_places("any letter", VISITS, [1] * len(LETTERS)))
     codes = [f"{LETTERS[first]}-{number:02d}" for first, number in zip(letter.tolist(), rank.tolist())]
     return np.array(codes, dtype=object)
 
 
-def _words(values: list[Any], places: Integers) -> Any:
+def _pick(values: list[Any], places: Integers) -> Any:
     return np.array(values, dtype=object)[places]
 
 
-def _arrays(columns: dict[str, Any]) -> dict[str, Any]:
+def _to_arrays(columns: dict[str, Any]) -> dict[str, Any]:
     import pyarrow as pa
 
     return {name: pa.array(values.tolist() if values.dtype.kind == "O" else values) for name, values in columns.items()}

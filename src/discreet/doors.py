@@ -14,12 +14,12 @@ from discreet.codebook.spending import DATABASES
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.errors import LedgerError
-from discreet.ledger.book import Book
+from discreet.ledger.book import BaseLedger
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
-from discreet.ledger.terms import Terms
+from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours
 
 
@@ -29,7 +29,7 @@ def open_codebook(path: str | Path) -> Curator:
     Data are read where they are, when a question needs them. Charges and answers are kept in a ledger beside the
     codebook, ``hospital.ledger``, or where it says; it is made when there is none.
     """
-    return _curator(Codebook.load(path), None)
+    return _make_curator(Codebook.load(path), None)
 
 
 def curate(
@@ -79,22 +79,22 @@ def curate(
         per_query=per_query,
         name=name,
     )
-    return _curator(book, tables)
+    return _make_curator(book, tables)
 
 
-def _curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
+def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
     catalog = book.catalog()
     return Curator(
         name=book.name,
         catalog=catalog,
         engine=DuckDBEngine(book.sources if frames is None else frames, catalog),
-        ledger=_ledger(book),
+        ledger=_open_ledger(book),
         per_query=book.per_query,
         analysts=book.analysts,
     )
 
 
-def terms_of(book: Codebook) -> Terms:
+def terms_of(book: Codebook) -> LedgerTerms:
     """What a codebook says about spending."""
     spending = book.spending
     caps = [] if book.per_query is None else [Cap(amount=book.per_query, over="query")]
@@ -104,7 +104,7 @@ def terms_of(book: Codebook) -> Terms:
     for period in PERIODS:
         amount = getattr(spending, f"per_{period}")
         caps += [] if amount is None else [Cap(amount=amount, per=period)]
-    return Terms(
+    return LedgerTerms(
         dataset=book.name,
         budget=book.budget,
         unit=book.unit,
@@ -113,18 +113,18 @@ def terms_of(book: Codebook) -> Terms:
     )
 
 
-def existing_ledger(book: Codebook) -> Book:
+def open_existing_ledger(book: Codebook) -> BaseLedger:
     """The ledger of a codebook as it is, for administration, whatever the codebook says about spending."""
-    if _in_database(book):
+    if _is_in_database(book):
         from discreet.ledger.postgres import PostgresLedger
 
-        return PostgresLedger.existing(str(book.ledger), schema=schema_of(book.name))
-    return SQLiteLedger.existing(ledger_path(book))
+        return PostgresLedger.open_existing(str(book.ledger), schema=schema_of(book.name))
+    return SQLiteLedger.open_existing(ledger_path_of(book))
 
 
-def ledger_path(book: Codebook) -> Path:
+def ledger_path_of(book: Codebook) -> Path:
     """The file of a codebook's ledger: beside it, or where it says; refused where it is in a database."""
-    if _in_database(book):
+    if _is_in_database(book):
         raise LedgerError("This ledger is in a database, not in a file. Use the database's own tools for copies.")
     return Path(book.name).with_suffix(".ledger") if book.ledger is None else Path(book.ledger)
 
@@ -145,22 +145,22 @@ def _check_move(book: Codebook) -> None:
     if book.path is None or book.document.ledger is None:
         return
     beside = book.path.with_suffix(".ledger")
-    if beside.exists() and (_in_database(book) or ledger_path(book).resolve() != beside.resolve()):
+    if beside.exists() and (_is_in_database(book) or ledger_path_of(book).resolve() != beside.resolve()):
         raise LedgerError(
             f"The codebook names another ledger, but {beside.name} lies beside it: its charges would be forgotten. "
             "Remove the word, or put that file away for good if the data is about other people. Nothing was charged."
         )
 
 
-def _in_database(book: Codebook) -> bool:
+def _is_in_database(book: Codebook) -> bool:
     return book.ledger is not None and book.ledger.startswith(DATABASES)
 
 
-def _ledger(book: Codebook) -> Ledger:
+def _open_ledger(book: Codebook) -> Ledger:
     terms = terms_of(book)
     _check_move(book)
-    if _in_database(book):
+    if _is_in_database(book):
         from discreet.ledger.postgres import PostgresLedger
 
         return PostgresLedger.on(str(book.ledger), terms, schema=schema_of(book.name))
-    return MemoryLedger.on(terms) if book.ledger is None else SQLiteLedger.on(ledger_path(book), terms)
+    return MemoryLedger.on(terms) if book.ledger is None else SQLiteLedger.on(ledger_path_of(book), terms)

@@ -1,6 +1,6 @@
 """The one door for randomness.
 
-All noise in discreet comes from a ``Source``. The default is a generator of its own for every thread: AES-256 in
+All noise in discreet comes from a ``EntropySource``. The default is a generator of its own for every thread: AES-256 in
 counter mode (through ``cryptography``), keyed by the operating system.
 
 - *Key erasure*: each refill makes its own next key first and forgets the old one, so a memory image taken later tells
@@ -39,7 +39,7 @@ _POOL_WORDS = 512  # words kept ready for single draws
 _KEY_BYTES = 32
 
 
-class Source(Protocol):
+class EntropySource(Protocol):
     """Independent uniform bits. Members: ``SystemSource``, ``SeededForTestsOnly``."""
 
     def words(self, count: int) -> Words:
@@ -58,7 +58,7 @@ class Source(Protocol):
 Fill: TypeAlias = Callable[[memoryview], None]
 
 
-def _urandom_fill(target: memoryview) -> None:
+def _fill_from_urandom(target: memoryview) -> None:
     """Fill from the operating system alone."""
     for start in range(0, len(target), CHUNK):
         part = target[start : start + CHUNK]
@@ -94,14 +94,14 @@ class _AesFill:
             self._made += len(part)
 
 
-def _best_fill() -> Fill:
+def _make_fill() -> Fill:
     try:
         return _AesFill()
     except ImportError:
-        return _urandom_fill
+        return _fill_from_urandom
 
 
-class _State(threading.local):
+class _ThreadState(threading.local):
     """What one thread holds: its generator, its pool of ready words, and the process they belong to."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class _State(threading.local):
 
     def renew(self) -> None:
         self.process = os.getpid()
-        self.fill = _best_fill()
+        self.fill = _make_fill()
         self.pool: list[int] = []
 
 
@@ -117,11 +117,11 @@ class SystemSource:
     """The default source: cryptographic, keyed from the operating system, safe under threads and forks."""
 
     def __init__(self) -> None:
-        self._state = _State()
+        self._state = _ThreadState()
         # The hook covers os.fork and multiprocessing; the pid check below covers forks made by native code.
         os.register_at_fork(after_in_child=self._state.renew)
 
-    def _mine(self) -> _State:
+    def _find_state(self) -> _ThreadState:
         state = self._state
         if state.process != os.getpid():
             state.renew()
@@ -130,20 +130,20 @@ class SystemSource:
     def words(self, count: int) -> Words:
         out = np.empty(count, dtype=np.uint64)
         if count:
-            self._mine().fill(out.data.cast("B"))
+            self._find_state().fill(out.data.cast("B"))
         return out
 
     def word(self) -> int:
-        state = self._mine()
+        state = self._find_state()
         if not state.pool:
             state.pool = self.words(_POOL_WORDS).tolist()
         return state.pool.pop()
 
     def bits(self, count: int) -> int:
-        return _bits_from(self, count)
+        return _take_bits(self, count)
 
     def __repr__(self) -> str:
-        kind = "AES-256-CTR" if isinstance(self._mine().fill, _AesFill) else "os.urandom"
+        kind = "AES-256-CTR" if isinstance(self._find_state().fill, _AesFill) else "os.urandom"
         return f"SystemSource({kind}, keyed by the operating system)"
 
     def __reduce__(self) -> str:
@@ -175,10 +175,10 @@ class SeededForTestsOnly:
         return self._pool.pop()
 
     def bits(self, count: int) -> int:
-        return _bits_from(self, count)
+        return _take_bits(self, count)
 
 
-def _bits_from(source: Source, count: int) -> int:
+def _take_bits(source: EntropySource, count: int) -> int:
     value = 0
     for _ in range(0, count, 64):
         value = value << 64 | source.word()

@@ -24,6 +24,7 @@ from discreet.errors import ParameterError
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 # Precision, in bits, at which an irrational value becomes a rational bound.
 BITS = 160
@@ -150,7 +151,7 @@ class Ln:
 
     __rmul__ = __mul__
 
-    def _against(self, other: object) -> int:
+    def _compare(self, other: object) -> int:
         """The sign of self − other, decided exactly: a logarithm of a rational above 1 is never rational."""
         if isinstance(other, Ln):
             return (self.of > other.of) - (self.of < other.of)
@@ -166,16 +167,16 @@ class Ln:
             bits *= 2
 
     def __lt__(self, other: object) -> bool:
-        return self._against(other) < 0
+        return self._compare(other) < 0
 
     def __le__(self, other: object) -> bool:
-        return self._against(other) <= 0
+        return self._compare(other) <= 0
 
     def __gt__(self, other: object) -> bool:
-        return self._against(other) > 0
+        return self._compare(other) > 0
 
     def __ge__(self, other: object) -> bool:
-        return self._against(other) >= 0
+        return self._compare(other) >= 0
 
     def __float__(self) -> float:
         return float(self.upper)
@@ -211,7 +212,7 @@ def add(x: Exact, y: Exact) -> Exact:
     return upper(x) + upper(y)
 
 
-def times(x: Exact, count: int) -> Exact:
+def multiply(x: Exact, count: int) -> Exact:
     """A whole multiple of x: exact, except that a logarithm times more than 65,536 is rounded up."""
     if isinstance(x, Ln):
         return x * count if 0 < count <= 1 << 16 else x.upper * count
@@ -253,7 +254,7 @@ def float_up(x: Exact) -> float:
     >>> float_up(Fraction(3, 10)), float_up(Fraction(1, 3))
     (0.3, 0.33333333333333337)
     """
-    return _float(upper(x), up=True)
+    return _to_float(upper(x), up=True)
 
 
 def float_down(x: Exact) -> float:
@@ -262,10 +263,10 @@ def float_down(x: Exact) -> float:
     >>> float_down(Fraction(3, 10)), float_down(Fraction(1, 3))
     (0.3, 0.3333333333333333)
     """
-    return _float(lower(x), up=False)
+    return _to_float(lower(x), up=False)
 
 
-def _float(x: Fraction, *, up: bool) -> float:
+def _to_float(x: Fraction, *, up: bool) -> float:
     try:
         nearest = float(x)
     except OverflowError:

@@ -22,16 +22,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from discreet.bounding.bound import Estimate
-from discreet.entropy import SYSTEM, Source
+from discreet.bounding.bound import AggregateRecipe
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
-from discreet.plan.evaluate import Row, evaluate
-from discreet.plan.expressions import Expression, Released, walk
+from discreet.exact import Floats
+from discreet.plan.evaluate import RowValues, evaluate
+from discreet.plan.expressions import Expression, ReleasedValue, walk
 from discreet.plan.nodes import Order, Question, Statistic
 from discreet.plan.types import Type, Value
-from discreet.release import Noisy, Plan, Release
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from discreet.release import NoisyGroups, Plan, Release
 
 # Simulated truths for each group: as many as fit the work that one answer may be, within these limits.
 _DRAWS = (100, 1000)
@@ -60,17 +59,17 @@ class Rows:
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def finish(plan: Plan, drawn: Sequence[Noisy], *, source: Source = SYSTEM) -> Rows:
+def finish(plan: Plan, drawn: Sequence[NoisyGroups], *, source: EntropySource = SYSTEM) -> Rows:
     """The rows that the question asked for, from what was drawn for each of its groupings."""
     question = plan.question
-    parts = [_released(release, noisy.keys, noisy) for release, noisy in zip(plan.releases, drawn)]
+    parts = [_compute_groups(release, noisy.keys, noisy) for release, noisy in zip(plan.releases, drawn)]
     places = [(part, group) for part, rows in enumerate(parts) for group in range(len(rows))]
     released = [parts[part][group] for part, group in places]
-    chosen = _chosen(question, released)
+    chosen = _select_groups(question, released)
     outputs = [output.expression for output in question.outputs]
     measured = tuple(_is_measured(expression, question) for expression in outputs)
     intervals = [
-        _intervals(release, noisy, rows, [places[i][1] for i in chosen if places[i][0] == part], source)
+        _make_intervals(release, noisy, rows, [places[i][1] for i in chosen if places[i][0] == part], source)
         for part, (release, noisy, rows) in enumerate(zip(plan.releases, drawn, parts))
     ]
     rows = tuple(
@@ -88,48 +87,48 @@ _CHOSEN = frozenset({Statistic.QUANTILE, Statistic.MODE})
 
 def _is_measured(expression: Expression, question: Question) -> bool:
     """Whether noise went into a number, and nothing that was chosen."""
-    parts = [part.index - len(question.keys) for part in walk(expression) if isinstance(part, Released)]
+    parts = [part.index - len(question.keys) for part in walk(expression) if isinstance(part, ReleasedValue)]
     used = [question.aggregates[index].statistic for index in parts if index >= 0]
     return expression.type.is_number and bool(used) and not _CHOSEN & set(used)
 
 
-def _released(release: Release, keys: Sequence[tuple[Value, ...]], noisy: Noisy) -> list[dict[Any, Value]]:
+def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: NoisyGroups) -> list[dict[Any, Value]]:
     """For each group, the value of every key and aggregate that expressions may refer to.
 
     Keys that this grouping does not group by are NULL.
     """
     bounded, question = release.bounded, release.bounded.question
-    columns = [_column(release, estimate, noisy) for estimate in bounded.estimates]
-    names = [question.key(i) for i in bounded.keys]
-    names += [question.aggregate(i) for i in range(len(question.aggregates))]
-    others = {question.key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
+    columns = [_compute_column(release, estimate, noisy) for estimate in bounded.estimates]
+    names = [question.refer_to_key(i) for i in bounded.keys]
+    names += [question.refer_to_aggregate(i) for i in range(len(question.aggregates))]
+    others = {question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
     return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
 
 
-def _column(release: Release, estimate: Estimate, noisy: Noisy) -> list[Value]:
+def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGroups) -> list[Value]:
     """One statistic for each group."""
     if estimate.spread is None:
-        return statistic(estimate, noisy.measures)
+        return compute_statistic(estimate, noisy.measures)
     spread = release.bounded.bounded.spreads[estimate.spread]
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
         return [spread.values[cells[0]] for cells in chosen]
-    place = release.bounded.shares(estimate.spread).index(estimate.share or Fraction(0))
+    place = release.bounded.shares_of(estimate.spread).index(estimate.share or Fraction(0))
     low, high = estimate.low or Fraction(0), estimate.high or Fraction(0)
     exact = [min(max(spread.origin + spread.resolution * cells[place], low), high) for cells in chosen]
     whole = spread.argument.type is Type.INTEGER
     return [round(value) if whole else float(value) for value in exact]
 
 
-def statistic(estimate: Estimate, measures: Any) -> list[Value]:
+def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
     """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
     if estimate.steps is None:
-        return [int(count) for count in measures[_there(estimate.count)]]
-    steps = np.asarray(measures[_there(estimate.steps)], dtype=np.float64)
+        return [int(count) for count in measures[_require(estimate.count)]]
+    steps = np.asarray(measures[_require(estimate.steps)], dtype=np.float64)
     origin, size = float(estimate.origin), float(estimate.resolution)
     counts = None if estimate.count is None else np.asarray(measures[estimate.count], dtype=np.float64)
     if estimate.statistic is Statistic.SUM:
-        return _listed(steps * size if counts is None else steps * size + origin * counts)
+        return _to_list(steps * size if counts is None else steps * size + origin * counts)
     if counts is None:
         raise InternalError("A mean without a count.")
     known = counts >= 1
@@ -137,25 +136,25 @@ def statistic(estimate: Estimate, measures: Any) -> list[Value]:
     mean = steps / divisor
     low, high = float(estimate.low or 0), float(estimate.high or 0)
     if estimate.statistic is Statistic.MEAN:
-        return _listed(np.clip(origin + size * mean, low, high), known)
-    squares = np.asarray(measures[_there(estimate.squares)], dtype=np.float64)
+        return _to_list(np.clip(origin + size * mean, low, high), known)
+    squares = np.asarray(measures[_require(estimate.squares)], dtype=np.float64)
     variance = np.clip(size**2 * (squares / divisor - mean**2), 0.0, ((high - low) / 2) ** 2)
-    return _listed(variance if estimate.statistic is Statistic.VARIANCE else np.sqrt(variance), known)
+    return _to_list(variance if estimate.statistic is Statistic.VARIANCE else np.sqrt(variance), known)
 
 
-def _there(position: int | None) -> int:
+def _require(position: int | None) -> int:
     if position is None:
         raise InternalError("A statistic lacks a measure that it needs.")
     return position
 
 
-def _listed(values: Floats, known: npt.NDArray[np.bool_] | None = None) -> list[Value]:
+def _to_list(values: Floats, known: npt.NDArray[np.bool_] | None = None) -> list[Value]:
     if known is None:
         return list(values.tolist())
     return [value if there else None for value, there in zip(values.tolist(), known.tolist())]
 
 
-def _chosen(question: Question, released: Sequence[Row]) -> list[int]:
+def _select_groups(question: Question, released: Sequence[RowValues]) -> list[int]:
     """Which groups are shown, in which order: HAVING, ORDER BY, OFFSET and LIMIT over released numbers."""
     kept = list(range(len(released)))
     if question.having is not None:
@@ -170,7 +169,7 @@ def _chosen(question: Question, released: Sequence[Row]) -> list[int]:
     return kept[question.offset : end]
 
 
-def _compare(order: Iterable[Order], a: Row, b: Row) -> int:
+def _compare(order: Iterable[Order], a: RowValues, b: RowValues) -> int:
     for criterion in order:
         left: Any = evaluate(criterion.expression, a)
         right: Any = evaluate(criterion.expression, b)
@@ -185,11 +184,13 @@ def _compare(order: Iterable[Order], a: Row, b: Row) -> int:
 Ends: TypeAlias = Callable[[int, int], tuple[Value, Value]]
 
 
-def _intervals(release: Release, noisy: Noisy, released: Sequence[Row], chosen: Sequence[int], source: Source) -> Ends:
+def _make_intervals(
+    release: Release, noisy: NoisyGroups, released: Sequence[RowValues], chosen: Sequence[int], source: EntropySource
+) -> Ends:
     """A function from (column, group) to the ends of its interval."""
     question = release.bounded.question
     outputs = [output.expression for output in question.outputs]
-    exact = {column: error for column, e in enumerate(outputs) if (error := _direct(release, e)) is not None}
+    exact = {column: error for column, e in enumerate(outputs) if (error := _find_exact_error(release, e)) is not None}
     simulated = [c for c, e in enumerate(outputs) if c not in exact and _is_measured(e, question)]
     ends = _simulate(release, noisy, chosen, simulated, source) if simulated and chosen else {}
 
@@ -202,10 +203,10 @@ def _intervals(release: Release, noisy: Noisy, released: Sequence[Row], chosen: 
     return interval
 
 
-def _direct(release: Release, expression: Expression) -> float | int | None:
+def _find_exact_error(release: Release, expression: Expression) -> float | int | None:
     """The exact error of a column that is one noisy number as it was measured."""
     question = release.bounded.question
-    if not isinstance(expression, Released) or expression.index < len(question.keys):
+    if not isinstance(expression, ReleasedValue) or expression.index < len(question.keys):
         return None
     estimate = release.bounded.estimates[expression.index - len(question.keys)]
     if estimate.spread is not None:
@@ -217,7 +218,7 @@ def _direct(release: Release, expression: Expression) -> float | int | None:
 
 
 def _simulate(
-    release: Release, noisy: Noisy, chosen: Sequence[int], columns: Sequence[int], source: Source
+    release: Release, noisy: NoisyGroups, chosen: Sequence[int], columns: Sequence[int], source: EntropySource
 ) -> dict[tuple[int, int], tuple[Value, Value]]:
     """The middle share of what a column would be for truths that the noise could have come from."""
     least, most = _DRAWS
@@ -234,14 +235,14 @@ def _simulate(
             shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
             truths[position] = int(noisy.measures[position][group]) - shift
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
-        rows = _released(release, [noisy.keys[group]] * draws, Noisy((), truths, chosen_here))
+        rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))
         for column in columns:
             values = [evaluate(outputs[column].expression, row) for row in rows]
-            ends[column, group] = _middle(values, tail)
+            ends[column, group] = _middle_of(values, tail)
     return ends
 
 
-def _middle(values: Sequence[Any], tail: float) -> tuple[Value, Value]:
+def _middle_of(values: Sequence[Any], tail: float) -> tuple[Value, Value]:
     """The two quantiles; an end is None (unknown) where the values there have no number."""
     known = sorted(value for value in values if value is not None)
     missing = len(values) - len(known)

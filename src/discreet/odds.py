@@ -96,7 +96,7 @@ class Odds:
             return 1 - math.exp(-slope) * max(0.0, 1 - self.profile(slope) - false_alarms)
 
         steepest = min(_STEEPEST, self.epsilon)
-        best = min(_least(first, steepest), _least(second, steepest)) * _MARGIN
+        best = min(_find_least(first, steepest), _find_least(second, steepest)) * _MARGIN
         return min(1.0, max(best, false_alarms))
 
     def curve(self, points: int = 21) -> list[tuple[float, float]]:
@@ -110,7 +110,9 @@ class Odds:
         if math.isinf(self.epsilon):
             return f"There is no bound on what this release reveals about {self.about}."
         after = posterior(prior, self.epsilon)
-        text = f"A guess about {self.about} that was {_odds(prior)} becomes at most {_odds(after, up=True)}"
+        text = (
+            f"A guess about {self.about} that was {_format_odds(prior)} becomes at most {_format_odds(after, up=True)}"
+        )
         if self.delta:
             text += f", except with probability {self.delta:.2g}"
         return f"{text}."
@@ -118,14 +120,14 @@ class Odds:
     def __str__(self) -> str:
         return (
             f"{self.sentence()} On average over what is released, a 50:50 guess is right at most "
-            f"{_percent(self.guess)} of the time; with 5 % false alarms an attacker finds at most "
-            f"{_percent(self.detection(0.05))} of those present."
+            f"{_format_percent(self.guess)} of the time; with 5 % false alarms an attacker finds at most "
+            f"{_format_percent(self.detection(0.05))} of those present."
         )
 
     __repr__ = __str__
 
 
-def _least(function: Profile, steepest: float, steps: int = 24) -> float:
+def _find_least(function: Profile, steepest: float, steps: int = 24) -> float:
     """The least value that a golden-section search over [0, steepest] meets, the ends included."""
     low, high = 0.0, steepest
     ratio = (math.sqrt(5) - 1) / 2
@@ -145,15 +147,15 @@ def _least(function: Profile, steepest: float, steps: int = 24) -> float:
     return best
 
 
-def _percent(p: float) -> str:
+def _format_percent(p: float) -> str:
     """A probability as a percentage, rounded up: against ourselves."""
     return f"{min(100.0, math.ceil(p * 1000 - 1e-9) / 10):g} %"
 
 
-def _odds(p: float, *, up: bool = False) -> str:
+def _format_odds(p: float, *, up: bool = False) -> str:
     """A probability as odds out of 100, with more digits where they matter; rounded up on request.
 
-    >>> _odds(0.5), _odds(0.75001, up=True), _odds(0.99995)
+    >>> _format_odds(0.5), _format_odds(0.75001, up=True), _format_odds(0.99995)
     ('50:50', '75.1:24.9', '99.995:0.005')
     """
     if p >= 1:

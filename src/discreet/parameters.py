@@ -53,7 +53,7 @@ def refuse(name: str, must: str, value: object, fix: str) -> ParameterError:
     return ParameterError(name, f"must be {must}; got {kind_of(value)}", fix)
 
 
-def number(value: object, name: str, *, fix: str = "Give an int, float, Fraction or Decimal.") -> Fraction:
+def read_number(value: object, name: str, *, fix: str = "Give an int, float, Fraction or Decimal.") -> Fraction:
     """Any finite real number, exactly; a float is the decimal it prints as."""
     if isinstance(value, bool | np.bool_):
         raise refuse(name, "a finite number", value, fix)
@@ -69,51 +69,55 @@ def number(value: object, name: str, *, fix: str = "Give an int, float, Fraction
     raise refuse(name, "a finite number", value, fix)
 
 
-def positive(value: object, name: str, *, fix: str | None = None) -> Fraction:
+def read_positive(value: object, name: str, *, fix: str | None = None) -> Fraction:
     """A finite number above zero."""
     fix = fix or f"Give a number above zero, for example {name}=1."
-    exact = number(value, name, fix=fix)
+    exact = read_number(value, name, fix=fix)
     if exact <= 0:
         raise refuse(name, "above zero", value, fix)
     return exact
 
 
-def nonnegative(value: object, name: str) -> Fraction:
+def read_nonnegative(value: object, name: str) -> Fraction:
     """A finite number at or above zero."""
     fix = f"Give zero or more, for example {name}=0."
-    exact = number(value, name, fix=fix)
+    exact = read_number(value, name, fix=fix)
     if exact < 0:
         raise refuse(name, "zero or more", value, fix)
     return exact
 
 
-def epsilon(value: object, name: str = "epsilon") -> Exact:
+def read_epsilon(value: object, name: str = "epsilon") -> Exact:
     """A privacy loss: a finite number above zero, or an exact logarithm such as ln(3)."""
-    exact = value if isinstance(value, Ln) else positive(value, name, fix=f"Give for example {name}=1 or {name}=ln(3).")
+    exact = (
+        value
+        if isinstance(value, Ln)
+        else read_positive(value, name, fix=f"Give for example {name}=1 or {name}=ln(3).")
+    )
     if exact > MAX_EPSILON:
         raise refuse(name, f"at most {MAX_EPSILON:,}", value, "A larger loss protects nobody: release without privacy.")
     return exact
 
 
-def delta(value: object, name: str = "delta") -> Fraction:
+def read_delta(value: object, name: str = "delta") -> Fraction:
     """A failure probability: at least zero and below one."""
     fix = f"Give a probability far below one over the number of people, for example {name}=1e-9."
-    exact = number(value, name, fix=fix)
+    exact = read_number(value, name, fix=fix)
     if not 0 <= exact < 1:
         raise refuse(name, "at least 0 and below 1", value, fix)
     return exact
 
 
-def open_probability(value: object, name: str) -> Fraction:
+def read_probability(value: object, name: str) -> Fraction:
     """A probability strictly between zero and one."""
     fix = f"Give a probability, for example {name}=0.05."
-    exact = number(value, name, fix=fix)
+    exact = read_number(value, name, fix=fix)
     if not 0 < exact < 1:
         raise refuse(name, "strictly between 0 and 1", value, fix)
     return exact
 
 
-def whole(value: object, name: str, *, least: int = 1, most: int | None = MAX_SIZE) -> int:
+def read_whole(value: object, name: str, *, least: int = 1, most: int | None = MAX_SIZE) -> int:
     """A whole number within [least, most]; ``most=None`` sets no upper end."""
     fix = f"Give a whole number, for example {name}={max(least, 1)}."
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
@@ -124,7 +128,7 @@ def whole(value: object, name: str, *, least: int = 1, most: int | None = MAX_SI
     return int(value)
 
 
-def integers(values: object, name: str) -> Integers:
+def read_integers(values: object, name: str) -> Integers:
     """Whole numbers as an int64 array; anything that would be rounded or wrapped is refused."""
     fix = "Use FixedPoint to turn reals into whole steps first, and keep values within 64 bits."
     array: npt.NDArray[np.generic] = np.asarray(values)

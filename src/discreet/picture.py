@@ -35,7 +35,7 @@ def show_cell(cell: Cell, *, measured: bool) -> str:
     return f"{show(cell.value)} [{low}, {high}]"
 
 
-def text_table(rows: Rows, shown: int) -> list[str]:
+def format_table(rows: Rows, shown: int) -> list[str]:
     """Columns wide enough for their values; numbers to the right."""
     cells = [[show_cell(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in rows.rows[:shown]]
     widths = [max(len(name), *(len(row[i]) for row in cells), 1) for i, name in enumerate(rows.names)]
@@ -46,7 +46,7 @@ def text_table(rows: Rows, shown: int) -> list[str]:
     return ["  ".join(line).rstrip() for line in lines]
 
 
-def answer_html(rows: Rows, shown: int, protects: str, cost: str, remaining: str) -> str:
+def answer_to_html(rows: Rows, shown: int, protects: str, cost: str, remaining: str) -> str:
     """A table of the first rows, a chart of the first measured column, and what it cost."""
     head = "".join(f"<th>{escape(name)}</th>" for name in rows.names)
     body = "".join(
@@ -60,12 +60,11 @@ def answer_html(rows: Rows, shown: int, protects: str, cost: str, remaining: str
     )
     more = f"<p>{len(rows.rows) - shown:,} more rows.</p>" if len(rows.rows) > shown else ""
     note = f"<p>protects {escape(protects)} · cost {escape(cost)} · left {escape(remaining)}</p>"
-    return (
-        f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}{chart(rows, shown)}{note}</div>"
-    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div>{table}{more}{draw_chart(rows, shown)}{note}</div>"
 
 
-def chart(rows: Rows, shown: int) -> str:
+def draw_chart(rows: Rows, shown: int) -> str:
     """Bars with error bars for the first measured column; nothing where there is no such column or one bar only."""
     column = next((i for i, measured in enumerate(rows.measured) if measured), None)
     bars = [] if column is None else [(label_of(row, rows.measured), row[column]) for row in rows.rows[:shown]]
@@ -75,7 +74,7 @@ def chart(rows: Rows, shown: int) -> str:
     ends = [float(v) for _, c in known for v in (c.value, c.low, c.high) if isinstance(v, int | float)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     scale = (_WIDTH - _LABEL - 20) / ((high - low) or 1.0)
-    lines = [line for i, (label, cell) in enumerate(known) for line in _bar(i, label, cell, low, scale)]
+    lines = [line for i, (label, cell) in enumerate(known) for line in _draw_bar(i, label, cell, low, scale)]
     height = len(known) * (_BAR + _GAP) + 24
     title = f'<text x="{_LABEL}" y="12" font-size="12" fill="#555">{escape(rows.names[column])}</text>'
     return (
@@ -86,15 +85,15 @@ def chart(rows: Rows, shown: int) -> str:
 
 def label_of(row: Sequence[Cell], measured: Sequence[bool]) -> str:
     """A row's keys, joined."""
-    return ", ".join(_short(cell.value) for cell, m in zip(row, measured) if not m)
+    return ", ".join(_shorten(cell.value) for cell, m in zip(row, measured) if not m)
 
 
-def _short(value: Value) -> str:
+def _shorten(value: Value) -> str:
     text = "NULL" if value is None else str(value)
     return text if len(text) <= 22 else text[:21] + "…"
 
 
-def _bar(index: int, label: str, cell: Cell, low: float, scale: float) -> list[str]:
+def _draw_bar(index: int, label: str, cell: Cell, low: float, scale: float) -> list[str]:
     top = 20 + index * (_BAR + _GAP)
     middle = top + _BAR / 2
     value = float(cell.value) if isinstance(cell.value, int | float) else 0.0

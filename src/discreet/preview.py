@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import events
-from discreet.bounding.bound import Estimate
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread, sensitivity
+from discreet.bounding.bound import AggregateRecipe
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, sensitivity
 from discreet.mechanisms.cells import CellMode
 from discreet.mechanisms.laplace import Laplace
-from discreet.plan.expressions import Released
+from discreet.plan.expressions import ReleasedValue
 from discreet.plan.nodes import Statistic
 from discreet.plan.show import show as show_plan
 from discreet.privacy import Budget, Loss
@@ -64,26 +64,29 @@ class Preview:
     @property
     def cost(self) -> str:
         """The cost in the budget's own notion first, and what it means beside it."""
-        return cost_words(self.loss, self.budget)
+        return describe_cost(self.loss, self.budget)
 
     @property
     def columns(self) -> tuple[ColumnPreview, ...]:
         """Every column that is not a key."""
-        return tuple(_columns(self.plan))
+        return tuple(_make_columns(self.plan))
 
     @property
     def keys(self) -> str:
         """Which groups there will be."""
         if len(self.plan.releases) > 1:
-            each = "; ".join(f"{_by(release)}, {_groups(release).partition(';')[0]}" for release in self.plan.releases)
+            each = "; ".join(
+                f"{_describe_grouping(release)}, {_describe_groups(release).partition(';')[0]}"
+                for release in self.plan.releases
+            )
             return f"{len(self.plan.releases)} groupings share the price: {each}"
-        return _groups(self.plan.releases[0])
+        return _describe_groups(self.plan.releases[0])
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
             "cost": self.cost,
-            "loss": loss_dict(self.loss, self.budget),
+            "loss": loss_to_dict(self.loss, self.budget),
             "fits": self.fits,
             "remaining": self.remaining,
             "level": float(self.plan.level),
@@ -94,7 +97,7 @@ class Preview:
             ],
             "keys": self.keys,
             "mechanisms": [events.dump(event) for event in self.plan.events],
-            "clamped": clamped(self.plan),
+            "clamped": list_clamped(self.plan),
         }
 
     def __str__(self) -> str:
@@ -102,7 +105,7 @@ class Preview:
         fits = "" if self.fits else "  (more than is left)"
         return "\n".join(
             [
-                _table(self),
+                _format_table(self),
                 f"protects  {protects}",
                 f"cost      {self.cost}{fits}",
                 f"left      {self.remaining}",
@@ -126,20 +129,20 @@ class BatchPreview:
     @property
     def cost(self) -> str:
         """What all of them cost together."""
-        return cost_words(self.loss, self.budget)
+        return describe_cost(self.loss, self.budget)
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
             "cost": self.cost,
-            "loss": loss_dict(self.loss, self.budget),
+            "loss": loss_to_dict(self.loss, self.budget),
             "fits": self.fits,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
         }
 
     def __str__(self) -> str:
-        parts = [f"question {i}\n{_table(preview)}" for i, preview in enumerate(self.each, 1)]
+        parts = [f"question {i}\n{_format_table(preview)}" for i, preview in enumerate(self.each, 1)]
         fits = "" if self.fits else "  (more than is left)"
         parts.append(f"together  {self.cost}{fits}\nleft      {self.remaining}\nnothing was charged, no data was read")
         return "\n\n".join(parts)
@@ -147,7 +150,7 @@ class BatchPreview:
     __repr__ = __str__
 
 
-def _table(preview: Preview) -> str:
+def _format_table(preview: Preview) -> str:
     """The columns of one question, their errors, its groups and what it costs."""
     plan, columns = preview.plan, preview.columns
     width = max(len("column"), *(len(c.name) for c in columns))
@@ -158,17 +161,17 @@ def _table(preview: Preview) -> str:
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
             f"groups    {preview.keys}",
-            *(f"clamped   {line}" for line in clamped(plan)),
+            *(f"clamped   {line}" for line in list_clamped(plan)),
         ]
     )
 
 
-def _by(release: Release) -> str:
+def _describe_grouping(release: Release) -> str:
     """What a grouping groups by, in words."""
     return "by " + ", ".join(map(str, release.bounded.bounded.keys)) if release.bounded.keys else "in all"
 
 
-def _groups(release: Release) -> str:
+def _describe_groups(release: Release) -> str:
     """Which groups a grouping will have."""
     bounded = release.bounded.bounded
     if not bounded.keys:
@@ -182,26 +185,33 @@ def _groups(release: Release) -> str:
     return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
 
 
-def _columns(plan: Plan) -> list[ColumnPreview]:
+def _make_columns(plan: Plan) -> list[ColumnPreview]:
     question, release = plan.question, plan.releases[0]
     found = []
     for output in question.outputs:
         expression = output.expression
-        if isinstance(expression, Released) and expression.index < len(question.keys):
+        if isinstance(expression, ReleasedValue) and expression.index < len(question.keys):
             continue
-        if not isinstance(expression, Released):
+        if not isinstance(expression, ReleasedValue):
             found.append(ColumnPreview(output.name, "arithmetic on released numbers", None))
             continue
         index = expression.index - len(question.keys)
         estimate = release.bounded.estimates[index]
         if estimate.spread is not None:
-            found.append(_chosen(plan, output.name, estimate.spread, estimate))
+            found.append(_preview_choice(plan, output.name, estimate.spread, estimate))
             continue
-        found.append(ColumnPreview(output.name, _what(release, estimate), plan.error(index), _sizes(release, estimate)))
+        found.append(
+            ColumnPreview(
+                output.name,
+                _describe_estimate(release, estimate),
+                plan.error(index),
+                _find_errors_by_size(release, estimate),
+            )
+        )
     return found
 
 
-def _chosen(plan: Plan, name: str, spread: int, estimate: Estimate) -> ColumnPreview:
+def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecipe) -> ColumnPreview:
     """A quantile or a mode: what it is, and how far off it is in rows."""
     choice = plan.releases[0].choices[spread]
     rows = math.ceil(choice.error(1 - plan.level))
@@ -211,14 +221,14 @@ def _chosen(plan: Plan, name: str, spread: int, estimate: Estimate) -> ColumnPre
     return ColumnPreview(name, f"{float(100 * estimate.share):g} % quantile, chosen", None, rows=rows, usual=usual)
 
 
-def _what(release: Release, estimate: Estimate) -> str:
+def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
     parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
     noises = [release.noises[p] for p in parts]
     kind = "Laplace" if isinstance(noises[0], Laplace) else "Gaussian"
     return f"{estimate.statistic} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
 
 
-def _sizes(release: Release, estimate: Estimate) -> tuple[tuple[int, float], ...]:
+def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[tuple[int, float], ...]:
     """The error of a mean for some group sizes: |S/N − s/n| ≤ (z_S + |S/N|·z_N)/n, where the sum's share dominates."""
     if estimate.statistic is not Statistic.MEAN or estimate.steps is None or estimate.count is None:
         return ()
@@ -237,7 +247,7 @@ def _sizes(release: Release, estimate: Estimate) -> tuple[tuple[int, float], ...
     )
 
 
-def clamped(plan: Plan) -> list[str]:
+def list_clamped(plan: Plan) -> list[str]:
     """What is clamped to its declared bounds, in words."""
     found = {}
     bounded = plan.releases[0].bounded.bounded
@@ -252,7 +262,7 @@ def clamped(plan: Plan) -> list[str]:
     return list(found.values())
 
 
-def cost_words(loss: Loss, budget: Budget) -> str:
+def describe_cost(loss: Loss, budget: Budget) -> str:
     """A loss in the budget's own notion first, its (ε, δ) beside it."""
     if budget.notion == "pure":
         return f"ε {loss.epsilon():.4g}"
@@ -263,7 +273,7 @@ def cost_words(loss: Loss, budget: Budget) -> str:
     return f"ε {loss.epsilon(delta):.4g} at δ {delta:.2g} by itself, charged as {rho}"
 
 
-def loss_dict(loss: Loss, budget: Budget) -> dict[str, Any]:
+def loss_to_dict(loss: Loss, budget: Budget) -> dict[str, Any]:
     """A loss as plain values: every notion in words, and the ε at the budget's δ."""
     delta = float(budget.slack())
     return {
@@ -277,23 +287,30 @@ def explain(plan: Plan, budget: Budget) -> str:
     """The plan, the facts it rests on, its sensitivities, its noise, and why."""
     lines = [show_plan(plan.question)]
     for release in plan.releases:
-        title = [] if len(plan.releases) == 1 else ["", f"grouped {_by(release)}"]
-        lines += [*title, "", "bounded", *(f"  {line}" for line in _limits(release.bounded.bounded)), "", "measured"]
-        lines += _measured(release)
+        title = [] if len(plan.releases) == 1 else ["", f"grouped {_describe_grouping(release)}"]
+        lines += [
+            *title,
+            "",
+            "bounded",
+            *(f"  {line}" for line in _describe_limits(release.bounded.bounded)),
+            "",
+            "measured",
+        ]
+        lines += _describe_measures(release)
     return "\n".join(
-        [*lines, "", f"cost      {cost_words(plan.loss, budget)}", f"protects  {plan.unit} ({plan.neighbours})"]
+        [*lines, "", f"cost      {describe_cost(plan.loss, budget)}", f"protects  {plan.unit} ({plan.neighbours})"]
     )
 
 
-def _measured(release: Release) -> list[str]:
+def _describe_measures(release: Release) -> list[str]:
     """What is measured or chosen in one grouping, how far one unit can move it, and the noise."""
     bounded, lines = release.bounded.bounded, []
     for position, measure in enumerate(bounded.measures):
         moves = sensitivity(bounded, measure, release.neighbours)
         noise = release.noises.get(position)
-        drawn = "chooses the groups" if noise is None else _noise_words(noise)
+        drawn = "chooses the groups" if noise is None else _describe_noise(noise)
         lines.append(
-            f"  {_measure_words(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
+            f"  {_describe_measure(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
             f"{moves.linf} in one; {drawn}"
         )
     for position, spread in enumerate(bounded.spreads):
@@ -305,12 +322,12 @@ def _measured(release: Release) -> list[str]:
     return lines
 
 
-def _noise_words(noise: Any) -> str:
+def _describe_noise(noise: Any) -> str:
     spread = f"scale {float(noise.event.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
     return f"discrete {type(noise).__name__} noise, {spread}"
 
 
-def _measure_words(measure: Measure) -> str:
+def _describe_measure(measure: Measure) -> str:
     if measure.argument is None:
         return str(measure.counts)
     if measure.counts is Counts.VALUES:
@@ -318,7 +335,7 @@ def _measure_words(measure: Measure) -> str:
     return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
 
 
-def _limits(bounded: Bounded) -> Sequence[str]:
+def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
     if bounded.unit is None and bounded.spread_rows > 1:
         return (f"rows of different units are joined after truncation: one unit changes {bounded.spread_rows:,} rows",)
     if bounded.unit is None:

@@ -20,7 +20,7 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.accounting.zcdp import rho_for
-from discreet.bounding.bound import BoundedQuestion, Estimate
+from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
 from discreet.bounding.contributions import group_cap, reach, sensitivity
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded, UnknownLoss
 from discreet.exact import Exact, float_down, lower, sqrt_lower
@@ -29,10 +29,10 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.weighted import better_selection
 from discreet.parameters import Epsilon, Number
-from discreet.plan.expressions import Released
+from discreet.plan.expressions import ReleasedValue
 from discreet.plan.nodes import Statistic
 from discreet.privacy import Budget, Neighbours, Unit
-from discreet.release import Choice, Noise, Plan, Release, Selection
+from discreet.release import CellChoice, KeyRule, Noise, Plan, Release
 
 # Of an (ε, δ) budget, half of δ pays for turning ρ into ε, the other half for naming private keys; one question takes
 # a hundredth of that half unless it says otherwise.
@@ -43,7 +43,7 @@ MOST_MOVED = 1 << 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Offer:
     """What the analyst offers: a loss (``epsilon`` or ``rho``), or the ``error`` wanted for named columns.
 
     ``delta`` is what naming private keys may cost; ``level`` is the confidence of errors and intervals.
@@ -61,21 +61,21 @@ class Request:
             fix = "Say epsilon=0.5, rho=0.01, or error={'n': 12} to be told the price. Nothing was charged."
             raise ParameterError("cost", "must be given in exactly one form", fix)
         if self.epsilon is not None:
-            parameters.epsilon(self.epsilon)
+            parameters.read_epsilon(self.epsilon)
         if self.rho is not None:
-            parameters.positive(self.rho, "rho")
+            parameters.read_positive(self.rho, "rho")
         for name, size in (self.error or {}).items():
-            parameters.positive(size, f"error[{name!r}]")
+            parameters.read_positive(size, f"error[{name!r}]")
         if self.error is not None and not self.error:
             raise ParameterError("error", "names no column", "Say error={'n': 12}. Nothing was charged.")
         if self.delta is not None:
-            parameters.open_probability(self.delta, "delta")
-        parameters.open_probability(self.level, "level")
+            parameters.read_probability(self.delta, "delta")
+        parameters.read_probability(self.level, "level")
 
 
 def price(
     forms: Sequence[BoundedQuestion],
-    request: Request,
+    request: Offer,
     budget: Budget,
     *,
     unit: Unit,
@@ -86,17 +86,17 @@ def price(
 
     ``most`` is what one question may cost, in the budget's own terms: ε, or ρ.
     """
-    purse = Purse(request, budget, most)
-    parts = [_Pricing(form, purse, unit, neighbours, len(forms)) for form in forms]
+    purse = BudgetOffer(request, budget, most)
+    parts = [_GroupingPricer(form, purse, unit, neighbours, len(forms)) for form in forms]
     if request.error is None:
-        amounts = [purse.offered() / len(parts)] * len(parts)
+        amounts = [purse.to_amount() / len(parts)] * len(parts)
     else:
-        amounts = [part.for_errors(request.error) for part in parts]
+        amounts = [part.find_amount(request.error) for part in parts]
     purse.check_most(sum(amounts, Fraction(0)))
-    return Plan(tuple(part.of(amount) for part, amount in zip(parts, amounts)))
+    return Plan(tuple(part.make_release(amount) for part, amount in zip(parts, amounts)))
 
 
-Batched: TypeAlias = tuple[tuple[Plan, ...], tuple[events.Event, ...]]
+PricedBatch: TypeAlias = tuple[tuple[Plan, ...], tuple[events.Event, ...]]
 """The plans of a batch, and the events that are charged for all of them."""
 
 
@@ -104,7 +104,7 @@ def read_weights(weights: Sequence[Number] | None, count: int) -> tuple[Fraction
     """How much of a batch's price each question gets, as shares that sum to one."""
     if not count:
         raise ParameterError("questions", "is empty", "Give at least one question. Nothing was charged.")
-    given = [Fraction(1)] * count if weights is None else [parameters.positive(w, "weights") for w in weights]
+    given = [Fraction(1)] * count if weights is None else [parameters.read_positive(w, "weights") for w in weights]
     if len(given) != count:
         fix = f"Give {count}, one for each question. Nothing was charged."
         raise ParameterError("weights", f"has {len(given)} numbers", fix)
@@ -113,32 +113,32 @@ def read_weights(weights: Sequence[Number] | None, count: int) -> tuple[Fraction
 
 def price_batch(
     batch: Sequence[Sequence[BoundedQuestion]],
-    offer: Request,
+    offer: Offer,
     budget: Budget,
     *,
     weights: Sequence[Fraction],
     unit: Unit,
     neighbours: Neighbours,
     most: Fraction | None = None,
-) -> Batched:
+) -> PricedBatch:
     """One plan for each question, at its weight's share of what was offered for all."""
-    purse = Purse(_for_batch(offer), budget, most)
+    purse = BudgetOffer(_check_batch_offer(offer), budget, most)
     # A stated δ is for the whole batch; each question has one of its own where none is stated.
     split = 1 if offer.delta is None else len(batch)
-    plans = _plans(batch, purse, purse.offered(), weights=weights, unit=unit, neighbours=neighbours, split=split)
+    plans = _make_plans(batch, purse, purse.to_amount(), weights=weights, unit=unit, neighbours=neighbours, split=split)
     return plans, tuple(event for plan in plans for event in plan.events)
 
 
 def price_fixed(
     batch: Sequence[Sequence[BoundedQuestion]],
-    offer: Request,
+    offer: Offer,
     budget: Budget,
     *,
     weights: Sequence[Fraction],
     unit: Unit,
     neighbours: Neighbours,
     most: Fraction | None = None,
-) -> Batched:
+) -> PricedBatch:
     """The same as one plan that is fixed in advance: as little noise as the offered ε and δ allow all of it together.
 
     Gaussian and Laplace noise are both tried; the one with the smaller errors is taken.
@@ -148,21 +148,21 @@ def price_fixed(
     could not do this, because later questions may depend on earlier answers. (Gaussian noise on the groups of one
     question has a loss distribution of its own only where a unit is in one group; else its Rényi bound is used.)
     """
-    _for_batch(offer)
+    _check_batch_offer(offer)
     if budget.notion != "approx" or offer.epsilon is None:
         fix = "Use it with a budget in ε and δ, and offer epsilon. Nothing was charged."
         raise ParameterError("fixed", "needs an ε and a δ", fix)
     # Half of the batch's δ is for naming private keys, if there are any; the loss distribution takes what is left.
-    slack = budget.slack() * KEY_SHARE / 2 if offer.delta is None else parameters.open_probability(offer.delta, "delta")
-    epsilon = lower(parameters.epsilon(offer.epsilon))
-    purse = Purse(replace(offer, delta=slack / 2), budget, most)
+    slack = budget.slack() * KEY_SHARE / 2 if offer.delta is None else parameters.read_probability(offer.delta, "delta")
+    epsilon = lower(parameters.read_epsilon(offer.epsilon))
+    purse = BudgetOffer(replace(offer, delta=slack / 2), budget, most)
 
     found = []
     for noise in (Gaussian, Laplace):
         plans = partial(
-            _plans, batch, purse, weights=weights, unit=unit, neighbours=neighbours, split=len(batch), noise=noise
+            _make_plans, batch, purse, weights=weights, unit=unit, neighbours=neighbours, split=len(batch), noise=noise
         )
-        best = _largest(plans, epsilon, slack)
+        best = _find_largest(plans, epsilon, slack)
         if best is not None:
             found.append(best)
     if not found:
@@ -171,7 +171,7 @@ def price_fixed(
     return min(found, key=_spread), (charged,)
 
 
-def _largest(
+def _find_largest(
     plans: Callable[[Fraction], tuple[Plan, ...]], epsilon: Fraction, slack: Fraction
 ) -> tuple[Plan, ...] | None:
     """The plans with the largest amount, to two thousandths, whose whole loss stays within (ε, δ)."""
@@ -198,16 +198,16 @@ def _spread(plans: tuple[Plan, ...]) -> float:
     return math.fsum(math.log(noise.standard_error) for noise in noises) / max(1, len(noises))
 
 
-def _for_batch(offer: Request) -> Request:
+def _check_batch_offer(offer: Offer) -> Offer:
     if offer.error is not None:
         fix = "Offer epsilon or rho for the whole batch. Nothing was charged."
         raise ParameterError("error", "is for a single question", fix)
     return offer
 
 
-def _plans(
+def _make_plans(
     batch: Sequence[Sequence[BoundedQuestion]],
-    purse: Purse,
+    purse: BudgetOffer,
     amount: Fraction,
     *,
     weights: Sequence[Fraction],
@@ -220,16 +220,16 @@ def _plans(
     plans = []
     for forms, weight in zip(batch, weights):
         purse.check_most(amount * weight)
-        parts = [_Pricing(form, purse, unit, neighbours, len(forms) * split, noise) for form in forms]
-        plans.append(Plan(tuple(part.of(amount * weight / len(parts)) for part in parts)))
+        parts = [_GroupingPricer(form, purse, unit, neighbours, len(forms) * split, noise) for form in forms]
+        plans.append(Plan(tuple(part.make_release(amount * weight / len(parts)) for part in parts)))
     return tuple(plans)
 
 
 @dataclass(frozen=True, slots=True)
-class Purse:
+class BudgetOffer:
     """What is offered, in the currency of the budget it comes from."""
 
-    request: Request
+    request: Offer
     budget: Budget
     most: Fraction | None = None
 
@@ -246,29 +246,29 @@ class Purse:
     @property
     def level(self) -> Fraction:
         """The confidence of errors and intervals."""
-        return parameters.open_probability(self.request.level, "level")
+        return parameters.read_probability(self.request.level, "level")
 
-    def offered(self) -> Fraction:
+    def to_amount(self) -> Fraction:
         """The offer in the budget's own currency: ε of a pure budget, otherwise ρ."""
         epsilon, rho = self.request.epsilon, self.request.rho
         if self.pure:
             if epsilon is None:
                 fix = "This budget is counted in pure ε: say epsilon=0.5. Nothing was charged."
                 raise ParameterError("rho", "cannot be spent from a pure budget", fix)
-            exact = parameters.epsilon(epsilon)
+            exact = parameters.read_epsilon(epsilon)
             return exact if isinstance(exact, Fraction) else exact.lower
         if rho is not None:
-            return parameters.positive(rho, "rho")
+            return parameters.read_positive(rho, "rho")
         if self.budget.notion == "zcdp":
             fix = "This budget is counted in ρ: say rho=0.01. Nothing was charged."
             raise ParameterError("epsilon", "has no meaning without a δ", fix)
-        found = self._rho(parameters.epsilon(epsilon))
+        found = self._to_rho(parameters.read_epsilon(epsilon))
         if found <= 0:
             fix = "Offer a larger ε, or say rho=. Nothing was charged."
             raise ParameterError("epsilon", "is too small to turn into ρ at the budget's δ", fix)
         return found
 
-    def _rho(self, epsilon: Exact) -> Fraction:
+    def _to_rho(self, epsilon: Exact) -> Fraction:
         """What the ε of one question means: alone, at the part of δ for conversions, it would be (ε, δ)-private."""
         return rho_for(float_down(epsilon), float_down(self.budget.slack() * (1 - KEY_SHARE)))
 
@@ -276,7 +276,7 @@ class Purse:
         """Refuse what is more than one question may cost."""
         if self.most is None:
             return
-        limit = self._rho(self.most) if self.budget.notion == "approx" else self.most
+        limit = self._to_rho(self.most) if self.budget.notion == "approx" else self.most
         if amount > limit:
             symbol = "ρ" if self.budget.notion == "zcdp" else "ε"
             raise BudgetExceeded(
@@ -292,37 +292,37 @@ class Purse:
                 "Declare the keys in the codebook, or a budget with ε and δ. Nothing was charged."
             )
         if self.request.delta is not None:
-            return parameters.open_probability(self.request.delta, "delta")
+            return parameters.read_probability(self.request.delta, "delta")
         return self.budget.slack() * KEY_SHARE / KEY_QUESTIONS
 
 
 @dataclass(frozen=True, slots=True)
-class _Pricing:
+class _GroupingPricer:
     """One grouping of a question, of ``parts`` that share a δ: what stays the same while a price is searched for."""
 
     bounded: BoundedQuestion
-    purse: Purse
+    purse: BudgetOffer
     unit: Unit
     neighbours: Neighbours
     parts: int
     noise: type[Noise] | None = None
 
-    def of(self, amount: Fraction) -> Release:
+    def make_release(self, amount: Fraction) -> Release:
         """The release that costs this amount."""
         measured, spreads = self.bounded.measured, self.bounded.bounded.spreads
         private = self.bounded.selector is not None
         share = amount / (len(measured) + len(spreads) + private)
         return Release(
             bounded=self.bounded,
-            noises={position: self._noise(position, share) for position in measured},
-            choices={position: self._choice(position, share) for position in range(len(spreads))},
-            selection=self._selection(share) if private else None,
+            noises={position: self._make_noise(position, share) for position in measured},
+            choices={position: self._make_choice(position, share) for position in range(len(spreads))},
+            selection=self._make_selection(share) if private else None,
             level=self.purse.level,
             unit=self.unit,
             neighbours=self.neighbours,
         )
 
-    def _noise(self, position: int, share: Fraction) -> Noise:
+    def _make_noise(self, position: int, share: Fraction) -> Noise:
         bounded = self.bounded.bounded
         moves = sensitivity(bounded, bounded.measures[position], self.neighbours)
         if moves.l1 > MOST_MOVED:
@@ -344,12 +344,12 @@ class _Pricing:
             unit=self.unit,
         )
 
-    def _choice(self, position: int, share: Fraction) -> Choice:
+    def _make_choice(self, position: int, share: Fraction) -> CellChoice:
         """What chooses from a spread."""
         spread = self.bounded.bounded.spreads[position]
         far = reach(self.bounded.bounded, self.neighbours)
         paid: dict[str, Fraction] = {"epsilon": share} if self.purse.pure else {"rho": share}
-        shares = self.bounded.shares(position)
+        shares = self.bounded.shares_of(position)
         if not shares:
             return CellMode(
                 first=spread.first,
@@ -372,7 +372,7 @@ class _Pricing:
             **paid,
         )
 
-    def _selection(self, share: Fraction) -> Selection:
+    def _make_selection(self, share: Fraction) -> KeyRule:
         """The rule for private keys that costs the share and the δ it needs, and names keys from fewer units on."""
         delta = self.purse.key_delta() / self.parts
         groups = group_cap(self.bounded.bounded)
@@ -387,12 +387,12 @@ class _Pricing:
             unit=self.unit,
         )
 
-    def for_errors(self, wanted: Mapping[str, Number]) -> Fraction:
+    def find_amount(self, wanted: Mapping[str, Number]) -> Fraction:
         """The least amount, to a thousandth, that has errors of at most those wanted."""
-        targets = [(self._estimate(name), parameters.positive(size, name)) for name, size in wanted.items()]
+        targets = [(self._find_estimate(name), parameters.read_positive(size, name)) for name, size in wanted.items()]
 
         def good(amount: Fraction) -> bool:
-            release = self.of(amount)
+            release = self.make_release(amount)
             errors = [(release.error(estimate), size) for estimate, size in targets]
             return all(error is not None and Fraction(error) <= size for error, size in errors)
 
@@ -406,10 +406,10 @@ class _Pricing:
             low, high = (low, middle) if good(middle) else (middle, high)
         return high
 
-    def _estimate(self, name: str) -> Estimate:
+    def _find_estimate(self, name: str) -> AggregateRecipe:
         question = self.bounded.question
         for output in question.outputs:
-            if output.name == name and isinstance(output.expression, Released):
+            if output.name == name and isinstance(output.expression, ReleasedValue):
                 index = output.expression.index - len(question.keys)
                 if index >= 0 and self.bounded.estimates[index].statistic in _DIRECT:
                     return self.bounded.estimates[index]

@@ -131,19 +131,19 @@ class Loss:
         """Whether this loss can be stated in a notion."""
         return any(notion.kind == kind for notion in self.notions)
 
-    def _chosen(self, notion: str | None) -> Iterable[Notion]:
+    def _choose_notions(self, notion: str | None) -> Iterable[Notion]:
         return self.notions if notion is None else (self.notion(notion),)
 
     def epsilon(self, delta: Number = 0, *, notion: str | None = None) -> float:
         """The smallest ε that holds at this δ, over all valid notions; infinite when none says anything."""
-        target = float_down(parameters.delta(delta))
-        return min(known.epsilon(target) for known in self._chosen(notion))
+        target = float_down(parameters.read_delta(delta))
+        return min(known.epsilon(target) for known in self._choose_notions(notion))
 
     def delta(self, epsilon: Epsilon, *, notion: str | None = None) -> float:
         """The smallest δ that holds at this ε, over all valid notions."""
-        exact = epsilon if isinstance(epsilon, Ln) else parameters.nonnegative(epsilon, "epsilon")
+        exact = epsilon if isinstance(epsilon, Ln) else parameters.read_nonnegative(epsilon, "epsilon")
         target = float_down(exact)
-        return min(known.delta(target) for known in self._chosen(notion))
+        return min(known.delta(target) for known in self._choose_notions(notion))
 
     def compose(self, other: Loss) -> Loss:
         """Both releases together; refused where they protect different units or neighbours."""
@@ -161,12 +161,12 @@ class Loss:
 
     def repeat(self, count: int) -> Loss:
         """The loss of ``count`` such releases."""
-        count = parameters.whole(count, "count")
+        count = parameters.read_whole(count, "count")
         return Loss(tuple(known.repeat(count) for known in self.notions), self.unit, self.neighbours)
 
     def for_group(self, size: int) -> Loss:
         """The loss against a group of ``size`` units that are added, removed or replaced together."""
-        size = parameters.whole(size, "size")
+        size = parameters.read_whole(size, "size")
         grouped = tuple(known for known in (notion.for_group(size) for notion in self.notions) if known is not None)
         if not grouped:
             raise UnknownLoss("No rule is known for what this loss means for a group.")
@@ -177,7 +177,7 @@ class Loss:
 
         Without a δ the pure ε is shown; where there is none, δ = 10⁻⁹ stands in, and the words say so.
         """
-        at = float_down(parameters.delta(delta))
+        at = float_down(parameters.read_delta(delta))
         if not at and math.isinf(self.epsilon(0)):
             at = 1e-9
         epsilon = tail_epsilon(self.epsilon, at)
@@ -215,13 +215,13 @@ class Budget:
         if self.delta is not None and self.epsilon is None:
             raise ParameterError("delta", "goes with epsilon only", fix)
         if self.epsilon is not None:
-            parameters.epsilon(self.epsilon)
+            parameters.read_epsilon(self.epsilon)
         if self.delta is not None:
-            parameters.delta(self.delta)
+            parameters.read_delta(self.delta)
         for name in ("rho", "mu"):
             value = getattr(self, name)
             if value is not None:
-                parameters.positive(value, name)
+                parameters.read_positive(value, name)
 
     @property
     def notion(self) -> str:
@@ -233,13 +233,13 @@ class Budget:
     def amount(self) -> Exact:
         """The declared ε, ρ or μ, exactly."""
         if self.epsilon is not None:
-            return parameters.epsilon(self.epsilon)
+            return parameters.read_epsilon(self.epsilon)
         name = "rho" if self.rho is not None else "mu"
-        return parameters.positive(getattr(self, name), name)
+        return parameters.read_positive(getattr(self, name), name)
 
     def slack(self) -> Fraction:
         """The declared δ, exactly; zero where there is none."""
-        return parameters.delta(self.delta or 0)
+        return parameters.read_delta(self.delta or 0)
 
     def __repr__(self) -> str:
         symbol = {"pure": "ε", "approx": "ε", "zcdp": "ρ", "gdp": "μ"}[self.notion]

@@ -19,15 +19,15 @@ from discreet.plan.types import Type, Value
 MAX_ROWS = 100_000
 
 
-def public_values(tables: Mapping[str, Any] | None) -> dict[str, Values]:
+def read_public_values(tables: Mapping[str, Any] | None) -> dict[str, Values]:
     """Public tables by name, as values of a plan; refused where they are too large or of no known kind."""
-    return {name: _values(name, table) for name, table in (tables or {}).items()}
+    return {name: _read_values(name, table) for name, table in (tables or {}).items()}
 
 
-def _values(name: str, table: Any) -> Values:
+def _read_values(name: str, table: Any) -> Values:
     if not isinstance(name, str) or not name.isidentifier():
         raise ParameterError("public", "names a table by something that is not a plain name", "Use letters and digits.")
-    columns = table.columns() if isinstance(table, Answer) else _frame(name, table)
+    columns = table.columns() if isinstance(table, Answer) else _read_frame(name, table)
     rows = max((len(values) for _, _, values in columns), default=0)
     if rows > MAX_ROWS:
         raise UsageError(
@@ -49,12 +49,12 @@ def _is_text(value: str) -> bool:
     return "\0" not in value
 
 
-def _frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:
+def _read_frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:
     """The columns of a frame that questions can use."""
-    from discreet.engines.sources import arrow_table
+    from discreet.engines.sources import to_arrow_table
 
     kinds = types_of(table)
-    arrow = arrow_table(table)
+    arrow = to_arrow_table(table)
     found = []
     for column, kind in kinds.items():
         if kind is not None:

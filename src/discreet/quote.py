@@ -14,13 +14,13 @@ from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
-from discreet.price import Request, price, price_batch, price_fixed, read_weights
+from discreet.price import Offer, price, price_batch, price_fixed, read_weights
 from discreet.privacy import Budget, Loss
 from discreet.release import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class QuoteContext:
     """Where prices are quoted: the dataset, what is public about it, what may be spent, and the version of its data."""
 
     name: str
@@ -49,7 +49,7 @@ class Quote:
         return compose(self.events).loss
 
 
-def quote(question: Question, offer: Request, desk: Desk) -> Quote:
+def quote(question: Question, offer: Offer, desk: QuoteContext) -> Quote:
     """One question, at what is offered."""
     plan = price(
         bound_all(question, desk.catalog),
@@ -59,11 +59,11 @@ def quote(question: Question, offer: Request, desk: Desk) -> Quote:
         neighbours=desk.catalog.neighbours,
         most=desk.per_query,
     )
-    return _named((plan,), plan.events, desk)
+    return _make_quote((plan,), plan.events, desk)
 
 
 def quote_batch(
-    questions: Sequence[Question], offer: Request, desk: Desk, *, weights: Sequence[Number] | None, fixed: bool
+    questions: Sequence[Question], offer: Offer, desk: QuoteContext, *, weights: Sequence[Number] | None, fixed: bool
 ) -> Quote:
     """Several questions under one price; ``fixed`` prices them as one plan by its privacy-loss distribution."""
     shares = read_weights(weights, len(questions))
@@ -77,10 +77,10 @@ def quote_batch(
         neighbours=desk.catalog.neighbours,
         most=desk.per_query,
     )
-    return _named(plans, charged, desk)
+    return _make_quote(plans, charged, desk)
 
 
-def _named(plans: tuple[Plan, ...], charged: tuple[events.Event, ...], desk: Desk) -> Quote:
+def _make_quote(plans: tuple[Plan, ...], charged: tuple[events.Event, ...], desk: QuoteContext) -> Quote:
     """The identity is of the dataset, its version, the questions and the mechanisms: equal ones have one answer."""
     versions = [desk.version(plan.question) for plan in plans]
     facts = [desk.name]

@@ -18,9 +18,9 @@ import numpy as np
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.bounding.bound import BoundedQuestion, Estimate
-from discreet.engines.engine import EMPTY, Groups, Histogram
-from discreet.entropy import SYSTEM, Source
+from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
+from discreet.engines.engine import EMPTY, GroupHistogram, Groups
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Integers
 from discreet.mechanisms.cells import CellMode, CellQuantiles
@@ -33,8 +33,8 @@ from discreet.plan.types import Value
 from discreet.privacy import Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | Gaussian
-Choice: TypeAlias = CellQuantiles | CellMode
-Selection: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
+CellChoice: TypeAlias = CellQuantiles | CellMode
+KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
 
 # Exact sums are held to this range before noise: moving nothing by more than it moved before, so no loss grows.
 SUM_LIMIT = 1 << 61
@@ -53,8 +53,8 @@ class Release:
 
     bounded: BoundedQuestion
     noises: Mapping[int, Noise]
-    choices: Mapping[int, Choice]
-    selection: Selection | None
+    choices: Mapping[int, CellChoice]
+    selection: KeyRule | None
     level: Fraction
     unit: Unit
     neighbours: Neighbours
@@ -74,14 +74,14 @@ class Release:
         """How far a noisy measure is off at most, in its own steps: at the level, or with others of ``parts`` at it."""
         return math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
 
-    def error(self, estimate: Estimate) -> float | None:
+    def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
         match estimate:
-            case Estimate(count=int(count), steps=None):
+            case AggregateRecipe(count=int(count), steps=None):
                 return float(self.noise_bound(count))
-            case Estimate(statistic=Statistic.SUM, count=None, steps=int(steps)):
+            case AggregateRecipe(statistic=Statistic.SUM, count=None, steps=int(steps)):
                 return float(self.noise_bound(steps) * estimate.resolution)
-            case Estimate(statistic=Statistic.SUM, count=int(count), steps=int(steps)):
+            case AggregateRecipe(statistic=Statistic.SUM, count=int(count), steps=int(steps)):
                 # steps·resolution + origin·count: both noises stay within their bounds together.
                 moved = self.noise_bound(steps, parts=2) * estimate.resolution
                 return float(moved + self.noise_bound(count, parts=2) * abs(estimate.origin))
@@ -135,7 +135,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class NoisyGroups:
     """What was drawn: the keys that may be named, in an order of their own, and for each of them the noisy integers of
     every measure and the cells chosen from every spread.
     """
@@ -145,7 +145,7 @@ class Noisy:
     chosen: Mapping[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
 
-def draw(release: Release, groups: Groups, *, source: Source = SYSTEM) -> Noisy:
+def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) -> NoisyGroups:
     """Choose the keys and add the noise. The only function that turns private numbers into public ones.
 
     Privacy: the loss of ``release.events``. Keys are the public domain in its own order, or the selected ones sorted,
@@ -156,15 +156,15 @@ def draw(release: Release, groups: Groups, *, source: Source = SYSTEM) -> Noisy:
     if release.selection is None:
         keys = bounded.domain or ()
     else:
-        keys = tuple(release.selection.release(_held(release, groups), source=source))
+        keys = tuple(release.selection.release(_weigh_keys(release, groups), source=source))
     order = [positions.get(key) for key in keys]
-    exact = {p: _column(groups.values[p], order) for p in release.noises}
+    exact = {p: _order_measure(groups.values[p], order) for p in release.noises}
     noisy = {p: np.asarray(noise.release(exact[p], source=source)) for p, noise in release.noises.items()}
-    chosen = {p: _chosen(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
-    return Noisy(keys, noisy, chosen)
+    chosen = {p: _choose_cells(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
+    return NoisyGroups(keys, noisy, chosen)
 
 
-def _held(release: Release, groups: Groups) -> dict[tuple[Value, ...], int]:
+def _weigh_keys(release: Release, groups: Groups) -> dict[tuple[Value, ...], int]:
     """What the rule for keys goes by: the units of each group, or their weights (one whole weight in one group)."""
     rule, bounded = release.selection, release.bounded
     if bounded.selector is None:
@@ -178,14 +178,14 @@ def _held(release: Release, groups: Groups) -> dict[tuple[Value, ...], int]:
     return {key: units * rule.weight(1) for key, units in zip(groups.keys, groups.values[bounded.selector])}
 
 
-def _chosen(
-    choice: Choice, spread: Sequence[Histogram], order: list[int | None], source: Source
+def _choose_cells(
+    choice: CellChoice, spread: Sequence[GroupHistogram], order: list[int | None], source: EntropySource
 ) -> tuple[tuple[int, ...], ...]:
     """The cells chosen in each group; a group without rows has an empty spread to choose from."""
     return tuple(choice.release_all([EMPTY if i is None else spread[i] for i in order], source=source))
 
 
-def _column(values: tuple[int, ...], order: list[int | None]) -> Integers:
+def _order_measure(values: tuple[int, ...], order: list[int | None]) -> Integers:
     """One measure in the order of the keys, zero where a group has no rows, held to the range of sums."""
     held = (0 if i is None else max(-SUM_LIMIT, min(SUM_LIMIT, values[i])) for i in order)
     return np.fromiter(held, dtype=np.int64, count=len(order))

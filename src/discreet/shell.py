@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 CodebookPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The TOML file about the dataset.")]
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
 SqlFile = Annotated[Path | None, typer.Option("--file", help="Read the question from a file.")]
-Epsilon = Annotated[str | None, typer.Option(help="The loss ε to spend.", metavar="ε")]
-Rho = Annotated[str | None, typer.Option(help="The loss ρ to spend (zCDP).", metavar="ρ")]
-Error = Annotated[
+EpsilonOption = Annotated[str | None, typer.Option(help="The loss ε to spend.", metavar="ε")]
+RhoOption = Annotated[str | None, typer.Option(help="The loss ρ to spend (zCDP).", metavar="ρ")]
+ErrorOption = Annotated[
     list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
 ]
-Delta = Annotated[str | None, typer.Option(help="What naming groups from the data may cost.", metavar="δ")]
-Level = Annotated[str, typer.Option(help="The confidence of errors and intervals.")]
-Analyst = Annotated[str | None, typer.Option(help="Who asks.")]
-Project = Annotated[str | None, typer.Option(help="For which project, where the codebook has any.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-AutoBounds = Annotated[
+DeltaOption = Annotated[str | None, typer.Option(help="What naming groups from the data may cost.", metavar="δ")]
+LevelOption = Annotated[str, typer.Option(help="The confidence of errors and intervals.")]
+AnalystOption = Annotated[str | None, typer.Option(help="Who asks.")]
+ProjectOption = Annotated[str | None, typer.Option(help="For which project, where the codebook has any.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+BoundsOption = Annotated[
     str | None, typer.Option("--bounds", help="auto: buy missing bounds with half of the offer.", metavar="auto")
 ]
-Public = Annotated[
+PublicOption = Annotated[
     list[str] | None,
     typer.Option(help="A public table for the question: a .csv, .parquet or answer (.json) file.", metavar="NAME=FILE"),
 ]
 
 
-def console(*, stderr: bool = False) -> Console:
+def make_console(*, stderr: bool = False) -> Console:
     """Where to print for eyes."""
     from rich.console import Console
 
@@ -47,9 +47,9 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(value: Any) -> None:
     """Print for programs."""
-    from discreet.terminal import plain
+    from discreet.terminal import to_json_value
 
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=to_json_value))
 
 
 def open_curator(codebook: str) -> Curator:
@@ -67,7 +67,7 @@ def note_forgetful(curator: Curator) -> None:
         typer.echo("Note: this ledger is in memory and forgets its charges when the command ends.", err=True)
 
 
-def question(sql: str, file: Path | None) -> str:
+def read_question(sql: str, file: Path | None) -> str:
     """The SQL text, from the one place where it was given."""
     if (file is not None) == bool(sql):
         raise UsageError(
@@ -81,7 +81,7 @@ def question(sql: str, file: Path | None) -> str:
     return sys.stdin.read() if sql == "-" else sql
 
 
-def offer(
+def read_offer(
     asked: str,
     *,
     epsilon: str | None,
@@ -98,24 +98,24 @@ def offer(
     forms = sum(form is not None for form in (epsilon, rho, error or None))
     if forms > 1 or (not forms and "DIFFERENTIAL_PRIVACY" not in asked.upper()):
         raise UsageError("Say what it may cost: --epsilon 0.5, --rho 0.01, or --error n=12. Nothing was charged.")
-    said: dict[str, Any] = {"level": number(level, "--level")}
+    said: dict[str, Any] = {"level": read_number(level, "--level")}
     if epsilon is not None:
-        said["epsilon"] = number(epsilon, "--epsilon")
+        said["epsilon"] = read_number(epsilon, "--epsilon")
     if rho is not None:
-        said["rho"] = number(rho, "--rho")
+        said["rho"] = read_number(rho, "--rho")
     if delta is not None:
-        said["delta"] = number(delta, "--delta")
+        said["delta"] = read_number(delta, "--delta")
     if error:
-        said["error"] = dict(_wanted(pair) for pair in error)
+        said["error"] = dict(_read_error(pair) for pair in error)
     if bounds is not None:
         said["bounds"] = bounds
     if public:
-        said["public"] = dict(_table(pair) for pair in public)
+        said["public"] = dict(_read_public_table(pair) for pair in public)
     who = {"analyst": analyst, "project": project}
     return said | {word: name for word, name in who.items() if name is not None}
 
 
-def _table(pair: str) -> tuple[str, Any]:
+def _read_public_table(pair: str) -> tuple[str, Any]:
     """A public table by name: an answer as ``discreet ask --json`` prints it, or a file of rows."""
     name, equals, file = pair.partition("=")
     if not equals or not name.strip() or not file.strip():
@@ -138,14 +138,14 @@ def _table(pair: str) -> tuple[str, Any]:
         raise UsageError(f"{path} cannot be read as a table of rows. Nothing was charged.") from error
 
 
-def _wanted(pair: str) -> tuple[str, Any]:
+def _read_error(pair: str) -> tuple[str, Any]:
     column, equals, size = pair.rpartition("=")
     if not equals or not column.strip():
         raise UsageError("--error takes a column and a size, such as --error n=12. Nothing was charged.")
-    return column.strip(), number(size, "--error")
+    return column.strip(), read_number(size, "--error")
 
 
-def number(text: str, name: str) -> Any:
+def read_number(text: str, name: str) -> Any:
     """A number exactly as it was typed."""
     from decimal import Decimal, InvalidOperation
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from discreet import demo, terminal
 from discreet.codebook import Codebook
-from discreet.codebook.checklist import worst_case
+from discreet.codebook.checklist import find_worst_odds
 from discreet.errors import DiscreetError, InternalError
 from discreet.exact import float_up
 
@@ -28,26 +28,26 @@ ERROR = 200
 def run(console: Console, path: Path, curator: Curator) -> None:
     """Show everything once, on a terminal."""
     codebook = Codebook.load(path)
-    _what_is_protected(console, codebook, path)
-    _step(console, "What would this cost, and how wrong would it be?")
-    _command(console, f'discreet preview {path} "{QUESTION}" --epsilon {EPSILON}')
-    terminal.preview(console, curator.preview(QUESTION, epsilon=EPSILON))
-    _step(console, "Ask it")
-    _command(console, f'discreet ask {path} "{QUESTION}" --epsilon {EPSILON}')
-    terminal.answer(console, curator.ask(QUESTION, epsilon=EPSILON))
-    _step(console, "Or say how exact it must be; rare groups stay unnamed")
-    _command(console, f'discreet ask {path} "{RARE}" --error n={ERROR}')
-    terminal.answer(console, curator.ask(RARE, error={"n": ERROR}))
-    _step(console, "Some questions have no private answer")
-    _command(console, f'discreet ask {path} "{ROWS}" --epsilon {EPSILON}')
-    error = refusal(curator)
-    terminal.error(console, str(error), error.code)
-    _step(console, "What is left?")
-    _command(console, f"discreet budget {path}")
-    terminal.budget(console, curator, worst_case(codebook).sentence())
+    _print_protection(console, codebook, path)
+    _print_step(console, "What would this cost, and how wrong would it be?")
+    _print_command(console, f'discreet preview {path} "{QUESTION}" --epsilon {EPSILON}')
+    terminal.print_preview(console, curator.preview(QUESTION, epsilon=EPSILON))
+    _print_step(console, "Ask it")
+    _print_command(console, f'discreet ask {path} "{QUESTION}" --epsilon {EPSILON}')
+    terminal.print_answer(console, curator.ask(QUESTION, epsilon=EPSILON))
+    _print_step(console, "Or say how exact it must be; rare groups stay unnamed")
+    _print_command(console, f'discreet ask {path} "{RARE}" --error n={ERROR}')
+    terminal.print_answer(console, curator.ask(RARE, error={"n": ERROR}))
+    _print_step(console, "Some questions have no private answer")
+    _print_command(console, f'discreet ask {path} "{ROWS}" --epsilon {EPSILON}')
+    error = find_refusal(curator)
+    terminal.print_error(console, str(error), error.code)
+    _print_step(console, "What is left?")
+    _print_command(console, f"discreet budget {path}")
+    terminal.print_budget(console, curator, find_worst_odds(codebook).sentence())
 
 
-def record(path: Path, curator: Curator) -> dict[str, Any]:
+def run_as_record(path: Path, curator: Curator) -> dict[str, Any]:
     """The same as plain values."""
     preview = curator.preview(QUESTION, epsilon=EPSILON).to_dict()
     answer = curator.ask(QUESTION, epsilon=EPSILON)
@@ -56,12 +56,12 @@ def record(path: Path, curator: Curator) -> dict[str, Any]:
         "preview": preview,
         "rows": answer.table.to_pylist(),
         "receipt": dict(answer.receipt),
-        "refused": refusal(curator).code,
+        "refused": find_refusal(curator).code,
         "remaining": curator.remaining,
     }
 
 
-def refusal(curator: Curator) -> DiscreetError:
+def find_refusal(curator: Curator) -> DiscreetError:
     """The error that a question for rows of people meets."""
     try:
         curator.ask(ROWS, epsilon=EPSILON)
@@ -70,21 +70,25 @@ def refusal(curator: Curator) -> DiscreetError:
     raise InternalError("A question for single rows was answered.")
 
 
-def _what_is_protected(console: Console, codebook: Codebook, path: Path) -> None:
+def _print_protection(console: Console, codebook: Codebook, path: Path) -> None:
     tables = ", ".join(codebook.document.tables)
     budget = codebook.budget
     delta = f" at δ {float_up(budget.slack()):g}" if budget.slack() else ""
     limit = codebook.document.tables["visits"].max_rows
-    terminal.done(console, "demo data", f"{tables} (fictional; {demo.VISITS:,} visits of {demo.PATIENTS:,} patients)")
-    terminal.done(console, "codebook", f"{path}    protects: one patient, up to {limit} visits")
-    terminal.done(console, "budget", f"ε {float_up(budget.amount()):g}{delta}\n{worst_case(codebook).sentence()}")
+    terminal.print_done(
+        console, "demo data", f"{tables} (fictional; {demo.VISITS:,} visits of {demo.PATIENTS:,} patients)"
+    )
+    terminal.print_done(console, "codebook", f"{path}    protects: one patient, up to {limit} visits")
+    terminal.print_done(
+        console, "budget", f"ε {float_up(budget.amount()):g}{delta}\n{find_worst_odds(codebook).sentence()}"
+    )
 
 
-def _step(console: Console, text: str) -> None:
+def _print_step(console: Console, text: str) -> None:
     console.print()
     console.rule(Text(text, style="bold"), align="left", characters="─")
 
 
-def _command(console: Console, text: str) -> None:
+def _print_command(console: Console, text: str) -> None:
     console.print(Text("$ ", style="dim").append(text))
     console.print()

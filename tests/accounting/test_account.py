@@ -10,10 +10,10 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Account, compose, events, loss_of, parallel
-from discreet.accounting.approximate import Approximate
-from discreet.accounting.gdp import Gaussian
-from discreet.accounting.pure import Pure
-from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.accounting.approximate import ApproximateNotion
+from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.pure import PureNotion
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import ln
 from discreet.privacy import Neighbours, Unit
@@ -167,17 +167,19 @@ def test_each_event_has_every_valid_notion() -> None:
 
 
 def test_exact_parameters_of_simple_events() -> None:
-    assert loss_of(events.Laplace(sensitivity=2, scale=8, count=3)).notion("pure") == Pure(Fraction(3, 4))
-    assert loss_of(events.DiscreteLaplace(sensitivity=2, scale=8)).notion("zcdp") == ZeroConcentrated(Fraction(1, 32))
-    assert loss_of(events.Gaussian(sensitivity=3, sigma=6)).notion("gdp") == Gaussian(Fraction(1, 4))
-    assert loss_of(events.Gaussian(sensitivity=3, sigma=6)).notion("zcdp") == ZeroConcentrated(Fraction(1, 8))
+    assert loss_of(events.Laplace(sensitivity=2, scale=8, count=3)).notion("pure") == PureNotion(Fraction(3, 4))
+    assert loss_of(events.DiscreteLaplace(sensitivity=2, scale=8)).notion("zcdp") == ZeroConcentratedNotion(
+        Fraction(1, 32)
+    )
+    assert loss_of(events.Gaussian(sensitivity=3, sigma=6)).notion("gdp") == GaussianNotion(Fraction(1, 4))
+    assert loss_of(events.Gaussian(sensitivity=3, sigma=6)).notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 8))
     discrete = events.DiscreteGaussian(squared_sensitivity=2, variance=4, count=5)
-    assert loss_of(discrete).notion("zcdp") == ZeroConcentrated(Fraction(5, 4))
-    assert loss_of(events.Exponential(epsilon=1)).notion("zcdp") == ZeroConcentrated(Fraction(1, 8))
+    assert loss_of(discrete).notion("zcdp") == ZeroConcentratedNotion(Fraction(5, 4))
+    assert loss_of(events.Exponential(epsilon=1)).notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 8))
     pair = events.Approximate(epsilon=ln(2), delta=0.25, count=2)
-    assert loss_of(pair).notion("approx") == Approximate.of(ln(2), Fraction(1, 4), 2)
+    assert loss_of(pair).notion("approx") == ApproximateNotion.of(ln(2), Fraction(1, 4), 2)
     slack = loss_of(events.ZeroConcentrated(rho=1, delta=0.25, count=2)).notion("zcdp")
-    assert slack == ZeroConcentrated(Fraction(2), Fraction(1, 2))
+    assert slack == ZeroConcentratedNotion(Fraction(2), Fraction(1, 2))
 
 
 def test_group_formulas() -> None:
@@ -186,8 +188,8 @@ def test_group_formulas() -> None:
     assert laplace.epsilon() == 3.0
     assert laplace.epsilon(1e-6, "pld") == pytest.approx(3.0, abs=1e-5)
     gaussian = compose([events.Gaussian(sensitivity=1, sigma=2)]).for_group(2)
-    assert gaussian.loss.notion("gdp") == Gaussian(Fraction(1))
-    assert gaussian.loss.notion("zcdp") == ZeroConcentrated(Fraction(1, 2))
+    assert gaussian.loss.notion("gdp") == GaussianNotion(Fraction(1))
+    assert gaussian.loss.notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 2))
     pair = compose([events.Approximate(epsilon=ln(2), delta=0.001)]).for_group(3)
     assert pair.epsilon(0.0071) <= math.log(8) * (1 + 1e-12)
     assert pair.delta(ln(8)) == pytest.approx(0.007, rel=1e-6)
@@ -248,9 +250,9 @@ def test_parallel_parts_cost_the_largest() -> None:
     same = parallel([one, one, one], disjoint=True)
     assert same == one.loss
     noise = parallel([compose([events.Gaussian(sensitivity=1, sigma=s)]) for s in (3, 2, 5)], disjoint=True)
-    assert noise.notion("gdp") == Gaussian(Fraction(1, 4))
+    assert noise.notion("gdp") == GaussianNotion(Fraction(1, 4))
     pairs = [compose([events.Approximate(epsilon=e, delta=d)]) for e, d in ((1, 1e-6), (2, 1e-7))]
-    assert parallel(pairs, disjoint=True).notion("approx") == Approximate.of(Fraction(2), Fraction(1, 10**6))
+    assert parallel(pairs, disjoint=True).notion("approx") == ApproximateNotion.of(Fraction(2), Fraction(1, 10**6))
 
 
 def test_parallel_needs_its_reasons() -> None:

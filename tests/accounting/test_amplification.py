@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from discreet.accounting import events as ev
 from discreet.accounting.account import loss_of
-from discreet.accounting.amplification import amplified, sampled_gaussian
-from discreet.accounting.approximate import Approximate
-from discreet.accounting.gdp import Gaussian
-from discreet.accounting.pure import Pure
+from discreet.accounting.amplification import amplify, sampled_gaussian_curve
+from discreet.accounting.approximate import ApproximateNotion
+from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.pure import PureNotion
 from discreet.accounting.rdp import Renyi
-from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.exact import ln, upper
 
 
@@ -41,16 +41,16 @@ def test_amplified_pure_loss_is_just_above_the_formula(epsilon: Fraction, rate: 
     mp.mp.dps = 60
     e, q = (mp.mpf(x.numerator) / x.denominator for x in (epsilon, rate))
     exact = mp.log1p(q * mp.expm1(e))
-    ours = upper(amplified(epsilon, rate))
+    ours = upper(amplify(epsilon, rate))
     value = mp.mpf(ours.numerator) / ours.denominator
     assert exact - mp.mpf(10) ** -55 <= value <= exact + mp.mpf(2) ** -120
     assert ours <= epsilon
 
 
 def test_amplified_logarithms_stay_exact() -> None:
-    assert amplified(ln(3), Fraction(1, 2)) == ln(2)
-    assert amplified(ln(3), Fraction(1)) == ln(3)
-    assert amplified(Fraction(0), Fraction(1, 2)) == 0
+    assert amplify(ln(3), Fraction(1, 2)) == ln(2)
+    assert amplify(ln(3), Fraction(1)) == ln(3)
+    assert amplify(Fraction(0), Fraction(1, 2)) == 0
 
 
 def test_three_sampled_laplace_published() -> None:
@@ -64,10 +64,10 @@ def test_sampled_gaussian_published() -> None:
     event = ev.PoissonSampled(event=ev.Gaussian(sensitivity=1, sigma=2.5), rate=0.01, count=50)
     curve = loss_of(event).notion("rdp")
     assert isinstance(curve, Renyi)
-    assert curve.at(5.0) == pytest.approx(2.18075656e-3, rel=1e-8)
-    assert curve.at(50.0) == pytest.approx(2.38460375e-2, rel=1e-8)
-    assert curve.at(1.5) <= 6.70579741e-4
-    assert curve.at(2.5) <= 1.08548710e-3
+    assert curve.value_at(5.0) == pytest.approx(2.18075656e-3, rel=1e-8)
+    assert curve.value_at(50.0) == pytest.approx(2.38460375e-2, rel=1e-8)
+    assert curve.value_at(1.5) <= 6.70579741e-4
+    assert curve.value_at(2.5) <= 1.08548710e-3
     thousand = loss_of(ev.PoissonSampled(event=ev.Gaussian(sensitivity=1, sigma=1), rate=0.01, count=1000))
     assert thousand.epsilon(1e-6, notion="rdp") == pytest.approx(2.436694, abs=2e-4)
 
@@ -91,7 +91,7 @@ def test_sampled_gaussian_is_just_above_the_integral(mu: str, rate: str, order: 
     """Both directions of the divergence are below the curve, and the worse one touches it."""
     mp.mp.dps = 25
     m, q = (mp.mpf(Fraction(x).numerator) / Fraction(x).denominator for x in (mu, rate))
-    ours = sampled_gaussian(Fraction(mu) ** 2, Fraction(rate)).at(order)
+    ours = sampled_gaussian_curve(Fraction(mu) ** 2, Fraction(rate)).value_at(order)
     exact = integral(m, q, mp.mpf(order))
     assert exact <= ours <= exact * (1 + 1e-6)
     assert integral(m, q, mp.mpf(order), swapped=True) <= ours
@@ -99,20 +99,20 @@ def test_sampled_gaussian_is_just_above_the_integral(mu: str, rate: str, order: 
 
 def test_sampling_everything_or_too_finely_falls_back_to_no_amplification() -> None:
     plain = Renyi.linear(Fraction(1, 2))
-    assert sampled_gaussian(Fraction(1), Fraction(1)) == plain
-    sampled = sampled_gaussian(Fraction(1), Fraction(1, 100))
+    assert sampled_gaussian_curve(Fraction(1), Fraction(1)) == plain
+    sampled = sampled_gaussian_curve(Fraction(1), Fraction(1, 100))
     assert all(map(lambda a, b: a <= b, sampled.values, plain.values))
     assert sampled.values[-1] == plain.values[-1]
-    harsh = sampled_gaussian(Fraction(10**10), Fraction(1, 100))
+    harsh = sampled_gaussian_curve(Fraction(10**10), Fraction(1, 100))
     assert harsh == Renyi.linear(Fraction(10**10) / 2)
 
 
 def test_sampled_pairs_shrink_both_numbers() -> None:
     event = ev.PoissonSampled(event=ev.Approximate(epsilon=ln(3), delta=0.01), rate=0.5)
     loss = loss_of(event)
-    assert loss.notion("approx") == Approximate.of(ln(2), Fraction(1, 200))
+    assert loss.notion("approx") == ApproximateNotion.of(ln(2), Fraction(1, 200))
     zcdp = loss.notion("zcdp")
-    assert isinstance(zcdp, ZeroConcentrated)
+    assert isinstance(zcdp, ZeroConcentratedNotion)
     assert zcdp.slack == Fraction(1, 200)
     assert float(zcdp.rho) == pytest.approx(math.log(2) ** 2 / 2)
 
@@ -120,20 +120,20 @@ def test_sampled_pairs_shrink_both_numbers() -> None:
 def test_unamplified_notions_stay_valid() -> None:
     """Gaussian and concentrated losses have no amplification rule here, so the plain bound stands."""
     loss = loss_of(ev.PoissonSampled(event=ev.Gaussian(sensitivity=1, sigma=2, count=3), rate=0.1, count=2))
-    assert loss.notion("gdp") == Gaussian(Fraction(3, 2))
-    assert loss.notion("zcdp") == ZeroConcentrated(Fraction(3, 4))
+    assert loss.notion("gdp") == GaussianNotion(Fraction(3, 2))
+    assert loss.notion("zcdp") == ZeroConcentratedNotion(Fraction(3, 4))
     one = loss_of(ev.PoissonSampled(event=ev.ZeroConcentrated(rho=1), rate=0.1))
-    assert one.notion("zcdp") == ZeroConcentrated(Fraction(1))
+    assert one.notion("zcdp") == ZeroConcentratedNotion(Fraction(1))
 
 
 def test_inner_count_is_one_sample_and_outer_count_many() -> None:
     inner = loss_of(ev.PoissonSampled(event=ev.Pure(epsilon=ln(3), count=2), rate=0.5))
     outer = loss_of(ev.PoissonSampled(event=ev.Pure(epsilon=ln(3)), rate=0.5, count=2))
-    assert inner.notion("pure") == Pure(ln(5))
-    assert outer.notion("pure") == Pure(ln(4))
+    assert inner.notion("pure") == PureNotion(ln(5))
+    assert outer.notion("pure") == PureNotion(ln(4))
 
 
 def test_better_of_amplified_and_plain_is_kept() -> None:
     """The exponential mechanism's ε²/8 beats the amplified ε²/2 when nearly all are sampled."""
     loss = loss_of(ev.PoissonSampled(event=ev.Exponential(epsilon=1), rate=0.99))
-    assert loss.notion("zcdp") == ZeroConcentrated(Fraction(1, 8))
+    assert loss.notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 8))

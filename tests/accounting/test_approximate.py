@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.approximate import Approximate, Part, _log_factorials
+from discreet.accounting.approximate import ApproximateNotion, ApproximatePart, _log_factorials
 from discreet.exact import ln
 
 
@@ -33,7 +33,7 @@ def brute_delta(parts: list[tuple[float, float]], epsilon: float) -> float:
 
 def test_thirty_pairs_published() -> None:
     """(1, 0.001) thirty times: 22 at δ = 0.06 and 20 at δ = 0.1, by the optimal theorem."""
-    thirty = Approximate.of(Fraction(1), Fraction(1, 1000), 30)
+    thirty = ApproximateNotion.of(Fraction(1), Fraction(1, 1000), 30)
     # The theorem's own points are the even numbers; between them the profile is a little tighter.
     assert thirty.delta(22.0) <= 0.06 < thirty.delta(20.0)
     assert thirty.delta(20.0) <= 0.1 < thirty.delta(18.0)
@@ -43,26 +43,26 @@ def test_thirty_pairs_published() -> None:
 
 def test_two_unequal_pairs_published() -> None:
     """(1, 0.1) and (2, 0.2): at ε = 3 only the failures remain, 1 − 0.9·0.8."""
-    both = Approximate.of(Fraction(1), Fraction(1, 10)).compose(Approximate.of(Fraction(2), Fraction(1, 5)))
+    both = ApproximateNotion.of(Fraction(1), Fraction(1, 10)).compose(ApproximateNotion.of(Fraction(2), Fraction(1, 5)))
     assert both.delta(3.0) == pytest.approx(0.28, rel=1e-12)
     assert both.delta(3.0) >= 0.28
     assert both.epsilon(0.3) == 3.0 or both.epsilon(0.3) < 3.0
 
 
 def test_basic_sums_are_exact() -> None:
-    ten = Approximate.of(Fraction(1, 10), Fraction(1, 10**7)).repeat(10)
-    assert ten.basic() == (Fraction(1), Fraction(1, 10**6))
+    ten = ApproximateNotion.of(Fraction(1, 10), Fraction(1, 10**7)).repeat(10)
+    assert ten.basic_total() == (Fraction(1), Fraction(1, 10**6))
     assert ten.epsilon(1e-6) <= 1.0
-    assert math.isinf(Approximate.of(Fraction(1), Fraction(1, 10)).epsilon(0.05))
-    assert Approximate.of(ln(3), Fraction(0), 2).epsilon(0.0) == pytest.approx(math.log(9))
+    assert math.isinf(ApproximateNotion.of(Fraction(1), Fraction(1, 10)).epsilon(0.05))
+    assert ApproximateNotion.of(ln(3), Fraction(0), 2).epsilon(0.0) == pytest.approx(math.log(9))
 
 
 def test_advanced_composition_of_a_thousand_hundredths() -> None:
     """ε = 0.01 a thousand times at δ = 1e-6: the optimum is far below basic (10) and classical advanced (1.763)."""
-    many = Approximate.of(Fraction(1, 100), Fraction(0), 1000)
-    assert many._advanced(1e-6) <= 1.763
+    many = ApproximateNotion.of(Fraction(1, 100), Fraction(0), 1000)
+    assert many._advanced_epsilon(1e-6) <= 1.763
     assert many.epsilon(1e-6) == pytest.approx(1.365447, abs=1e-6)
-    assert many.epsilon(1e-6) <= many._advanced(1e-6) <= many.epsilon(0.0)
+    assert many.epsilon(1e-6) <= many._advanced_epsilon(1e-6) <= many.epsilon(0.0)
 
 
 @given(st.integers(1, 8), st.floats(0.01, 4), st.sampled_from([0.0, 1e-6, 0.01]), st.floats(0, 1.1))
@@ -70,7 +70,7 @@ def test_advanced_composition_of_a_thousand_hundredths() -> None:
 def test_equal_parts_are_composed_optimally(count: int, size: float, delta: float, share: float) -> None:
     """Never below brute force, and above it by rounding only."""
     epsilon = share * count * size
-    ours = Approximate.of(Fraction(size), Fraction(delta), count).delta(epsilon)
+    ours = ApproximateNotion.of(Fraction(size), Fraction(delta), count).delta(epsilon)
     exact = brute_delta([(size, delta)] * count, epsilon)
     assert exact * (1 - 1e-14) <= ours <= exact * (1 + 1e-9) + 1e-15
 
@@ -80,9 +80,9 @@ def test_equal_parts_are_composed_optimally(count: int, size: float, delta: floa
 )
 @settings(deadline=None, max_examples=60)
 def test_unequal_parts_are_composed_optimally(parts: list[tuple[float, float]], share: float) -> None:
-    total = Approximate.of(Fraction(parts[0][0]), Fraction(parts[0][1]))
+    total = ApproximateNotion.of(Fraction(parts[0][0]), Fraction(parts[0][1]))
     for size, delta in parts[1:]:
-        total = total.compose(Approximate.of(Fraction(size), Fraction(delta)))
+        total = total.compose(ApproximateNotion.of(Fraction(size), Fraction(delta)))
     epsilon = share * sum(size for size, _ in parts)
     exact = brute_delta(parts, epsilon)
     ours = total.delta(epsilon)
@@ -95,7 +95,7 @@ def test_unequal_parts_are_composed_optimally(parts: list[tuple[float, float]], 
 )
 @settings(deadline=None, max_examples=40)
 def test_epsilon_is_never_below_brute_force(parts: list[tuple[float, int]], delta: float) -> None:
-    total = Approximate(tuple(Part(Fraction(size), Fraction(0), count) for size, count in parts))
+    total = ApproximateNotion(tuple(ApproximatePart(Fraction(size), Fraction(0), count) for size, count in parts))
     epsilon = total.epsilon(delta)
     each = [(size, 0.0) for size, count in parts for _ in range(count)]
     assert brute_delta(each, epsilon) <= delta * (1 + 1e-12)
@@ -103,12 +103,12 @@ def test_epsilon_is_never_below_brute_force(parts: list[tuple[float, int]], delt
 
 def test_too_many_parts_fall_back_to_closed_forms() -> None:
     """Beyond the limits of the sums the closed forms still answer, and more parts never cost less."""
-    equal = Approximate.of(Fraction(1, 1000), Fraction(0), 1 << 20)
+    equal = ApproximateNotion.of(Fraction(1, 1000), Fraction(0), 1 << 20)
     assert equal._table() is None
     assert equal.epsilon(1e-6) < 15
     assert equal.delta(0.5) == 1.0
-    unequal = Approximate.of(Fraction(1, 100), Fraction(0), 400).compose(
-        Approximate.of(Fraction(1, 90), Fraction(0), 400)
+    unequal = ApproximateNotion.of(Fraction(1, 100), Fraction(0), 400).compose(
+        ApproximateNotion.of(Fraction(1, 90), Fraction(0), 400)
     )
     assert unequal._table() is None
     assert unequal.epsilon(1e-6) < 2
@@ -116,23 +116,23 @@ def test_too_many_parts_fall_back_to_closed_forms() -> None:
 
 
 def test_parts_without_epsilon_only_fail() -> None:
-    only = Approximate.of(Fraction(0), Fraction(1, 100), 2)
+    only = ApproximateNotion.of(Fraction(0), Fraction(1, 100), 2)
     assert only.epsilon(0.02) == 0.0
     assert only.delta(0.0) == pytest.approx(1 - 0.99**2, rel=1e-9)
 
 
 def test_group_rule() -> None:
     """(kε, δ(e^(kε) − 1)/(e^ε − 1)); with ε = ln 2 and k = 3 the factor is 7."""
-    [part] = Approximate.of(ln(2), Fraction(1, 1000)).for_group(3).parts
+    [part] = ApproximateNotion.of(ln(2), Fraction(1, 1000)).for_group(3).parts
     assert part.epsilon == ln(8)
     assert Fraction(7, 1000) <= part.delta <= Fraction(7, 1000) * (1 + Fraction(1, 10**9))
-    [flat] = Approximate.of(Fraction(0), Fraction(1, 1000)).for_group(3).parts
+    [flat] = ApproximateNotion.of(Fraction(0), Fraction(1, 1000)).for_group(3).parts
     assert flat.delta == Fraction(3, 1000)
-    [far] = Approximate.of(Fraction(400), Fraction(1, 1000)).for_group(3).parts
+    [far] = ApproximateNotion.of(Fraction(400), Fraction(1, 1000)).for_group(3).parts
     assert far.delta == 1
-    assert Approximate((far,)).delta(2000.0) == 1.0
-    assert math.isinf(Approximate((far,)).epsilon(0.5))
-    assert Approximate.of(ln(2), Fraction(0)).for_group(2).basic() == (ln(4), Fraction(0))
+    assert ApproximateNotion((far,)).delta(2000.0) == 1.0
+    assert math.isinf(ApproximateNotion((far,)).epsilon(0.5))
+    assert ApproximateNotion.of(ln(2), Fraction(0)).for_group(2).basic_total() == (ln(4), Fraction(0))
 
 
 def test_factorials() -> None:

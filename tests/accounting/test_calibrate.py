@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import calibrate, compose, cost_of_error, events
-from discreet.accounting.calibrate import rounded_up, scaled
-from discreet.accounting.pure import Pure
+from discreet.accounting.calibrate import round_up, scale_event
+from discreet.accounting.pure import PureNotion
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import ln
 from discreet.privacy import Budget
@@ -103,7 +103,7 @@ def test_mixed_plans_meet_every_kind_of_budget() -> None:
 @settings(deadline=None, max_examples=40)
 def test_pure_calibration_is_exact(sizes: list[Fraction], epsilon: Fraction) -> None:
     found = calibrate([events.Pure(epsilon=size) for size in sizes], Budget(epsilon=epsilon))
-    assert compose(found).loss.notion("pure") == Pure(epsilon)
+    assert compose(found).loss.notion("pure") == PureNotion(epsilon)
 
 
 @given(st.fractions(Fraction(1, 10), 4, max_denominator=50), st.sampled_from([1e-9, 1e-6, 1e-3]), st.integers(1, 30))
@@ -131,14 +131,14 @@ def test_impossible_and_bad_plans_are_refused() -> None:
 
 def test_scaling_by_one_changes_nothing() -> None:
     coin = events.RandomizedResponse(epsilon=ln(3))
-    assert scaled(coin, Fraction(1)) is coin
+    assert scale_event(coin, Fraction(1)) is coin
     with pytest.raises(UnknownLoss):
-        scaled(events.Event(), Fraction(2))
+        scale_event(events.Event(), Fraction(2))
 
 
 def test_rounding_goes_up() -> None:
-    assert rounded_up(Fraction(1, 3)) >= Fraction(1, 3)
-    assert rounded_up(Fraction(2, 3) * 10**30, 3) == 667 * 10**27
+    assert round_up(Fraction(1, 3)) >= Fraction(1, 3)
+    assert round_up(Fraction(2, 3) * 10**30, 3) == 667 * 10**27
 
 
 def test_ten_thousand_first_names() -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import compose, events, loss_of
-from discreet.accounting.rounding import exp_up, real, short, smallest, sum_up
+from discreet.accounting.rounding import exp_up, find_smallest, shorten, sum_up, to_float
 from discreet.exact import ln
 
 HUGE, TINY = Fraction(10) ** 400, Fraction(1, 10**400)
@@ -70,9 +70,9 @@ def test_a_positive_loss_is_never_shown_as_none() -> None:
 
 
 def test_directed_helpers() -> None:
-    assert real(TINY) == 5e-324
-    assert real(HUGE) == math.inf
-    assert real(Fraction(0)) == 0.0
+    assert to_float(TINY) == 5e-324
+    assert to_float(HUGE) == math.inf
+    assert to_float(Fraction(0)) == 0.0
     assert sum_up(1.0, math.inf) == math.inf
     assert sum_up(1.0, -math.inf) == -math.inf
     assert sum_up(0.1, 0.2) > Fraction(3, 10)
@@ -80,7 +80,7 @@ def test_directed_helpers() -> None:
     assert exp_up(-1e9) == 5e-324
     assert exp_up(1.0) > math.e
     long = Fraction(1, 3**400)
-    assert 0 <= short(long) - long <= Fraction(1, 1 << 320)
+    assert 0 <= shorten(long) - long <= Fraction(1, 1 << 320)
 
 
 def test_inverse_search_returns_tested_points_only() -> None:
@@ -90,9 +90,9 @@ def test_inverse_search_returns_tested_points_only() -> None:
         seen.append(epsilon)
         return math.exp(-epsilon)
 
-    found = smallest(profile, 1e-5, 1.0)
+    found = find_smallest(profile, 1e-5, 1.0)
     assert found in seen
     assert math.exp(-found) <= 1e-5
     assert found == pytest.approx(-math.log(1e-5), rel=1e-12)
-    assert smallest(lambda _: 0.5, 0.1, 1.0) == math.inf
-    assert smallest(lambda _: 0.0, 0.1, 1.0) == 0.0
+    assert find_smallest(lambda _: 0.5, 0.1, 1.0) == math.inf
+    assert find_smallest(lambda _: 0.0, 0.1, 1.0) == 0.0

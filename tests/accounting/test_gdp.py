@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.gdp import Gaussian, _erfcx, delta_of
+from discreet.accounting.gdp import GaussianNotion, _erfcx, delta_of
 
 
 def oracle(mu: float, epsilon: float) -> mp.mpf:
@@ -31,7 +31,7 @@ def oracle(mu: float, epsilon: float) -> mp.mpf:
 )
 def test_published_values(sigma: str, sensitivity: str, epsilon: float, delta: float) -> None:
     mu = Fraction(sensitivity) / Fraction(sigma)
-    assert Gaussian(mu**2).delta(epsilon) == pytest.approx(delta, rel=1e-10)
+    assert GaussianNotion(mu**2).delta(epsilon) == pytest.approx(delta, rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,16 @@ def test_published_values(sigma: str, sensitivity: str, epsilon: float, delta: f
     [(1, 1e-5, 3.7306316), (1, 1e-6, 4.2246789), (0.1, 1e-6, 36.3046904), (8, 1e-6, 0.6529354)],
 )
 def test_analytic_calibration(epsilon: float, delta: float, sigma: float) -> None:
-    assert Gaussian(Fraction(1 / sigma) ** 2).epsilon(delta) == pytest.approx(epsilon, rel=1e-6)
+    assert GaussianNotion(Fraction(1 / sigma) ** 2).epsilon(delta) == pytest.approx(epsilon, rel=1e-6)
 
 
 def test_three_gaussians_compose_exactly() -> None:
-    three = Gaussian(Fraction(1, 3)).repeat(3)
-    assert three == Gaussian(Fraction(1, 3)).compose(Gaussian(Fraction(2, 3))) == Gaussian(Fraction(1))
+    three = GaussianNotion(Fraction(1, 3)).repeat(3)
+    assert (
+        three == GaussianNotion(Fraction(1, 3)).compose(GaussianNotion(Fraction(2, 3))) == GaussianNotion(Fraction(1))
+    )
     assert three.delta(1.0) == pytest.approx(0.126936, abs=1e-6)
-    assert Gaussian(Fraction(1, 10**4)).repeat(1000).epsilon(1e-6) == pytest.approx(1.367571, abs=1e-6)
+    assert GaussianNotion(Fraction(1, 10**4)).repeat(1000).epsilon(1e-6) == pytest.approx(1.367571, abs=1e-6)
     assert three.epsilon(1e-6) == pytest.approx(4.886554, abs=1e-6)
 
 
@@ -62,7 +64,7 @@ def test_profile_is_at_or_just_above_the_truth(mu: float, epsilon: float) -> Non
 @given(st.floats(1e-3, 20), st.floats(1e-15, 0.4))
 @settings(deadline=None, max_examples=80)
 def test_epsilon_is_the_safe_inverse(mu: float, delta: float) -> None:
-    epsilon = Gaussian(Fraction(mu) ** 2).epsilon(delta)
+    epsilon = GaussianNotion(Fraction(mu) ** 2).epsilon(delta)
     exact_mu = math.sqrt(float(Fraction(mu) ** 2))
     assert oracle(exact_mu, epsilon) <= delta * (1 + 1e-12)
     if epsilon > 1e-9:
@@ -77,11 +79,11 @@ def test_scaled_tail_is_accurate(x: float) -> None:
 
 
 def test_group_rule_and_extremes() -> None:
-    assert Gaussian(Fraction(1, 4)).for_group(3) == Gaussian(Fraction(9, 4))
-    assert Gaussian(Fraction(1)).epsilon(0.0) == math.inf
+    assert GaussianNotion(Fraction(1, 4)).for_group(3) == GaussianNotion(Fraction(9, 4))
+    assert GaussianNotion(Fraction(1)).epsilon(0.0) == math.inf
     assert delta_of(math.inf, 1.0) == 1.0
     assert delta_of(0.0, 0.0) == 0.0
     assert delta_of(1e-9, 1.0) <= 1e-300
-    assert Gaussian(Fraction(1)).delta(math.inf) == 0.0
-    assert Gaussian(Fraction(10) ** 700).delta(1.0) == 1.0
-    assert Gaussian(Fraction(2)).words() == "μ = 1.41421"
+    assert GaussianNotion(Fraction(1)).delta(math.inf) == 0.0
+    assert GaussianNotion(Fraction(10) ** 700).delta(1.0) == 1.0
+    assert GaussianNotion(Fraction(2)).words() == "μ = 1.41421"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import convolve, pld
 from discreet.accounting import events as ev
-from discreet.accounting.convolve import Sum, composed
+from discreet.accounting.convolve import LossSum, compute_tilted_sum
 from discreet.accounting.discretise import connect, span
 from discreet.accounting.pld import LossDistribution
 from discreet.accounting.profiles import pair_of
@@ -133,7 +133,7 @@ def test_transforms_enclose_direct_sums(data: st.DataObject) -> None:
         first = data.draw(st.integers(-6, 1))
         weights = data.draw(st.lists(st.floats(1e-6, 1), min_size=2, max_size=9))
         parts.append((first, np.array(weights) / sum(weights), data.draw(st.integers(1, 12))))
-    total = Sum(step=0.125, parts=tuple(parts), tilts=(0.05, 40.0))
+    total = LossSum(step=0.125, parts=tuple(parts), tilts=(0.05, 40.0))
     k = data.draw(st.integers(0, total.most))
     law: Floats = np.ones(1, dtype=np.longdouble)  # longer floats as the oracle
     start = 0
@@ -141,13 +141,13 @@ def test_transforms_enclose_direct_sums(data: st.DataObject) -> None:
         for _ in range(count):
             law, start = np.convolve(law, masses.astype(np.longdouble)), start + first
     losses = (start + np.arange(len(law))) * 0.125
-    found = composed(total, k)
+    found = compute_tilted_sum(total, k)
     assert found is not None
     for epsilon in (found.start, (found.start + found.end) / 2, found.end - 0.3, 0.0):
         exact = float(np.sum(law * np.maximum(-np.expm1(epsilon - losses), 0)))
         assert found.lower(epsilon) <= exact * (1 + 1e-15)
         assert exact <= found.upper(epsilon) * (1 + 1e-15)
-    best = composed(total, total.for_epsilon(losses.mean()))
+    best = compute_tilted_sum(total, total.tilt_for_epsilon(losses.mean()))
     assert best is not None
     exact = float(np.sum(law * np.maximum(-np.expm1(losses.mean() - losses), 0)))
     assert best.upper(losses.mean()) == pytest.approx(exact, rel=1e-5, abs=1e-12)
@@ -156,14 +156,14 @@ def test_transforms_enclose_direct_sums(data: st.DataObject) -> None:
 def test_wrapping_around_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: in a window that is too short, what wraps is bounded; without the bound the answer is wrong."""
     masses = np.array([0.5, 0.0, 0.0, 0.0, 0.5])
-    total = Sum(step=0.25, parts=((-2, masses, 30),), tilts=(0.05, 40.0))
+    total = LossSum(step=0.25, parts=((-2, masses, 30),), tilts=(0.05, 40.0))
     monkeypatch.setattr(convolve, "_BEYOND", 0.5)
     law, losses = np.ones(1), (-60 + np.arange(121)) * 0.25
     for _ in range(30):
         law = np.convolve(law, masses)
     seen_wrong = False
     for k in range(0, 80, 5):
-        found = composed(Sum(step=0.25, parts=total.parts, tilts=total.tilts), k)
+        found = compute_tilted_sum(LossSum(step=0.25, parts=total.parts, tilts=total.tilts), k)
         assert found is not None
         for epsilon in np.linspace(found.start, found.end, 9).tolist():
             exact = float(np.sum(law * np.maximum(-np.expm1(epsilon - losses), 0)))
@@ -183,8 +183,8 @@ def on_grid(event: ev.Event, count: int, step: float, epsilon: float, masses: An
     low, high = span(law, "remove", 1e-22)
     part = connect(law, "remove", step=step, low=low, high=high)
     used = part.upper if masses is None else masses(law, step, part)
-    total = Sum(step=step, parts=((part.first, used, count),), tilts=(0.05, 400.0))
-    found = composed(total, total.for_epsilon(epsilon))
+    total = LossSum(step=step, parts=((part.first, used, count),), tilts=(0.05, 400.0))
+    found = compute_tilted_sum(total, total.tilt_for_epsilon(epsilon))
     assert found is not None
     return found.upper(epsilon)
 
@@ -212,7 +212,7 @@ def test_a_coarser_grid_is_never_more_optimistic(event: ev.Event) -> None:
 @pytest.mark.parametrize("step", [0.01, 0.07, 0.25, 0.6])
 def test_bounds_enclose_on_any_grid(step: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """However coarse the grid and wherever the losses lie on it, lower ≤ exact ≤ upper."""
-    monkeypatch.setattr(pld, "_step", lambda *_, **__: step)
+    monkeypatch.setattr(pld, "_choose_step", lambda *_, **__: step)
     for composition, tables in COMPOSITIONS:
         whole = all_together(composition, tables)
         for delta in (0.05, 1e-3):
@@ -224,7 +224,7 @@ def test_bounds_enclose_on_any_grid(step: float, monkeypatch: pytest.MonkeyPatch
 
 def forget() -> None:
     """Drop remembered answers, which do not know that a test changed the rules."""
-    for cache in (pld._prepared, pld._epsilon, pld._delta, pld._least_epsilon, convolve.composed):
+    for cache in (pld._prepare_sum, pld._epsilon, pld._delta, pld._least_epsilon, convolve.compute_tilted_sum):
         cache.cache_clear()
 
 
@@ -268,8 +268,8 @@ def test_the_error_of_products_is_bounded_at_every_frequency() -> None:
     rng = np.random.default_rng(8)
     masses = rng.random(30)
     masses /= masses.sum()
-    total = Sum(step=0.1, parts=((-9, masses, 40), (3, masses[:7] / masses[:7].sum(), 1)), tilts=(0.05, 40.0))
-    seen, error = convolve._product(total, np.concatenate([part for _, part, _ in total.parts]), 64)
+    total = LossSum(step=0.1, parts=((-9, masses, 40), (3, masses[:7] / masses[:7].sum(), 1)), tilts=(0.05, 40.0))
+    seen, error = convolve._multiply_transforms(total, np.concatenate([part for _, part, _ in total.parts]), 64)
     turns = [mpmath.expjpi(-2 * mpmath.mpf(j) / 64) for j in range(64)]
     worst = 0.0
     for frequency in range(33):

@@ -175,7 +175,10 @@ def test_wide_discrete_gaussian_equals_its_sum(shift: int) -> None:
 @pytest.mark.parametrize("sensitivity", [1, 2, 9, 300])
 def test_wide_discrete_laplace_formula_equals_the_atoms(sensitivity: int, scale: Fraction) -> None:
     """The closed form that prices large sensitivities agrees with the masses at small ones."""
-    atoms, curve = profiles.discrete_laplace(sensitivity, scale), profiles._wide_discrete_laplace(sensitivity, scale)
+    atoms, curve = (
+        profiles.discrete_laplace_pair(sensitivity, scale),
+        profiles._wide_discrete_laplace_profile(sensitivity, scale),
+    )
     assert isinstance(atoms, Atoms)
     at = np.linspace(0, float(sensitivity / scale) * 1.1, 57)
     (a, a_error), (b, b_error) = atoms.delta(at, "remove"), curve(at)

@@ -196,20 +196,20 @@ def test_poisoning_is_worse_under_privacy() -> None:
 
 def test_fictional_data_are_the_same_everywhere() -> None:
     """Numbers follow from words alone."""
-    assert fiction.whole("anybody", 3, 1000).tolist() == fiction.whole("anybody", 5, 1000)[:3].tolist()
-    assert fiction.whole("anybody", 4, 1000).tolist() == [424, 666, 8, 458]
+    assert fiction.make_numbers("anybody", 3, 1000).tolist() == fiction.make_numbers("anybody", 5, 1000)[:3].tolist()
+    assert fiction.make_numbers("anybody", 4, 1000).tolist() == [424, 666, 8, 458]
 
 
 def test_secrets_are_balanced() -> None:
     """Half of the coins are heads, so that neither blind answer is better than the other."""
-    assert fiction.coins("x", 1001).sum() == 500
-    assert fiction.coins("x", 10).tolist() != fiction.coins("y", 10).tolist()
+    assert fiction.make_coins("x", 1001).sum() == 500
+    assert fiction.make_coins("x", 10).tolist() != fiction.make_coins("y", 10).tolist()
 
 
 def test_register_adds_up() -> None:
     """The table has the others and the mayors who are listed, town by town."""
     register = fiction.Register.of(50)
-    table = register.frame()
+    table = register.to_frame()
     assert np.bincount(table["town"].to_numpy(), minlength=50).tolist() == register.counts.tolist()
     mayors = set(table.filter(table["mayor"])["town"].to_pylist())
     assert mayors == set(np.flatnonzero(register.listed).tolist())
@@ -218,15 +218,15 @@ def test_register_adds_up() -> None:
 
 # ---- census: the solver -----------------------------------------------------------------------------------------
 
-people = st.builds(census.Person, age=st.integers(0, census.OLDEST), woman=st.booleans(), works=st.booleans())
+people = st.builds(census.Resident, age=st.integers(0, census.OLDEST), woman=st.booleans(), works=st.booleans())
 
 
 @settings(deadline=None, max_examples=60)
 @given(block=st.lists(people, max_size=5).map(tuple))
-def test_every_solution_fits_and_the_truth_is_one(block: census.Block) -> None:
+def test_every_solution_fits_and_the_truth_is_one(block: census.CensusBlock) -> None:
     """The solver finds the true block, each solution has the published tables, and none is found twice."""
     tables = census.Tables.of(block)
-    found = census.solutions(tables)
+    found = census.find_solutions(tables)
     assert tuple(sorted(block)) in found
     assert all(census.Tables.of(one) == tables for one in found)
     assert len(set(found)) == len(found)
@@ -236,11 +236,11 @@ def test_every_solution_fits_and_the_truth_is_one(block: census.Block) -> None:
 def test_solver_agrees_with_trying_everything(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow oracle: with few ages, all blocks can be tried."""
     monkeypatch.setattr(census, "OLDEST", 5)
-    everybody = [census.Person(*who) for who in itertools.product(range(6), (False, True), (False, True))]
-    by_tables: dict[census.Tables, set[census.Block]] = {}
+    everybody = [census.Resident(*who) for who in itertools.product(range(6), (False, True), (False, True))]
+    by_tables: dict[census.Tables, set[census.CensusBlock]] = {}
     for block in itertools.combinations_with_replacement(everybody, size):
         by_tables.setdefault(census.Tables.of(block), set()).add(tuple(sorted(block)))
-    assert all(set(census.solutions(tables)) == blocks for tables, blocks in by_tables.items())
+    assert all(set(census.find_solutions(tables)) == blocks for tables, blocks in by_tables.items())
 
 
 @settings(deadline=None, max_examples=40)
@@ -249,7 +249,7 @@ def test_ages_are_found_from_their_sums(size: int, total: int, squares: int, lea
     """Slow oracle: of all ages from ``least`` to 12, exactly those with this sum and this sum of squares."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(census, "OLDEST", 12)
-        found = list(census._sums(size, total, squares, least))
+        found = list(census._list_ages(size, total, squares, least))
     tried = itertools.combinations_with_replacement(range(least, 13), size)
     assert sorted(found) == [ages for ages in tried if (sum(ages), sum(age * age for age in ages)) == (total, squares)]
 
@@ -259,10 +259,10 @@ def test_the_median_of_everyone_tells_women_apart() -> None:
     women, others = (0, 3, 4, 7), (1, 1, 6, 6)
     assert census.Summary.of(women) == census.Summary.of(others)
     blocks = [
-        tuple(sorted(census.Person(age, sex, False) for age, sex in [*((a, True) for a in ages), (0, False)]))
+        tuple(sorted(census.Resident(age, sex, False) for age, sex in [*((a, True) for a in ages), (0, False)]))
         for ages in (women, others)
     ]
-    assert [census.solutions(census.Tables.of(block)) for block in blocks] == [[block] for block in blocks]
+    assert [census.find_solutions(census.Tables.of(block)) for block in blocks] == [[block] for block in blocks]
 
 
 @given(ages=st.lists(st.integers(0, 89), min_size=1, max_size=9))
@@ -281,14 +281,14 @@ def test_summaries_are_the_usual_statistics(ages: list[int]) -> None:
 @pytest.mark.parametrize("count", [0.0, 1.0])
 def test_what_happened_is_possible(count: float) -> None:
     """No output of naive noise is called impossible for the count it came from; many are for the other one."""
-    outputs = count + float_bits.naive_laplace(float_bits.SCALE, (20_000,))
-    assert float_bits.possible(outputs, count).all()
-    assert 0.2 < float_bits.possible(outputs, 1.0 - count).mean() < 0.6
+    outputs = count + float_bits.draw_naive_laplace(float_bits.SCALE, (20_000,))
+    assert float_bits.is_possible(outputs, count).all()
+    assert 0.2 < float_bits.is_possible(outputs, 1.0 - count).mean() < 0.6
 
 
 def test_naive_noise_has_the_right_shape() -> None:
     """The naive sampler is naive in its bits only: half of its noise is smaller than scale·ln 2."""
-    noise = float_bits.naive_laplace(3.0, (100_000,))
+    noise = float_bits.draw_naive_laplace(3.0, (100_000,))
     assert (np.abs(noise) < 3 * math.log(2)).mean() == pytest.approx(0.5, abs=0.01)
     assert (noise > 0).mean() == pytest.approx(0.5, abs=0.01)
 
@@ -299,7 +299,7 @@ def test_naive_noise_has_the_right_shape() -> None:
 @pytest.mark.parametrize("crossings", [1, 2, 3, 4])
 def test_each_crossing_doubles_what_a_row_does(crossings: int) -> None:
     """Rows are within their bound, and one more in front moves the float sum by 2^crossings bounds."""
-    rows = sum_order.crafted(crossings)
+    rows = sum_order.craft_rows(crossings)
     assert rows.dtype == np.float32
     assert rows.min() >= 0
     assert rows.max() <= sum_order.BOUND
@@ -310,7 +310,7 @@ def test_each_crossing_doubles_what_a_row_does(crossings: int) -> None:
 
 def test_exact_sums_have_no_order() -> None:
     """The same rows in any order have the same exact sum, and one row moves it by its own value."""
-    rows = sum_order.crafted(2)
+    rows = sum_order.craft_rows(2)
     exact = Sum(bounds=(0, sum_order.BOUND), resolution=sum_order.FINE, epsilon=1)
     (total,), (back,), (more,) = (
         exact.answers(values) for values in (rows, rows[::-1], np.append(rows, np.float32(sum_order.BOUND)))
@@ -324,7 +324,7 @@ def test_exact_sums_have_no_order() -> None:
 
 def test_slow_sampler_draws_the_right_law() -> None:
     """The slow sampler is right in everything but its time: P(0) and the mean size are those of the law."""
-    draw: Callable[..., int] = timing._flipped
+    draw: Callable[..., int] = timing._add_slow_noise
     noise = np.array([draw(0, timing.Meter()) for _ in range(4000)])
     q = math.exp(-1 / timing.MOVE)
     assert np.abs(noise).mean() == pytest.approx(2 * q / (1 - q * q), rel=0.12)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.accounting import compose, events
 from discreet.audit import Claim, Finding, Verdict, check
 from discreet.audit.bounds import lower_bound, runs_needed, smallest_visible, upper_bound
-from discreet.audit.outputs import Raised, encode
+from discreet.audit.outputs import RaisedError, encode
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import ln
@@ -200,7 +200,8 @@ def test_any_output_can_be_looked_at(value: Any) -> None:
         (1, 2), (1.0, math.nextafter(1.0, 2)), (0.0, -0.0), (1, True), (1, 1.0), (None, 0), ("a", "b"),
         ([1, 2], [2, 1]),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ({"a": 1}, {"c": 1}), ([], None), (float("nan"), float("inf")),
-        (Raised("ValueError", "x"), Raised("KeyError", "x")), (Raised("ValueError", "x"), Raised("ValueError", "xx")),
+        (RaisedError("ValueError", "x"), RaisedError("KeyError", "x")),
+        (RaisedError("ValueError", "x"), RaisedError("ValueError", "xx")),
         (2**70, 2**70 + 1), (np.array([2**60]), np.array([2**60 + 1])), ((1,), [1]), (b"a", b"b"),
     ],
 )  # fmt: skip

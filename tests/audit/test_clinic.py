@@ -13,25 +13,25 @@ import pytest
 
 from discreet import price
 from discreet.audit import Verdict, check_law, clinic, neighbours
-from discreet.audit.datasets import Dataset, Kin, changes
-from discreet.audit.questions import Given, Line, check_question, check_questions
-from discreet.bounding.contributions import Bounded, Reach, reach
+from discreet.audit.datasets import Dataset, Ownership, make_changes
+from discreet.audit.questions import CuratorLine, RowsOrDataset, check_question, check_questions
+from discreet.bounding.contributions import BoundedPlan, Reach, reach
 from discreet.engines import memory
-from discreet.engines.engine import Engine, Groups, Watch
+from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.memory import MemoryEngine
 from discreet.errors import UsageError
 from discreet.mechanisms import WeightedSelection
 from discreet.mechanisms.weighted import better_selection
-from discreet.plan.catalog import Catalog, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Compute, Derive, Distinct, Feature, Join, PerUnit, Relation, Union, Window
+from discreet.plan.relations import Distinct, Feature, FeatureCall, Join, PerUnit, Projection, Relation, Union, Window
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from discreet.release import Release
 
-LINES = {name: (line, asked) for name, line, asked in clinic.lines()}
-LIMITS = Limits(max_groups=2, max_rows_per_group=3)
-CLINIC = clinic.catalog(LIMITS, Neighbours.ADD_REMOVE)
+LINES = {name: (line, asked) for name, line, asked in clinic.make_lines()}
+LIMITS = ContributionLimits(max_groups=2, max_rows_per_group=3)
+CLINIC = clinic.make_catalog(LIMITS, Neighbours.ADD_REMOVE)
 
 
 def in_memory(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
@@ -72,9 +72,9 @@ def units_of(dataset: Dataset) -> dict[str, dict[Any, Counter[str]]]:
 @pytest.mark.parametrize("relation", list(Neighbours))
 def test_neighbours_differ_in_one_unit_in_all_tables(relation: Neighbours) -> None:
     """What every other unit has in every table stays the same, and so do public tables; the list has what hurts."""
-    dataset = clinic.rows()
+    dataset = clinic.make_rows()
     before = units_of(dataset)
-    found = list(changes(dataset, CLINIC, relation))
+    found = list(make_changes(dataset, CLINIC, relation))
     assert len(found) > 100
     for change in found:
         after = units_of(change.after)
@@ -93,11 +93,11 @@ def test_neighbours_differ_in_one_unit_in_all_tables(relation: Neighbours) -> No
 
 
 def after(what: str) -> Dataset:
-    return next(c.after for c in changes(clinic.rows(), CLINIC, Neighbours.ADD_REMOVE) if what in c.what)
+    return next(c.after for c in make_changes(clinic.make_rows(), CLINIC, Neighbours.ADD_REMOVE) if what in c.what)
 
 
 def new_rows(dataset: Dataset, name: str) -> list[Any]:
-    return list(dataset[name])[len(clinic.rows()[name]) :]
+    return list(dataset[name])[len(clinic.make_rows()[name]) :]
 
 
 def test_a_newcomer_has_rows_in_every_private_table() -> None:
@@ -115,9 +115,9 @@ def test_a_newcomer_has_rows_in_every_private_table() -> None:
 def test_a_newcomer_may_have_keys_that_others_have() -> None:
     """Then rows that refer to them are its own as well, and stay the others'; it brings none of its own."""
     dataset = after("keys that others have")
-    known = {row["visit"] for row in clinic.rows()["visits"]}
+    known = {row["visit"] for row in clinic.make_rows()["visits"]}
     visits = new_rows(dataset, "visits")
-    assert visits and {row["visit"] for row in visits} <= known | {row["visit"] for row in clinic.rows()["labs"]}
+    assert visits and {row["visit"] for row in visits} <= known | {row["visit"] for row in clinic.make_rows()["labs"]}
     assert new_rows(dataset, "labs") == [] and units_of(dataset)["labs"][visits[0]["visitor"]]
 
 
@@ -127,38 +127,40 @@ def test_a_newcomer_may_have_keys_that_lead_nowhere() -> None:
 
 
 def test_rows_of_several_units_stay_when_one_leaves() -> None:
-    kin = Kin(clinic.rows(), CLINIC)
-    owners = kin.owners()
+    kin = Ownership(clinic.make_rows(), CLINIC)
+    owners = kin.find_owners()
     assert any(len(units) > 1 for units in owners["labs"]) and any(not units for units in owners["labs"])
-    assert {units for row, units in zip(clinic.rows()["labs"], owners["labs"]) if row["visit"] is None} == {frozenset()}
-    for unit in kin.units():
-        kept = kin.without(unit)
+    assert {units for row, units in zip(clinic.make_rows()["labs"], owners["labs"]) if row["visit"] is None} == {
+        frozenset()
+    }
+    for unit in kin.list_units():
+        kept = kin.remove_unit(unit)
         assert len(kept["labs"]) == sum(units != {unit} for units in owners["labs"])
-        assert len(kin.without(unit, orphans=True)["labs"]) == len(owners["labs"])
+        assert len(kin.remove_unit(unit, orphans=True)["labs"]) == len(owners["labs"])
         assert unit not in {row["visitor"] for row in kept["visits"]}
 
 
 def test_an_owner_column_of_another_name() -> None:
     """One table alone: its own column names the unit, whatever the unit is called elsewhere."""
-    table = CLINIC.table("visits")
-    found = list(neighbours.neighbours(clinic.rows()["visits"], table, Neighbours.ADD_REMOVE))
+    table = CLINIC.find_table("visits")
+    found = list(neighbours.make_neighbours(clinic.make_rows()["visits"], table, Neighbours.ADD_REMOVE))
     assert len(found) > 40
     assert all(set(row) == set(table.columns) for pair in found for row in pair.after)
 
 
 def test_one_table_of_a_dataset_alone() -> None:
     """A public table has no neighbours, and one that reaches its unit by others is not alone."""
-    rows = clinic.rows()
-    assert list(neighbours.neighbours(rows["wards"], CLINIC.table("wards"), Neighbours.ADD_REMOVE)) == []
+    rows = clinic.make_rows()
+    assert list(neighbours.make_neighbours(rows["wards"], CLINIC.find_table("wards"), Neighbours.ADD_REMOVE)) == []
     with pytest.raises(UsageError, match="whole dataset"):
-        list(neighbours.neighbours(rows["labs"], CLINIC.table("labs"), Neighbours.ADD_REMOVE))
+        list(neighbours.make_neighbours(rows["labs"], CLINIC.find_table("labs"), Neighbours.ADD_REMOVE))
 
 
 def test_a_table_without_rows_is_refused() -> None:
-    rows = clinic.rows()
+    rows = clinic.make_rows()
     del rows["labs"], rows["notes"]
     with pytest.raises(UsageError, match="labs, notes"):
-        list(changes(rows, CLINIC, Neighbours.ADD_REMOVE))
+        list(make_changes(rows, CLINIC, Neighbours.ADD_REMOVE))
 
 
 @pytest.mark.parametrize("relation", list(Neighbours))
@@ -166,13 +168,18 @@ def test_rows_as_units_in_several_tables(relation: Neighbours) -> None:
     """Then one row of one table differs; every private table has its turn."""
     plain = {
         name: TableFacts(
-            name=name, columns=facts.columns, unit=Unit(), limits=Limits(), public=name == "wards", owner=None
+            name=name,
+            columns=facts.columns,
+            unit=Unit(),
+            limits=ContributionLimits(),
+            public=name == "wards",
+            owner=None,
         )
         for name, facts in CLINIC.tables.items()
     }
-    dataset = clinic.rows()
+    dataset = clinic.make_rows()
     touched = set()
-    for change in changes(dataset, Catalog(tables=plain, neighbours=relation), relation, most=60):
+    for change in make_changes(dataset, Catalog(tables=plain, neighbours=relation), relation, most=60):
         moved = {name for name in dataset if counted(dataset, name) != counted(change.after, name)}
         assert len(moved) <= 1 and all(abs(len(dataset[n]) - len(change.after[n])) <= 1 for n in moved)
         touched |= moved
@@ -186,27 +193,27 @@ def test_rows_as_units_in_several_tables(relation: Neighbours) -> None:
 def test_questions_hold_on_the_memory_engine(name: str) -> None:
     """Every type of question over several tables, in the engine that is easy to read."""
     line, asked = LINES[name]
-    found = check_questions(replace(line, make=in_memory), clinic.rows(), asked, most=8)
+    found = check_questions(replace(line, make=in_memory), clinic.make_rows(), asked, most=8)
     assert [str(f) for f in found if not f] == []
 
 
 def test_questions_hold_on_duckdb() -> None:
     """A few neighbours in the engine for real data; the long run has more."""
     line, asked = LINES["clinic, groups"]
-    assert [str(f) for f in check_questions(line, clinic.rows(), asked[:6], most=2) if not f] == []
+    assert [str(f) for f in check_questions(line, clinic.make_rows(), asked[:6], most=2) if not f] == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", list(LINES))
 def test_questions_hold_on_duckdb_for_many_neighbours(name: str) -> None:
     line, asked = LINES[name]
-    assert [str(f) for f in check_questions(line, clinic.rows(), asked, most=50) if not f] == []
+    assert [str(f) for f in check_questions(line, clinic.make_rows(), asked, most=50) if not f] == []
 
 
 def test_private_keys_are_named_in_the_audit() -> None:
     """At that line's price some keys are named, so that noise behind private keys is compared as well."""
     line, asked = LINES["clinic, private keys"]
-    engine = replace(line, make=in_memory).open(clinic.rows(), bytes(16))
+    engine = replace(line, make=in_memory).open(clinic.make_rows(), bytes(16))
     recorded, _, _ = line.ask(engine, asked[0])
     assert isinstance(recorded.calls[0].mechanism, WeightedSelection)
     assert sum(bool(line.ask(engine, asked[0])[0].output[0]["doctor"]) for _ in range(5)) > 0
@@ -245,13 +252,13 @@ def no_truncation(node: Relation) -> Relation:
 
 def one_owner(node: Relation) -> Relation:
     """Linked rows that go to one of the units that their key leads to: the last of them takes them from the others."""
-    if not isinstance(node, Distinct) or not isinstance(node.source, Derive):
+    if not isinstance(node, Distinct) or not isinstance(node.source, Projection):
         return node
     pairs = node.source
     unit = next((e for n, e in pairs.columns if n == "unit"), None)
     if unit is None:
         return node
-    last = Compute(Feature.MAX, unit, unit.type)
+    last = FeatureCall(Feature.MAX, unit, unit.type)
     return PerUnit(pairs.source, pairs.name, tuple((n, e) for n, e in pairs.columns if n == "key"), (("unit", last),))
 
 
@@ -260,7 +267,7 @@ class Bent:
     """An engine that runs a changed plan."""
 
     plain: MemoryEngine
-    change: Callable[[Bounded], Bounded]
+    change: Callable[[BoundedPlan], BoundedPlan]
 
     def schema(self, table: str) -> Any:
         return self.plain.schema(table)
@@ -274,12 +281,12 @@ class Bent:
     def close(self) -> None:
         self.plain.close()
 
-    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
         return self.plain.run(self.change(bounded), salt=salt, watch=watch)
 
 
-def bent(line: Line, node: Callable[[Any], Relation]) -> Line:
-    def change(bounded: Bounded) -> Bounded:
+def bent(line: CuratorLine, node: Callable[[Any], Relation]) -> CuratorLine:
+    def change(bounded: BoundedPlan) -> BoundedPlan:
         return replace(bounded, source=rewritten(bounded.source, node))
 
     return replace(line, make=lambda sources, catalog: Bent(MemoryEngine(sources, catalog), change))
@@ -300,14 +307,14 @@ BROKEN_PLANS = (
 @pytest.mark.parametrize(("what", "node", "question"), BROKEN_PLANS, ids=[what for what, _, _ in BROKEN_PLANS])
 def test_broken_plans_are_caught(what: str, node: Callable[[Any], Relation], question: str) -> None:
     """An engine that runs a plan which does not keep units apart is found out, within the first few neighbours."""
-    finding = check_question(bent(LINE, node), clinic.rows(), question, most=4)
+    finding = check_question(bent(LINE, node), clinic.make_rows(), question, most=4)
     assert finding.verdict is Verdict.BROKEN, what
     assert finding.witness is not None and finding.witness.second
-    assert check_question(LINE, clinic.rows(), question, most=4)
+    assert check_question(LINE, clinic.make_rows(), question, most=4)
 
 
-def caught(question: str, line: Line = LINE, rows: Given | None = None) -> str:
-    finding = check_question(line, rows or clinic.rows(), question, most=4)
+def caught(question: str, line: CuratorLine = LINE, rows: RowsOrDataset | None = None) -> str:
+    finding = check_question(line, rows or clinic.make_rows(), question, most=4)
     assert finding.verdict is Verdict.BROKEN, finding
     return finding.detail
 
@@ -315,7 +322,7 @@ def caught(question: str, line: Line = LINE, rows: Given | None = None) -> str:
 def test_a_reach_of_half_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quantiles that are calibrated for fewer rows than a unit may have, and for fewer groups."""
 
-    def halved(bounded: Bounded, relation: Neighbours) -> Reach:
+    def halved(bounded: BoundedPlan, relation: Neighbours) -> Reach:
         true = reach(bounded, relation)
         return replace(true, rows=true.rows // 2)
 
@@ -387,7 +394,7 @@ def test_groupings_at_the_price_of_one_are_caught(monkeypatch: pytest.MonkeyPatc
 def test_a_grouping_that_moves_too_far_is_caught() -> None:
     """Every grouping is compared, not only the last: here the finest one forgets its limits."""
 
-    def change(bounded: Bounded) -> Bounded:
+    def change(bounded: BoundedPlan) -> BoundedPlan:
         return replace(bounded, max_groups=10**6) if len(bounded.keys) == 2 else bounded
 
     line = replace(LINE, make=lambda sources, catalog: Bent(MemoryEngine(sources, catalog), change))
@@ -396,7 +403,7 @@ def test_a_grouping_that_moves_too_far_is_caught() -> None:
 
 def test_the_unit_of_a_clinic_is_named_in_different_ways() -> None:
     """The data under audit has what questions stumble over: other names, links of links, keys that are not unique."""
-    assert CLINIC.table("visits").unit_column == Column("visits", "visitor", Type.INTEGER)
-    assert CLINIC.table("notes").link is not None and CLINIC.table("wards").public
-    visits = Counter(row["visit"] for row in clinic.rows()["visits"])
+    assert CLINIC.find_table("visits").unit_column == Column("visits", "visitor", Type.INTEGER)
+    assert CLINIC.find_table("notes").link is not None and CLINIC.find_table("wards").public
+    visits = Counter(row["visit"] for row in clinic.make_rows()["visits"])
     assert max(visits.values()) > 1

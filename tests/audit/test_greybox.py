@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from discreet.audit import Verdict, check_fit, check_law, installation, neighbours, replay
-from discreet.audit.questions import Line, Watched, check_question, check_questions, one_thread
-from discreet.audit.record import PRIMITIVES, Tape, recording, run
-from discreet.bounding.contributions import Bounded
-from discreet.engines.engine import Engine, Groups, Watch
+from discreet.audit.questions import CuratorLine, RecordingEngine, check_question, check_questions, make_small_engine
+from discreet.audit.record import PRIMITIVES, CallRecorder, record_calls, run
+from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.memory import MemoryEngine
 from discreet.exact import Interval
 from discreet.mechanisms import (
@@ -133,8 +133,8 @@ def test_raising_or_empty_functions_are_no_pass() -> None:
 def test_mechanisms_are_themselves_again_after_recording() -> None:
     """The recorder puts back what it found, also after an error, and a call outside is not recorded."""
     before = [vars(kind)[name] for kind, name in PRIMITIVES]
-    tape = Tape()
-    with pytest.raises(ZeroDivisionError), recording(tape):
+    tape = CallRecorder()
+    with pytest.raises(ZeroDivisionError), record_calls(tape):
         _ = ONE.release(1) / 0
     assert [vars(kind)[name] for kind, name in PRIMITIVES] == before
     ONE.release(1)
@@ -148,7 +148,7 @@ def test_frozen_outputs_come_back() -> None:
     assert first.output == again.output and [c.values for c in again.calls] == [1] * 9
 
 
-LINES = {name: (line, asked) for name, line, asked in installation.lines()}
+LINES = {name: (line, asked) for name, line, asked in installation.make_lines()}
 
 
 def in_memory(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
@@ -159,21 +159,21 @@ def in_memory(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
 def test_questions_hold_on_the_memory_engine(name: str) -> None:
     """Every type of question, on many neighbours, in the engine that is easy to read."""
     line, asked = LINES[name]
-    found = check_questions(replace(line, make=in_memory), installation.rows(), asked, most=12)
+    found = check_questions(replace(line, make=in_memory), installation.make_rows(), asked, most=12)
     assert [str(f) for f in found if not f] == []
 
 
 def test_questions_hold_on_duckdb() -> None:
     """A few neighbours in the engine for real data; the long run has more."""
     line, asked = LINES["person, groups"]
-    assert [str(f) for f in check_questions(line, installation.rows(), asked[3:], most=4) if not f] == []
+    assert [str(f) for f in check_questions(line, installation.make_rows(), asked[3:], most=4) if not f] == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", list(LINES))
 def test_questions_hold_on_duckdb_for_all_neighbours(name: str) -> None:
     line, asked = LINES[name]
-    assert [str(f) for f in check_questions(line, installation.rows(), asked) if not f] == []
+    assert [str(f) for f in check_questions(line, installation.make_rows(), asked) if not f] == []
 
 
 class Bent:
@@ -196,10 +196,10 @@ class Bent:
     def close(self) -> None:
         self.plain.close()
 
-    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
         if self.fault == "no caps":
             bounded = replace(bounded, max_groups=10**6, max_rows_per_group=10**6, max_rows=None)
-        if self.fault == "error on many rows" and self.rows > len(installation.rows()):
+        if self.fault == "error on many rows" and self.rows > len(installation.make_rows()):
             raise OverflowError("5000 is too large")
         groups = self.plain.run(bounded, salt=salt, watch=watch)
         if self.fault == "counts all rows":
@@ -215,22 +215,22 @@ def test_a_bent_engine_is_caught(fault: str, words: str) -> None:
     """Negative control: an engine that forgets limits, fails on some data or mixes rows is found out."""
     line, _ = LINES["person, groups, pure"]
     bent = replace(line, make=lambda sources, catalog: Bent(sources, catalog, fault))
-    finding = check_question(bent, installation.rows(), "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward")
+    finding = check_question(bent, installation.make_rows(), "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward")
     assert finding.verdict is (Verdict.BROKEN if fault else Verdict.HOLDS)
     assert words in finding.detail and (finding.witness is not None) is bool(fault)
 
 
 def test_a_refused_question_is_no_pass() -> None:
     line, _ = LINES["row"]
-    finding = check_question(line, installation.rows(), "SELECT * FROM visits")
+    finding = check_question(line, installation.make_rows(), "SELECT * FROM visits")
     assert finding.verdict is Verdict.RAISES and "QuestionError" in finding.detail
 
 
 def test_an_unsalted_choice_would_show() -> None:
     """The secret order is held fixed by the audit, so that answers can be compared; it is a fresh one each time."""
     line, _ = LINES["row"]
-    engine = line.open(installation.rows(), bytes(16))
-    assert isinstance(engine, Watched) and engine.salt == bytes(16)
+    engine = line.open(installation.make_rows(), bytes(16))
+    assert isinstance(engine, RecordingEngine) and engine.salt == bytes(16)
     engine.close()
 
 
@@ -238,10 +238,10 @@ def test_an_unsalted_choice_would_show() -> None:
 @pytest.mark.parametrize("name", ["person, groups", "row"])
 def test_neighbours_differ_in_one_unit(relation: Neighbours, name: str) -> None:
     """Every pair differs in the rows of one unit only, and the list has what hurts."""
-    table = LINES[name][0].catalog.table("visits")
+    table = LINES[name][0].catalog.find_table("visits")
     unit = table.unit.column
-    rows = installation.rows()
-    pairs = list(neighbours.neighbours(rows, table, relation))
+    rows = installation.make_rows()
+    pairs = list(neighbours.make_neighbours(rows, table, relation))
     assert len(pairs) > 40
     for pair in pairs:
         before, after = ([repr(row) for row in side] for side in (pair.before, pair.after))
@@ -259,13 +259,13 @@ def test_neighbours_differ_in_one_unit(relation: Neighbours, name: str) -> None:
 
 
 def test_at_most_so_many_neighbours() -> None:
-    table = LINES["row"][0].catalog.table("visits")
-    assert len(list(neighbours.neighbours(installation.rows(), table, Neighbours.REPLACE, most=7))) == 7
+    table = LINES["row"][0].catalog.find_table("visits")
+    assert len(list(neighbours.make_neighbours(installation.make_rows(), table, Neighbours.REPLACE, most=7))) == 7
 
 
 def test_one_thread_is_the_real_engine() -> None:
     line = LINES["row"][0]
-    assert line.make is one_thread and isinstance(line, Line)
+    assert line.make is make_small_engine and isinstance(line, CuratorLine)
 
 
 def half(output: int, given: int) -> Interval:

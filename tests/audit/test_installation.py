@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from discreet import mechanisms
 from discreet.audit import Finding, Verdict, Witness, installation, machinery, report
 from discreet.audit.findings import all_hold
-from discreet.audit.subjects import subjects
+from discreet.audit.subjects import list_subjects
 from discreet.cli import app
 from discreet.entropy import Words
-from discreet.ledger.ledger import Charge, Held
+from discreet.ledger.ledger import Charge, Reservation
 from discreet.ledger.memory import MemoryLedger
 from discreet.mechanisms import Laplace
 from discreet.privacy import Budget
@@ -37,7 +37,7 @@ BAD = Finding(
 
 def test_every_mechanism_is_a_subject() -> None:
     """No public mechanism is left out of the audit, except the ones that only combine others."""
-    audited = {type(subject.mechanism).__name__ for subject in subjects()}
+    audited = {type(subject.mechanism).__name__ for subject in list_subjects()}
     public = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
     noises = {"Laplace", "Gaussian"}
     assert noises <= audited
@@ -46,7 +46,7 @@ def test_every_mechanism_is_a_subject() -> None:
 
 @pytest.mark.parametrize("name", ["Laplace", "RandomizedResponse (the coin)", "KeySelection (3 or 4 units)", "Mean"])
 def test_a_subject_holds(name: str) -> None:
-    subject = next(s for s in subjects() if s.name == name)
+    subject = next(s for s in list_subjects() if s.name == name)
     found = list(installation.check_subject(subject, 1e-6, quick=True))
     assert [f.method for f in found] == ["exact", "draws", "black box"]
     assert all_hold(found)
@@ -54,7 +54,7 @@ def test_a_subject_holds(name: str) -> None:
 
 def test_a_sampler_with_a_wrong_scale_is_caught_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: noise of 4/5 of its scale fails the fit and the black box, whatever the stated law says."""
-    subject = next(s for s in subjects() if s.name == "Laplace")
+    subject = next(s for s in list_subjects() if s.name == "Laplace")
     real = Laplace.release
 
     def bent(self: Laplace, values: object, **more: object) -> object:
@@ -66,12 +66,12 @@ def test_a_sampler_with_a_wrong_scale_is_caught_twice(monkeypatch: pytest.Monkey
 
 
 def test_declared_noise_holds() -> None:
-    assert all_hold(installation.declared())
+    assert all_hold(installation.check_declared_noise())
 
 
 def test_randomness_and_ledger_hold() -> None:
-    assert all_hold([check(1e-9) for check in machinery.randomness()])
-    assert all_hold(machinery.ledger())
+    assert all_hold([check(1e-9) for check in machinery.list_randomness_checks()])
+    assert all_hold(machinery.check_ledger())
 
 
 @pytest.mark.parametrize("fault", ["stuck bit", "stuck word"])
@@ -90,8 +90,8 @@ def test_bad_randomness_is_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -
             return 0
 
     monkeypatch.setattr(machinery, "SYSTEM", Stuck())
-    assert [check(1e-9).verdict for check in machinery.randomness()].count(Verdict.BROKEN) >= 2
-    assert machinery.separate_threads(1e-9).verdict is Verdict.BROKEN
+    assert [check(1e-9).verdict for check in machinery.list_randomness_checks()].count(Verdict.BROKEN) >= 2
+    assert machinery.check_separate_threads(1e-9).verdict is Verdict.BROKEN
 
 
 def test_a_forgiving_ledger_is_caught() -> None:
@@ -104,7 +104,7 @@ def test_a_ledger_that_charges_twice_is_caught() -> None:
     """Negative control: a ledger that does not know a request again is found out."""
 
     class Forgetful(MemoryLedger):
-        def reserve(self, charge: Charge) -> Held:
+        def reserve(self, charge: Charge) -> Reservation:
             return replace(super().reserve(charge), record=None)
 
     forgetful = Forgetful(Budget(epsilon=1), unit=None, neighbours="add-remove", dataset="audit")
@@ -117,7 +117,7 @@ def test_nothing_checked_is_not_a_pass() -> None:
 
 def test_html_is_one_safe_page() -> None:
     """Names are escaped, there is a picture, and nothing is loaded from elsewhere."""
-    page = report.html([GOOD, BAD], 1.0)
+    page = report.render_html([GOOD, BAD], 1.0)
     assert "<svg" in page and "&lt;wrong&gt;" in page and "<wrong>" not in page
     assert "src=" not in page and "<script" not in page and "1 did not hold" in page
     assert "seen 9 of 10 times on D" in page

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from discreet.bounding.bound import bound
-from discreet.bounding.contributions import Bounded, Counts, Measure, Sensitivity, group_cap, sensitivity
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Sensitivity, group_cap, sensitivity
 from discreet.errors import Unbounded, UsageError
-from discreet.plan.catalog import Limits
-from discreet.plan.functions import call, literal
+from discreet.plan.catalog import ContributionLimits
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Statistic
 from discreet.privacy import Neighbours
 from tests.hospital import COUNT, ROWS, UNITS, ask, catalog, column, of
@@ -18,7 +18,7 @@ from tests.hospital import COUNT, ROWS, UNITS, ask, catalog, column, of
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 
 
-def kinds(bounded: Bounded) -> list[Counts]:
+def kinds(bounded: BoundedPlan) -> list[Counts]:
     return [measure.counts for measure in bounded.measures]
 
 
@@ -70,7 +70,7 @@ def test_caps_on_groups(keys: tuple[str, ...], cap: int | None) -> None:
 
 def test_no_cap_where_there_are_few_groups() -> None:
     """With as many groups as a unit may be in, the cap is needless."""
-    wide = catalog(limits=Limits(max_groups=3, max_rows_per_group=3))
+    wide = catalog(limits=ContributionLimits(max_groups=3, max_rows_per_group=3))
     assert bound(ask(COUNT, keys=("ward",)), wide).bounded.max_groups is None
 
 
@@ -97,7 +97,7 @@ def test_rows_as_units_need_no_caps() -> None:
     ],
 )
 def test_sensitivities_of_a_count(
-    keys: tuple[str, ...], limits: Limits | None, neighbours: Neighbours, expected: Sensitivity
+    keys: tuple[str, ...], limits: ContributionLimits | None, neighbours: Neighbours, expected: Sensitivity
 ) -> None:
     """Worked by hand for two groups of three rows, and for four rows in all."""
     found = bound(ask(COUNT, keys=keys), catalog(limits=limits) if limits else catalog()).bounded
@@ -128,7 +128,7 @@ def test_missing_bounds_are_refused(statistic: Statistic) -> None:
 
 def test_a_clamp_in_the_question_bounds_what_the_codebook_does_not() -> None:
     """clamp(free, -1, 2) can be summed."""
-    clamped = Aggregate(Statistic.SUM, call("clamp", column("free"), literal(-1), literal(2)))
+    clamped = Aggregate(Statistic.SUM, make_call("clamp", column("free"), make_literal(-1), make_literal(2)))
     (measure,) = bound(ask(clamped), catalog()).bounded.measures
     assert measure.first * measure.resolution <= -1 and measure.last * measure.resolution >= 2
 
@@ -156,7 +156,7 @@ def test_keys_alone_are_free_and_refused() -> None:
 def test_limits_must_be_declared() -> None:
     """A user-level table without max_groups cannot be grouped."""
     with pytest.raises(Unbounded, match="max_groups"):
-        bound(ask(COUNT, keys=("town",)), catalog(limits=Limits(max_rows_per_group=3)))
+        bound(ask(COUNT, keys=("town",)), catalog(limits=ContributionLimits(max_rows_per_group=3)))
 
 
 def test_squares_stay_small() -> None:

@@ -10,10 +10,10 @@ import pytest
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.contributions import Counts, sensitivity
 from discreet.errors import DiscreetError, Unbounded, UsageError
-from discreet.plan.catalog import Limits
-from discreet.plan.functions import call, literal
+from discreet.plan.catalog import ContributionLimits
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Statistic
-from discreet.price import Request, price
+from discreet.price import Offer, price
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.hospital import COUNT, ROWS, ask, catalog, column, of
 
@@ -27,7 +27,7 @@ def test_quantiles_of_one_argument_share_a_spread() -> None:
     shares = (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4))
     found = bound(ask(*(quantile("age", q) for q in shares), quantile("cost", shares[0])), catalog())
     assert len(found.bounded.spreads) == 2 and found.measured == ()
-    assert found.shares(0) == tuple(sorted(shares)) and found.shares(1) == (Fraction(1, 2),)
+    assert found.shares_of(0) == tuple(sorted(shares)) and found.shares_of(1) == (Fraction(1, 2),)
     ages, costs = found.bounded.spreads
     assert (ages.first, ages.last) == (0, 110) and ages.resolution == Fraction(1)
     assert costs.resolution == Fraction(1, 4) and costs.last == 4000
@@ -35,7 +35,7 @@ def test_quantiles_of_one_argument_share_a_spread() -> None:
 
 def test_spreads_have_a_limited_number_of_cells() -> None:
     """A column with more steps than cells is taken on a coarser grid that still covers its bounds."""
-    wide = call("clamp", column("free"), literal(-1000), literal(1_000_000))
+    wide = make_call("clamp", column("free"), make_literal(-1000), make_literal(1_000_000))
     (spread,) = bound(ask(Aggregate(Statistic.QUANTILE, wide, Fraction(1, 2))), catalog()).bounded.spreads
     assert spread.last - spread.first <= 2 * (1 << 16)
     assert spread.first * spread.resolution <= -1000 and spread.last * spread.resolution >= 1_000_000
@@ -54,7 +54,7 @@ def test_quantiles_need_bounds_and_modes_need_keys() -> None:
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_distinct_values_move_like_rows(neighbours: Neighbours) -> None:
     """A unit brings as many values as it may have rows, in as many groups."""
-    for limits in (ROWS, Limits(max_groups=2, max_rows_per_group=3)):
+    for limits in (ROWS, ContributionLimits(max_groups=2, max_rows_per_group=3)):
         rows = bound(ask(COUNT, keys=("ward",)), catalog(limits=limits)).bounded
         values = bound(ask(of(Statistic.COUNT_DISTINCT, "town"), keys=("ward",)), catalog(limits=limits)).bounded
         assert values.measures[0].counts is Counts.DISTINCT
@@ -84,13 +84,13 @@ def test_bounded_counts_are_clamped_in_a_group() -> None:
 
 def test_the_questions_own_limits_replace_the_codebooks() -> None:
     """Public parameters of the question; what it leaves open is the codebook's."""
-    own = replace(ask(COUNT, keys=("town",)), limits=Limits(max_groups=7))
+    own = replace(ask(COUNT, keys=("town",)), limits=ContributionLimits(max_groups=7))
     found = bound(own, catalog()).bounded
     assert (found.max_groups, found.max_rows_per_group, found.max_rows) == (7, 3, None)
-    rows = bound(replace(own, limits=Limits(max_rows=9)), catalog()).bounded
+    rows = bound(replace(own, limits=ContributionLimits(max_rows=9)), catalog()).bounded
     assert (rows.max_groups, rows.max_rows_per_group, rows.max_rows) == (None, None, 9)
     with pytest.raises(DiscreetError, match="Nothing was charged"):
-        bound(replace(own, limits=Limits(max_groups=0)), catalog())
+        bound(replace(own, limits=ContributionLimits(max_groups=0)), catalog())
 
 
 def test_a_least_number_of_units_is_for_private_keys() -> None:
@@ -115,12 +115,12 @@ def test_groupings_are_bounded_one_by_one() -> None:
 
 def test_limits_beyond_all_noise_are_refused_for_free() -> None:
     """A unit that may move a count by 2^70 cannot be hidden."""
-    huge = replace(ask(COUNT, keys=("ward",)), limits=Limits(max_rows=1 << 70))
+    huge = replace(ask(COUNT, keys=("ward",)), limits=ContributionLimits(max_rows=1 << 70))
     for budget in (Budget(epsilon=1), Budget(epsilon=1, delta=1e-6)):
         with pytest.raises(Unbounded, match=r"no noise can hide it.*Nothing was charged"):
             price(
                 (bound(huge, catalog()),),
-                Request(epsilon=1),
+                Offer(epsilon=1),
                 budget,
                 unit=Unit("patient"),
                 neighbours=Neighbours.ADD_REMOVE,

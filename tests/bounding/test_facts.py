@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from discreet.bounding.facts import NOTHING, RULES, facts_of
 from discreet.errors import UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Column, Expression, Released, columns
-from discreet.plan.functions import DIFFERENCES, FUNCTIONS, PARTS, TRUNCATIONS, call, literal
+from discreet.plan.expressions import Column, Expression, ReleasedValue, find_columns
+from discreet.plan.functions import DIFFERENCES, FUNCTIONS, PARTS, TRUNCATIONS, make_call, make_literal
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -30,9 +30,9 @@ DECLARED: dict[str, tuple[Type, ColumnFacts]] = {
     "day": (Type.DATE, ColumnFacts()),
     "seen": (Type.TIMESTAMP, ColumnFacts(nullable=False)),
 }
-TABLE = TableFacts(name="visits", columns=DECLARED, unit=Unit("id"), limits=Limits(max_rows=3))
+TABLE = TableFacts(name="visits", columns=DECLARED, unit=Unit("id"), limits=ContributionLimits(max_rows=3))
 CATALOG = Catalog(tables={"visits": TABLE}, neighbours=Neighbours.ADD_REMOVE)
-COLUMNS = {name: TABLE.column(name) for name in DECLARED}
+COLUMNS = {name: TABLE.find_column(name) for name in DECLARED}
 
 
 def values(name: str) -> st.SearchStrategy[Value]:
@@ -54,10 +54,10 @@ def values(name: str) -> st.SearchStrategy[Value]:
 
 
 constants_drawn: st.SearchStrategy[Expression] = st.sampled_from(
-    [literal(value) for value in (1, 2, 5, 15, 0.5, 10.0, "A%", "_")]
+    [make_literal(value) for value in (1, 2, 5, 15, 0.5, 10.0, "A%", "_")]
 )
 literals: st.SearchStrategy[Expression] = st.sampled_from(
-    [literal(value) for value in (0, 1, -3, 20, 0.5, -2.25, "A", "f", True, dt.date(2024, 2, 29), None)]
+    [make_literal(value) for value in (0, 1, -3, 20, 0.5, -2.25, "A", "f", True, dt.date(2024, 2, 29), None)]
 )
 leaves: st.SearchStrategy[Expression] = st.sampled_from(list(COLUMNS.values())) | literals
 
@@ -69,12 +69,12 @@ def calls(draw: st.DrawFn, inner: st.SearchStrategy[Expression]) -> Expression:
     arguments = draw(st.lists(inner, min_size=1, max_size=3))
     words = {"part": PARTS, "date_trunc": TRUNCATIONS, "date_diff": DIFFERENCES}.get(name)
     if words:
-        arguments = [literal(draw(st.sampled_from(words))), *arguments]
+        arguments = [make_literal(draw(st.sampled_from(words))), *arguments]
     constants = FUNCTIONS[name].constants - ({0} if words else set())
     for position in constants & set(range(len(arguments))):
         arguments[position] = draw(constants_drawn)
     try:
-        return call(name, *arguments)
+        return make_call(name, *arguments)
     except UsageError:
         return draw(inner)
 
@@ -101,11 +101,13 @@ def test_what_is_claimed_holds_for_every_row(data: st.DataObject) -> None:
     """Bounds, nullability and keys derived for a random expression hold for random rows that keep the declarations."""
     expression = data.draw(expressions)
     facts = facts_of(expression, CATALOG)
-    row: dict[Column | Released, Value] = {column: data.draw(values(column.name)) for column in columns(expression)}
+    row: dict[Column | ReleasedValue, Value] = {
+        column: data.draw(values(column.name)) for column in find_columns(expression)
+    }
     value = evaluate(expression, row)
     assert respects(value, facts), (str(expression), facts)
     # Keys list the groups; a function of keyed columns stays within them.
-    keyed = all(DECLARED[c.name][1].keys is not None for c in columns(expression))
+    keyed = all(DECLARED[c.name][1].keys is not None for c in find_columns(expression))
     if facts.keys is not None and keyed and not isinstance(value, float):
         assert value in facts.keys, (str(expression), facts.keys)
 
@@ -122,21 +124,21 @@ def test_the_check_can_fail() -> None:
 def test_every_rule_is_of_a_function_and_the_default_is_nothing() -> None:
     """No rule for a function that does not exist, and none known for one without a rule."""
     assert set(RULES) <= set(FUNCTIONS)
-    assert facts_of(call("length", COLUMNS["ward"]), CATALOG).low is None
-    assert facts_of(call("sqrt", COLUMNS["age"]), CATALOG) == NOTHING
+    assert facts_of(make_call("length", COLUMNS["ward"]), CATALOG).low is None
+    assert facts_of(make_call("sqrt", COLUMNS["age"]), CATALOG) == NOTHING
 
 
 @pytest.mark.parametrize(
     ("expression", "low", "high"),
     [
-        (call("add", COLUMNS["age"], COLUMNS["score"]), -7, 115),
-        (call("multiply", COLUMNS["score"], COLUMNS["score"]), -35, 49),
-        (call("subtract", COLUMNS["age"], literal(1)), -1, 109),
-        (call("divide", COLUMNS["age"], COLUMNS["rate"]), 0, 220),
-        (call("abs", COLUMNS["score"]), 0, 7),
-        (call("clamp", COLUMNS["free"], literal(2), literal(9)), 2, 9),
-        (call("case", call("is_null", COLUMNS["ward"]), literal(3), COLUMNS["score"]), -7, 5),
-        (call("coalesce", COLUMNS["age"], literal(-1)), -1, 110),
+        (make_call("add", COLUMNS["age"], COLUMNS["score"]), -7, 115),
+        (make_call("multiply", COLUMNS["score"], COLUMNS["score"]), -35, 49),
+        (make_call("subtract", COLUMNS["age"], make_literal(1)), -1, 109),
+        (make_call("divide", COLUMNS["age"], COLUMNS["rate"]), 0, 220),
+        (make_call("abs", COLUMNS["score"]), 0, 7),
+        (make_call("clamp", COLUMNS["free"], make_literal(2), make_literal(9)), 2, 9),
+        (make_call("case", make_call("is_null", COLUMNS["ward"]), make_literal(3), COLUMNS["score"]), -7, 5),
+        (make_call("coalesce", COLUMNS["age"], make_literal(-1)), -1, 110),
     ],
 )
 def test_bounds_follow_interval_arithmetic(expression: Expression, low: int, high: int) -> None:
@@ -147,28 +149,28 @@ def test_bounds_follow_interval_arithmetic(expression: Expression, low: int, hig
 
 def test_facts_die_when_a_column_is_redefined() -> None:
     """A name is nothing: the same name computed anew has the facts of what it is now."""
-    redefined = call("multiply", COLUMNS["age"], COLUMNS["free"])  # "SELECT age * free AS age"
+    redefined = make_call("multiply", COLUMNS["age"], COLUMNS["free"])  # "SELECT age * free AS age"
     assert facts_of(COLUMNS["age"], CATALOG).bounded
     assert not facts_of(redefined, CATALOG).bounded
 
 
 def test_division_by_what_may_be_zero_has_no_bounds() -> None:
     """1/x is unbounded where x may be zero."""
-    assert not facts_of(call("divide", literal(1), COLUMNS["score"]), CATALOG).bounded
+    assert not facts_of(make_call("divide", make_literal(1), COLUMNS["score"]), CATALOG).bounded
 
 
 def test_public_keys_follow_through_functions() -> None:
     """Functions of keyed columns, conditions, bins and parts of dates have public keys; free text has not."""
-    assert facts_of(call("lower", COLUMNS["ward"]), CATALOG).keys == ("a", "b", None)
-    assert facts_of(call("equal", COLUMNS["age"], literal(3)), CATALOG).keys == (False, True, None)
-    assert facts_of(call("bin", COLUMNS["score"], literal(5)), CATALOG).keys == (-10.0, -5.0, 0.0, 5.0)
-    assert facts_of(call("part", literal("month"), COLUMNS["seen"]), CATALOG).keys == tuple(range(1, 13))
-    assert facts_of(call("part", literal("year"), COLUMNS["seen"]), CATALOG).keys is None
-    assert facts_of(call("to_text", COLUMNS["day"]), CATALOG).keys is None
+    assert facts_of(make_call("lower", COLUMNS["ward"]), CATALOG).keys == ("a", "b", None)
+    assert facts_of(make_call("equal", COLUMNS["age"], make_literal(3)), CATALOG).keys == (False, True, None)
+    assert facts_of(make_call("bin", COLUMNS["score"], make_literal(5)), CATALOG).keys == (-10.0, -5.0, 0.0, 5.0)
+    assert facts_of(make_call("part", make_literal("month"), COLUMNS["seen"]), CATALOG).keys == tuple(range(1, 13))
+    assert facts_of(make_call("part", make_literal("year"), COLUMNS["seen"]), CATALOG).keys is None
+    assert facts_of(make_call("to_text", COLUMNS["day"]), CATALOG).keys is None
 
 
 def test_constancy_needs_every_column() -> None:
     """A key is constant for a unit only if all it is made of is."""
-    assert facts_of(call("upper", COLUMNS["sex"]), CATALOG).constant
-    assert not facts_of(call("concat", COLUMNS["sex"], COLUMNS["ward"]), CATALOG).constant
+    assert facts_of(make_call("upper", COLUMNS["sex"]), CATALOG).constant
+    assert not facts_of(make_call("concat", COLUMNS["sex"], COLUMNS["ward"]), CATALOG).constant
     assert isinstance(COLUMNS["sex"], Column)

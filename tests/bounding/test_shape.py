@@ -11,26 +11,26 @@ from typing import Any
 import pytest
 
 from discreet.bounding.bound import bound, bound_all
-from discreet.bounding.stability import known
-from discreet.engines.memory_relations import Reader
+from discreet.bounding.stability import find_relation_facts
+from discreet.engines.memory_relations import RelationReader
 from discreet.errors import DiscreetError, InternalError, UnitLost, UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits
-from discreet.plan.expressions import Call, Column, Literal, Released
-from discreet.plan.functions import call, literal
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
+from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
 )
 from discreet.plan.types import Type, Value
@@ -60,37 +60,37 @@ from tests.bounding.test_stability import (
 )
 from tests.engines.relational import Maker, a_catalog, all_tables
 
-DAY = literal(dt.date(2024, 1, 1))
+DAY = make_literal(dt.date(2024, 1, 1))
 MALFORMED: dict[str, Relation] = {
     "no such table": Scan("secrets"),
-    "a column of another table": Filter(STAYS, call("equal", PID, literal(1))),
-    "a column with another type": Filter(STAYS, call("equal", Column("stays", "patient", X), literal("1"))),
-    "a condition that is a number": Filter(STAYS, PATIENT),
-    "a condition about a released number": Filter(STAYS, call("equal", Released(0, "n", I), literal(1))),
-    "an unknown function": Filter(STAYS, Call("is_rich", (PATIENT,), B)),
-    "a function of other types": Filter(STAYS, Call("contains", (PATIENT, literal("x")), B)),
-    "a function that lies about its type": Filter(STAYS, Call("abs", (PATIENT,), B)),
-    "a pattern from the data": Filter(STAYS, Call("like", (STAY_WARD, STAY_WARD), B)),
-    "a part of a date that is none": Derive(STAYS, "d", (("x", Call("part", (literal("eon"), DAY), I)),)),
-    "a constant that lies": Filter(STAYS, call("equal", PATIENT, Literal("1", I))),
-    "a constant beyond 64 bits": Filter(STAYS, call("equal", PATIENT, Literal(2**70, I))),
-    "a constant that is not finite": Filter(STAYS, call("equal", STAY_COST, Literal(float("nan"), R))),
-    "a column twice": Derive(STAYS, "d", (("p", PATIENT), ("p", literal(1)))),
-    "no columns": Derive(STAYS, "d", ()),
+    "a column of another table": Where(STAYS, make_call("equal", PID, make_literal(1))),
+    "a column with another type": Where(STAYS, make_call("equal", Column("stays", "patient", X), make_literal("1"))),
+    "a condition that is a number": Where(STAYS, PATIENT),
+    "a condition about a released number": Where(STAYS, make_call("equal", ReleasedValue(0, "n", I), make_literal(1))),
+    "an unknown function": Where(STAYS, Call("is_rich", (PATIENT,), B)),
+    "a function of other types": Where(STAYS, Call("contains", (PATIENT, make_literal("x")), B)),
+    "a function that lies about its type": Where(STAYS, Call("abs", (PATIENT,), B)),
+    "a pattern from the data": Where(STAYS, Call("like", (STAY_WARD, STAY_WARD), B)),
+    "a part of a date that is none": Projection(STAYS, "d", (("x", Call("part", (make_literal("eon"), DAY), I)),)),
+    "a constant that lies": Where(STAYS, make_call("equal", PATIENT, Literal("1", I))),
+    "a constant beyond 64 bits": Where(STAYS, make_call("equal", PATIENT, Literal(2**70, I))),
+    "a constant that is not finite": Where(STAYS, make_call("equal", STAY_COST, Literal(float("nan"), R))),
+    "a column twice": Projection(STAYS, "d", (("p", PATIENT), ("p", make_literal(1)))),
+    "no columns": Projection(STAYS, "d", ()),
     "a key and a feature with one name": PerUnit(STAYS, "g", (("p", PATIENT),), (("p", N),)),
     "a window that covers the unit": Window(STAYS, "stays", (PATIENT,), (), (("patient", N),)),
     "two sides with one name": Join(STAYS, STAYS, JoinKind.INNER, ((PATIENT, PATIENT),)),
     "public rows that cover the unit": Join(
-        STAYS, Values("stays", (("patient", I),), ((1,),)), JoinKind.INNER, ((literal(1), PATIENT),)
+        STAYS, Values("stays", (("patient", I),), ((1,),)), JoinKind.INNER, ((make_literal(1), PATIENT),)
     ),
     "sides the wrong way round": Join(PEOPLE, STAYS, JoinKind.INNER, ((PATIENT, PID),)),
     "sides of two types": Join(STAYS, WARDS, JoinKind.INNER, ((PATIENT, WARD_WARD),)),
     "a real beside an integer": Join(STAYS, WARDS, JoinKind.INNER, ((STAY_COST, Column("wards", "floor", I)),)),
-    "a rank without a window": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", Compute(Feature.RANK, None, I)),)),
-    "a sum of texts": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", Compute(Feature.SUM, STAY_WARD, I)),)),
-    "a sum of nothing": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", Compute(Feature.SUM, None, I)),)),
-    "a maximum that lies": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", Compute(Feature.MAX, STAY_WARD, I)),)),
-    "a lag backwards": Window(STAYS, "w", (PATIENT,), (), (("l", Compute(Feature.LAG, STAY_WARD, X, -1)),)),
+    "a rank without a window": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", FeatureCall(Feature.RANK, None, I)),)),
+    "a sum of texts": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", FeatureCall(Feature.SUM, STAY_WARD, I)),)),
+    "a sum of nothing": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", FeatureCall(Feature.SUM, None, I)),)),
+    "a maximum that lies": PerUnit(STAYS, "g", (("p", PATIENT),), (("r", FeatureCall(Feature.MAX, STAY_WARD, I)),)),
+    "a lag backwards": Window(STAYS, "w", (PATIENT,), (), (("l", FeatureCall(Feature.LAG, STAY_WARD, X, -1)),)),
     "a union of nothing": Union("u", ()),
     "a union of other widths": Union("u", (part(STAYS, "a", PATIENT), part(STAYS, "b", PATIENT, STAY_WARD))),
     "a union of other types": Union("u", (part(STAYS, "a", PATIENT, STAY_COST), part(STAYS, "b", PATIENT, STAY_WARD))),
@@ -128,17 +128,17 @@ COUNTED = Question(source=STAYS, keys=(STAY_WARD,), aggregates=(Aggregate(Statis
 @pytest.mark.parametrize(
     "change",
     [
-        {"limits": Limits(max_rows=-1)},
-        {"limits": Limits(max_rows=0)},
-        {"limits": Limits(max_groups=-2, max_rows_per_group=1)},
-        {"limits": Limits(max_rows_per_group=True)},
-        {"limits": Limits(max_rows=2.5)},  # type: ignore[arg-type]  # what an analyst might write
+        {"limits": ContributionLimits(max_rows=-1)},
+        {"limits": ContributionLimits(max_rows=0)},
+        {"limits": ContributionLimits(max_groups=-2, max_rows_per_group=1)},
+        {"limits": ContributionLimits(max_rows_per_group=True)},
+        {"limits": ContributionLimits(max_rows=2.5)},  # type: ignore[arg-type]  # what an analyst might write
         {"min_units": -3, "keys": (Column("stays", "id", I),)},
         {"sets": ((0, 0),)},
         {"sets": ((1,),)},
         {"sets": ((-1,),)},
         {"keys": (PID,)},
-        {"keys": (Released(0, "ward", X),)},
+        {"keys": (ReleasedValue(0, "ward", X),)},
         {"aggregates": (Aggregate(Statistic.SUM, Call("abs", (STAY_WARD,), I)),)},
         {"aggregates": (Aggregate(Statistic.COUNT_DISTINCT, PID),)},
         {"aggregates": (Aggregate(Statistic.COUNT, bounds=(float("nan"), float("inf"))),)},  # type: ignore[arg-type]  # no
@@ -152,7 +152,7 @@ def test_malformed_questions_are_refused(change: dict[str, Any]) -> None:
 
 def test_the_question_itself_is_fine() -> None:
     """The control of the refusals above."""
-    found = bound(replace(COUNTED, limits=Limits(max_rows=5)), CATALOG).bounded
+    found = bound(replace(COUNTED, limits=ContributionLimits(max_rows=5)), CATALOG).bounded
     assert found.max_rows == 5
 
 
@@ -185,7 +185,7 @@ def test_facts_hold_where_the_data_keeps_its_declarations() -> None:
     for seed in range(150):
         rng = random.Random(seed)  # noqa: S311  # worlds need seeds, not secrets
         declared = a_catalog(rng, row_units=seed % 7 == 0)
-        limits = Limits(max_rows=10**4)
+        limits = ContributionLimits(max_rows=10**4)
         listed = {"ward": ColumnFacts(keys=("A", "B", "", None)), "sex": ColumnFacts(keys=("f", "m", None))}
         tables = {
             name: replace(t, limits=limits, columns={c: (k, listed.get(c, f)) for c, (k, f) in t.columns.items()})
@@ -197,13 +197,18 @@ def test_facts_hold_where_the_data_keeps_its_declarations() -> None:
             for name, rows in all_tables(rng, 3, 3).items()
         }
         relation = Maker(rng, catalog).relation(rng.randrange(1, 4))
-        found = known(relation, catalog)
-        read = Reader(data, catalog, bytes(16)).read(relation)
+        found = find_relation_facts(relation, catalog)
+        read = RelationReader(data, catalog, bytes(16)).read(relation)
         assert set(read.columns) == set(found.columns)
         for row in read.rows:
             for column in read.columns:
                 checked += 1
-                assert keeps(row[column], found.facts(column)), (seed, column, row[column], found.facts(column))
+                assert keeps(row[column], found.find_facts(column)), (
+                    seed,
+                    column,
+                    row[column],
+                    found.find_facts(column),
+                )
     assert checked > 2000
 
 

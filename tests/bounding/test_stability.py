@@ -11,27 +11,27 @@ import pytest
 
 from discreet.bounding.bound import bound
 from discreet.bounding.contributions import Counts, Measure, sensitivity
-from discreet.bounding.stability import Known, Owner, known
+from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import InternalError, UnitLost
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, Link, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import call, literal
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Distinct,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
 )
 from discreet.plan.types import Type
@@ -43,24 +43,31 @@ COST = ColumnFacts(low=Fraction(-2), high=Fraction(10), resolution=Fraction(1, 2
 WARD = ColumnFacts(nullable=False, keys=("A", "B"), frequency=4)
 
 
-def table(name: str, columns: dict[str, tuple[Type, ColumnFacts]], limits: Limits, **more: Any) -> TableFacts:
+def table(
+    name: str, columns: dict[str, tuple[Type, ColumnFacts]], limits: ContributionLimits, **more: Any
+) -> TableFacts:
     return TableFacts(name=name, columns=columns, unit=Unit("pid"), limits=limits, **more)
 
 
 NOTHING = ColumnFacts()
 TABLES = {
-    "people": table("people", {"pid": (I, NOTHING), "age": (I, AGE)}, Limits(max_rows=1)),
+    "people": table("people", {"pid": (I, NOTHING), "age": (I, AGE)}, ContributionLimits(max_rows=1)),
     "stays": table(
         "stays",
         {"patient": (I, NOTHING), "id": (I, ColumnFacts(unique=True)), "ward": (X, WARD), "cost": (R, COST)},
-        Limits(max_groups=3, max_rows_per_group=2),
+        ContributionLimits(max_groups=3, max_rows_per_group=2),
         owner="patient",
     ),
     "labs": table(
-        "labs", {"stay": (I, NOTHING), "value": (R, COST)}, Limits(max_rows=7), link=Link("stay", "stays", "ID")
+        "labs",
+        {"stay": (I, NOTHING), "value": (R, COST)},
+        ContributionLimits(max_rows=7),
+        link=Link("stay", "stays", "ID"),
     ),
-    "wards": table("wards", {"ward": (X, replace(WARD, unique=True)), "floor": (I, NOTHING)}, Limits(), public=True),
-}  # fmt: skip
+    "wards": table(
+        "wards", {"ward": (X, replace(WARD, unique=True)), "floor": (I, NOTHING)}, ContributionLimits(), public=True
+    ),
+}
 CATALOG = Catalog(tables=TABLES, neighbours=Neighbours.ADD_REMOVE)
 ROWS = Catalog(
     tables={n: replace(t, unit=Unit(), link=None, owner=None) for n, t in TABLES.items()},
@@ -73,17 +80,17 @@ STAY_WARD, STAY_COST = Column("stays", "ward", X), Column("stays", "cost", R)
 WARD_WARD = Column("wards", "ward", X)
 ON_UNIT = ((PID, PATIENT),)
 ON_WARD = ((STAY_WARD, WARD_WARD),)
-N = Compute(Feature.COUNT, None, I)
+N = FeatureCall(Feature.COUNT, None, I)
 
 
-def of(relation: Relation, catalog: Catalog = CATALOG) -> Known:
-    return known(relation, catalog)
+def of(relation: Relation, catalog: Catalog = CATALOG) -> RelationFacts:
+    return find_relation_facts(relation, catalog)
 
 
 def facts(relation: Relation, table: str, name: str) -> ColumnFacts:
     found = of(relation)
     (only,) = [column for column in found.columns if (column.table, column.name) == (table, name)]
-    return found.facts(only)
+    return found.find_facts(only)
 
 
 def names(relation: Relation) -> list[str]:
@@ -136,8 +143,8 @@ def test_a_unit_is_reached_in_no_other_way(change: str) -> None:
     key = Column("labs to stays", "key", I)
     wrong = {
         "kind": replace(right, kind=JoinKind.LEFT),
-        "on": replace(right, on=((literal(1), key),)),
-        "filtered": replace(right, left=Filter(Scan("labs"), literal(True))),
+        "on": replace(right, on=((make_literal(1), key),)),
+        "filtered": replace(right, left=Where(Scan("labs"), make_literal(True))),
         "other": Join(Scan("labs"), PEOPLE, JoinKind.INNER, ((Column("labs", "stay", I), PID),)),
     }[change]
     with pytest.raises(UnitLost, match="whose they are"):
@@ -159,13 +166,13 @@ def test_values_tell_everything_about_themselves() -> None:
 
 
 def test_conditions_change_nothing_that_is_known() -> None:
-    assert of(Filter(STAYS, call("equal", STAY_WARD, literal("A")))) == of(STAYS)
+    assert of(Where(STAYS, make_call("equal", STAY_WARD, make_literal("A")))) == of(STAYS)
 
 
 def test_new_columns_have_their_own_facts_and_keep_the_unit() -> None:
     """Facts follow the expression, never the name; the unit may be kept under any name, and twice."""
-    double = call("multiply", STAY_COST, literal(2))
-    made = Derive(STAYS, "d", (("patient", double), ("who", PATIENT), ("again", PATIENT)))
+    double = make_call("multiply", STAY_COST, make_literal(2))
+    made = Projection(STAYS, "d", (("patient", double), ("who", PATIENT), ("again", PATIENT)))
     assert of(made).units == (Column("d", "who", I), Column("d", "again", I))
     assert (facts(made, "d", "patient").low, facts(made, "d", "patient").high) == (Fraction(-4), Fraction(20))
     assert names(made) == ["d.patient", "d.who", "d.again"]
@@ -173,8 +180,12 @@ def test_new_columns_have_their_own_facts_and_keep_the_unit() -> None:
 
 def test_rows_that_drop_their_unit_are_lost() -> None:
     """A function of the unit is not the unit, not even one that looks harmless."""
-    for column in (STAY_WARD, call("add", PATIENT, literal(0)), call("coalesce", PATIENT, literal(1))):
-        bare = Derive(STAYS, "d", (("x", column),))
+    for column in (
+        STAY_WARD,
+        make_call("add", PATIENT, make_literal(0)),
+        make_call("coalesce", PATIENT, make_literal(1)),
+    ):
+        bare = Projection(STAYS, "d", (("x", column),))
         assert of(bare).owner is Owner.LOST
         with pytest.raises(UnitLost, match="whose they are"):
             of(Distinct(bare))
@@ -191,7 +202,7 @@ def test_rows_that_drop_their_unit_are_lost() -> None:
         (JoinKind.INNER, (PID, PATIENT)),
         (JoinKind.LEFT, (PID,)),
         (JoinKind.RIGHT, (PATIENT,)),
-        (JoinKind.FULL, (call("coalesce", PID, PATIENT),)),
+        (JoinKind.FULL, (make_call("coalesce", PID, PATIENT),)),
         (JoinKind.SEMI, (PID,)),
         (JoinKind.ANTI, (PID,)),
     ],
@@ -213,16 +224,22 @@ def test_joins_on_the_unit_keep_it(kind: JoinKind, units: tuple[Expression, ...]
 @pytest.mark.parametrize(
     ("left", "right", "wanted"),
     [
-        (Limits(max_rows=2), Limits(max_rows=5), Limits(max_rows=10)),
+        (ContributionLimits(max_rows=2), ContributionLimits(max_rows=5), ContributionLimits(max_rows=10)),
         (
-            Limits(max_groups=2, max_rows_per_group=3),
-            Limits(max_groups=4, max_rows_per_group=5),
-            Limits(max_groups=4, max_rows_per_group=15),
+            ContributionLimits(max_groups=2, max_rows_per_group=3),
+            ContributionLimits(max_groups=4, max_rows_per_group=5),
+            ContributionLimits(max_groups=4, max_rows_per_group=15),
         ),
-        (Limits(max_rows=2), Limits(max_groups=4, max_rows_per_group=5), Limits(max_groups=4, max_rows_per_group=10)),
+        (
+            ContributionLimits(max_rows=2),
+            ContributionLimits(max_groups=4, max_rows_per_group=5),
+            ContributionLimits(max_groups=4, max_rows_per_group=10),
+        ),
     ],
 )
-def test_limits_of_joins_multiply(left: Limits, right: Limits, wanted: Limits) -> None:
+def test_limits_of_joins_multiply(
+    left: ContributionLimits, right: ContributionLimits, wanted: ContributionLimits
+) -> None:
     tables = {**TABLES}
     tables["people"] = replace(TABLES["people"], limits=left)
     tables["stays"] = replace(TABLES["stays"], limits=right)
@@ -237,7 +254,7 @@ def test_limits_of_joins_multiply(left: Limits, right: Limits, wanted: Limits) -
 @pytest.mark.parametrize("kind", list(JoinKind))
 def test_joins_of_other_units_are_refused_with_the_condition(kind: JoinKind) -> None:
     """The missing condition is spelled out; nothing but the units themselves will do."""
-    near = ((PID, Column("stays", "id", I)), (call("add", PID, literal(0)), PATIENT))
+    near = ((PID, Column("stays", "id", I)), (make_call("add", PID, make_literal(0)), PATIENT))
     for on in ((), near, ((PATIENT, PID),)[:0]):
         with pytest.raises(UnitLost, match=r"Add ON people\.pid = stays\.patient"):
             of(Join(PEOPLE, STAYS, kind, on))
@@ -264,7 +281,7 @@ def test_public_rows_beside_private_ones(kind: JoinKind, private_first: bool) ->
 def test_public_rows_are_constant_for_nobody() -> None:
     tables = {**TABLES, "wards": replace(TABLES["wards"], columns={"ward": (X, WARD), "floor": (I, AGE)})}
     found = of(Join(STAYS, WARDS, JoinKind.INNER, ON_WARD), Catalog(tables=tables, neighbours=CATALOG.neighbours))
-    assert found.facts(Column("wards", "floor", I)).constant is False
+    assert found.find_facts(Column("wards", "floor", I)).constant is False
 
 
 def test_a_row_unit_matches_one_public_row() -> None:
@@ -312,7 +329,10 @@ def test_only_plain_joins_can_be_truncated(kind: JoinKind) -> None:
 
 
 def test_truncation_is_by_unit_and_by_value() -> None:
-    for caps in ((replace(CAPS[0], unit=literal(1)), CAPS[1]), (CAPS[0], replace(CAPS[1], unit=Column("s", "id", I)))):
+    for caps in (
+        (replace(CAPS[0], unit=make_literal(1)), CAPS[1]),
+        (CAPS[0], replace(CAPS[1], unit=Column("s", "id", I))),
+    ):
         with pytest.raises(InternalError, match="not by unit"):
             of(replace(MIXED, caps=caps))
     with pytest.raises(InternalError, match="not by unit"):
@@ -335,14 +355,16 @@ def test_truncation_is_refused_where_units_are_kept_apart() -> None:
         lambda mixed: Join(PEOPLE, mixed, JoinKind.SEMI, ON_UNIT),
         lambda mixed: PerUnit(mixed, "g", (("k", PATIENT),), ()),
         lambda mixed: Window(mixed, "w", (PATIENT,), (), (("n", N),)),
-        lambda mixed: Distinct(Derive(mixed, "d", (("k", PATIENT),))),
-        lambda mixed: Union("u", (Derive(mixed, "d", (("k", PATIENT),)),)),
+        lambda mixed: Distinct(Projection(mixed, "d", (("k", PATIENT),))),
+        lambda mixed: Union("u", (Projection(mixed, "d", (("k", PATIENT),)),)),
     ],
 )
 def test_mixed_rows_can_only_be_aggregated(further: Callable[[Relation], Relation]) -> None:
     with pytest.raises(UnitLost, match="aggregated, and nothing else"):
         of(further(MIXED))
-    kept = Filter(Derive(MIXED, "d", (("w", STAY_WARD),)), call("equal", Column("d", "w", X), literal("A")))
+    kept = Where(
+        Projection(MIXED, "d", (("w", STAY_WARD),)), make_call("equal", Column("d", "w", X), make_literal("A"))
+    )
     assert of(kept).spread_rows == of(MIXED).spread_rows and of(kept).owner is Owner.MIXED
 
 
@@ -367,17 +389,17 @@ def test_mixed_rows_have_no_units_to_count() -> None:
 
 def test_groups_inside_a_unit() -> None:
     """One row a unit, or one in each of as many groups as before."""
-    alone = PerUnit(STAYS, "g", (("who", PATIENT),), (("n", N), ("cost", Compute(Feature.SUM, STAY_COST, R))))
-    assert of(alone).units == (Column("g", "who", I),) and of(alone).limits == Limits(max_rows=1)
+    alone = PerUnit(STAYS, "g", (("who", PATIENT),), (("n", N), ("cost", FeatureCall(Feature.SUM, STAY_COST, R))))
+    assert of(alone).units == (Column("g", "who", I),) and of(alone).limits == ContributionLimits(max_rows=1)
     assert facts(alone, "g", "n").high == 6 and facts(alone, "g", "n").nullable is False
     assert (facts(alone, "g", "cost").low, facts(alone, "g", "cost").high) == (Fraction(-12), Fraction(60))
     wards = replace(alone, keys=(("who", PATIENT), ("ward", STAY_WARD)))
-    assert of(wards).limits == Limits(max_groups=3, max_rows_per_group=1)
+    assert of(wards).limits == ContributionLimits(max_groups=3, max_rows_per_group=1)
     assert facts(wards, "g", "ward").keys == ("A", "B")
     labs = reach("labs", CATALOG)
     assert labs.unit is not None
     kept = PerUnit(labs.relation, "g", (("who", labs.unit), ("stay", Column("labs", "stay", I))), ())
-    assert of(kept).limits == Limits(max_rows=7)
+    assert of(kept).limits == ContributionLimits(max_rows=7)
 
 
 @pytest.mark.parametrize(
@@ -386,18 +408,18 @@ def test_groups_inside_a_unit() -> None:
         (Feature.MEAN, STAY_COST, R, ColumnFacts(low=Fraction(-2), high=Fraction(10))),
         (Feature.MEDIAN, STAY_COST, R, ColumnFacts(low=Fraction(-2), high=Fraction(10))),
         (Feature.MAX, STAY_WARD, X, replace(WARD, nullable=True, keys=("A", "B", None))),
-        (Feature.ANY, call("is_null", STAY_COST), B, ColumnFacts(keys=(False, True, None))),
+        (Feature.ANY, make_call("is_null", STAY_COST), B, ColumnFacts(keys=(False, True, None))),
         (Feature.SUM, Column("stays", "id", I), I, ColumnFacts()),
     ],
 )
 def test_features_have_facts(feature: Feature, argument: Expression, kind: Type, wanted: ColumnFacts) -> None:
-    relation = PerUnit(STAYS, "g", (("who", PATIENT),), (("f", Compute(feature, argument, kind)),))
+    relation = PerUnit(STAYS, "g", (("who", PATIENT),), (("f", FeatureCall(feature, argument, kind)),))
     assert facts(relation, "g", "f") == wanted
 
 
 def test_windows_add_columns() -> None:
-    place = Compute(Feature.ROW_NUMBER, None, I)
-    before = Compute(Feature.LAG, STAY_WARD, X)
+    place = FeatureCall(Feature.ROW_NUMBER, None, I)
+    before = FeatureCall(Feature.LAG, STAY_WARD, X)
     window = Window(STAYS, "w", (PATIENT,), ((STAY_COST, True),), (("place", place), ("before", before)))
     assert of(window).units == (PATIENT,) and set(of(STAYS).columns) < set(of(window).columns)
     assert facts(window, "w", "before").keys == ("A", "B", None)
@@ -408,7 +430,7 @@ def test_windows_add_columns() -> None:
     [
         PerUnit(STAYS, "g", (("ward", STAY_WARD),), (("n", N),)),
         PerUnit(STAYS, "g", (), (("n", N),)),
-        PerUnit(STAYS, "g", (("p", call("add", PATIENT, literal(0))),), (("n", N),)),
+        PerUnit(STAYS, "g", (("p", make_call("add", PATIENT, make_literal(0))),), (("n", N),)),
         Window(STAYS, "w", (), (), (("n", N),)),
         Window(STAYS, "w", (STAY_WARD,), ((PATIENT, False),), (("n", N),)),
         Window(Join(PEOPLE, STAYS, JoinKind.LEFT, ON_UNIT), "w", (PATIENT,), (), (("n", N),)),
@@ -434,28 +456,28 @@ def test_distinct_rows_name_their_unit() -> None:
     full = Join(PEOPLE, STAYS, JoinKind.FULL, ON_UNIT)
     with pytest.raises(UnitLost, match="DISTINCT"):
         of(Distinct(full))  # two columns, of which one may be missing: neither names the unit
-    named = Derive(full, "d", (("who", of(full).units[0]),))
+    named = Projection(full, "d", (("who", of(full).units[0]),))
     assert of(Distinct(named)).units == (Column("d", "who", I),)
 
 
 # Unions
 
 
-def part(source: Relation, name: str, *columns: Expression) -> Derive:
-    return Derive(source, name, tuple((f"c{i}", column) for i, column in enumerate(columns)))
+def part(source: Relation, name: str, *columns: Expression) -> Projection:
+    return Projection(source, name, tuple((f"c{i}", column) for i, column in enumerate(columns)))
 
 
 def test_unions_know_what_all_parts_know() -> None:
     age = Column("people", "age", I)
-    one, two = part(PEOPLE, "a", PID, age, literal("A")), part(STAYS, "b", PATIENT, literal(200), STAY_WARD)
+    one, two = part(PEOPLE, "a", PID, age, make_literal("A")), part(STAYS, "b", PATIENT, make_literal(200), STAY_WARD)
     union = Union("u", (one, two))
     assert of(union).units == (Column("u", "c0", I),)
     assert (facts(union, "u", "c1").low, facts(union, "u", "c1").high) == (Fraction(0), Fraction(200))
     assert facts(union, "u", "c1").constant is False and facts(union, "u", "c1").keys is None
     assert facts(union, "u", "c2").keys == ("A", "B")
-    assert of(union).limits == Limits(max_rows=7)
+    assert of(union).limits == ContributionLimits(max_rows=7)
     same = Union("u", (part(STAYS, "a", PATIENT), part(STAYS, "b", PATIENT)))
-    assert of(same).limits == Limits(max_groups=6, max_rows_per_group=2)
+    assert of(same).limits == ContributionLimits(max_groups=6, max_rows_per_group=2)
 
 
 def test_unions_name_the_unit_in_one_place() -> None:
@@ -465,8 +487,8 @@ def test_unions_name_the_unit_in_one_place() -> None:
     with pytest.raises(UnitLost, match="private rows and public ones"):
         of(Union("u", (part(STAYS, "a", PATIENT), part(WARDS, "b", Column("wards", "floor", I)))))
     with pytest.raises(UnitLost, match="whose they are"):
-        of(Union("u", (part(STAYS, "a", PATIENT, STAY_WARD), part(STAYS, "b", literal(1), STAY_WARD))))
+        of(Union("u", (part(STAYS, "a", PATIENT, STAY_WARD), part(STAYS, "b", make_literal(1), STAY_WARD))))
     with pytest.raises(UnitLost, match="count one twice"):
         of(Union("u", (part(STAYS, "a", PATIENT), part(STAYS, "b", PATIENT))), ROWS)
-    public = Union("u", (part(WARDS, "a", WARD_WARD), part(WARDS, "b", literal("Z"))))
+    public = Union("u", (part(WARDS, "a", WARD_WARD), part(WARDS, "b", make_literal("Z"))))
     assert of(public).owner is Owner.NOBODY and facts(public, "u", "c0").keys == ("A", "B", "Z")

@@ -13,17 +13,17 @@ from discreet.bounding.bound import bound_all
 from discreet.bounding.structure import MOST_DEEP
 from discreet.errors import Unbounded, UsageError
 from discreet.frontends import sql
-from discreet.plan.catalog import Limits
-from discreet.plan.expressions import Call, Column, Literal, Released
-from discreet.plan.functions import call, literal
+from discreet.plan.catalog import ContributionLimits
+from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
-from discreet.plan.relations import Caps, Derive, Filter, Join, JoinKind, Relation, Scan, Union, Values
+from discreet.plan.relations import Caps, Join, JoinKind, Projection, Relation, Scan, Union, Values, Where
 from discreet.plan.types import Type
 from tests.frontends.tables import HOSPITAL
 
 GOOD = sql.read("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 2", HOSPITAL, {})
 WARD, UNIT = Column("visits", "ward", Type.TEXT), Column("visits", "patient_id", Type.INTEGER)
-COUNT = Released(1, "n", Type.INTEGER)
+COUNT = ReleasedValue(1, "n", Type.INTEGER)
 
 
 class Always(Column):
@@ -39,7 +39,7 @@ class Always(Column):
 def deep(times: int) -> Relation:
     found: Relation = Scan("visits")
     for i in range(times):
-        found = Filter(found, call("greater", UNIT, literal(i)))
+        found = Where(found, make_call("greater", UNIT, make_literal(i)))
     return found
 
 
@@ -48,7 +48,7 @@ def doubled(times: int) -> Relation:
     found: Relation = Scan("visits")
     for i in range(times):
         here = Column(f"u{i - 1}" if i else "visits", "patient_id", Type.INTEGER)
-        part = Derive(found, f"d{i}", (("patient_id", here),))
+        part = Projection(found, f"d{i}", (("patient_id", here),))
         found = Union(f"u{i}", (part, part))
     return found
 
@@ -84,14 +84,16 @@ BAD: dict[str, Callable[[], Any]] = {
     "a grouping that is a number": lambda: asked(sets=(0,)),
     "a grouping by truth": lambda: asked(sets=((False,),)),
     "limits in a dict": lambda: asked(limits={"max_rows": 3}),
-    "limits of a half": lambda: asked(limits=Limits(max_rows=1.5)),  # type: ignore[arg-type]  # wrong
+    "limits of a half": lambda: asked(limits=ContributionLimits(max_rows=1.5)),  # type: ignore[arg-type]  # wrong
     "a statistic in words": lambda: aggregates(statistic="count"),
     "a share of a count": lambda: aggregates(share=Fraction(1, 2)),
     "a quantile without a share": lambda: aggregates(statistic=Statistic.QUANTILE, argument=UNIT),
     "bounds of units": lambda: aggregates(statistic=Statistic.COUNT_UNITS, bounds=(Fraction(0), Fraction(0))),
     "one bound": lambda: aggregates(bounds=(Fraction(0),)),
     "a bound that is a double": lambda: aggregates(bounds=(0.0, 1.0)),
-    "a text of half a character": lambda: asked(source=Filter(GOOD.source, call("equal", WARD, literal("\ud800")))),
+    "a text of half a character": lambda: asked(
+        source=Where(GOOD.source, make_call("equal", WARD, make_literal("\ud800")))
+    ),
     "a name of half a character": lambda: asked(outputs=(Output("\ud800", COUNT),)),
     "rows of half a character": lambda: asked(source=public((("\ud800",),))),
     "rows in a list": lambda: asked(source=public([("A",)])),
@@ -106,10 +108,10 @@ BAD: dict[str, Callable[[], Any]] = {
     "doubled": lambda: asked(source=doubled(60)),
     "a column in the answer": lambda: asked(outputs=(Output("n", UNIT),)),
     "a column in the order": lambda: asked(order=(Order(UNIT),)),
-    "a column in HAVING": lambda: asked(having=call("greater", UNIT, literal(1))),
-    "a released number that is not there": lambda: asked(outputs=(Output("n", Released(2, "n", Type.INTEGER)),)),
-    "a released number below zero": lambda: asked(outputs=(Output("n", Released(-1, "n", Type.INTEGER)),)),
-    "a released number of another type": lambda: asked(outputs=(Output("n", Released(1, "n", Type.TEXT)),)),
+    "a column in HAVING": lambda: asked(having=make_call("greater", UNIT, make_literal(1))),
+    "a released number that is not there": lambda: asked(outputs=(Output("n", ReleasedValue(2, "n", Type.INTEGER)),)),
+    "a released number below zero": lambda: asked(outputs=(Output("n", ReleasedValue(-1, "n", Type.INTEGER)),)),
+    "a released number of another type": lambda: asked(outputs=(Output("n", ReleasedValue(1, "n", Type.TEXT)),)),
     "HAVING a number": lambda: asked(having=COUNT),
     "a wrong call in the answer": lambda: asked(outputs=(Output("n", Call("lower", (COUNT,), Type.TEXT)),)),
     "a wrong constant in the answer": lambda: asked(outputs=(Output("n", Literal("a", Type.INTEGER)),)),

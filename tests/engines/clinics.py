@@ -17,27 +17,27 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines import memory_relations
 from discreet.engines.relations import columns_of
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import call, common, literal
+from discreet.plan.functions import find_common_type, make_call, make_literal
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Distinct,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
 )
 from discreet.plan.types import Type, Value
@@ -65,7 +65,7 @@ POOLS: dict[Type, tuple[Value, ...]] = {
 
 def table_facts(name: str, kinds: dict[str, Type], **more: Any) -> TableFacts:
     columns = {column: (kind, ColumnFacts()) for column, kind in kinds.items()}
-    return TableFacts(name=name, columns=columns, unit=Unit("unit"), limits=Limits(max_rows=3), **more)
+    return TableFacts(name=name, columns=columns, unit=Unit("unit"), limits=ContributionLimits(max_rows=3), **more)
 
 
 CATALOG = Catalog(
@@ -94,11 +94,11 @@ def frames(tables: dict[str, Rows]) -> dict[str, Any]:
     }
 
 
-def everything(relation: Relation, **more: Any) -> Bounded:
+def everything(relation: Relation, **more: Any) -> BoundedPlan:
     """A question whose groups are the different rows of a relation, each with how often it occurs."""
     columns = columns_of(relation, CATALOG)
     plain: dict[str, Any] = {"source": relation, "keys": columns, "domain": None, "unit": None}
-    return Bounded(measures=(Measure(counts=Counts.ROWS),), **{**plain, **more})
+    return BoundedPlan(measures=(Measure(counts=Counts.ROWS),), **{**plain, **more})
 
 
 @dataclass
@@ -136,7 +136,7 @@ class Maker:
         if fitting:
             return self.rng.choice(fitting)
         kind = self.rng.choice(kinds)
-        return literal(settle(self.rng.choice(POOLS[kind]), kind), null_of=kind)
+        return make_literal(settle(self.rng.choice(POOLS[kind]), kind), null_of=kind)
 
     def value(self, relation: Relation, kinds: Sequence[Type] = tuple(Type)) -> Expression:
         """A column, or something simple made of it, of the same type."""
@@ -145,25 +145,25 @@ class Maker:
             return column
         match column.type:
             case Type.INTEGER:
-                return call("add", column, literal(1))
+                return make_call("add", column, make_literal(1))
             case Type.REAL:
-                return call("multiply", column, literal(2.0))
+                return make_call("multiply", column, make_literal(2.0))
             case Type.TEXT:
-                return call("concat", column, literal("it's"))
+                return make_call("concat", column, make_literal("it's"))
             case Type.BOOLEAN:
-                return call("not", column)
+                return make_call("not", column)
             case _:
-                return call("coalesce", column, column)
+                return make_call("coalesce", column, column)
 
     def condition(self, relation: Relation) -> Expression:
         column = self.column(relation)
-        other = self.column(relation, [k for k in Type if common((k, column.type))])
+        other = self.column(relation, [k for k in Type if find_common_type((k, column.type))])
         return self.rng.choice(
             (
-                call("is_null", column),
-                call("equal", column, other),
-                call("not", call("equal", column, other)),
-                call("or", call("is_null", column), call("less", column, other)),
+                make_call("is_null", column),
+                make_call("equal", column, other),
+                make_call("not", make_call("equal", column, other)),
+                make_call("or", make_call("is_null", column), make_call("less", column, other)),
             )
         )
 
@@ -171,12 +171,12 @@ class Maker:
 
     def filter(self, depth: int) -> Relation:
         source = self.relation(depth)
-        return Filter(source, self.condition(source))
+        return Where(source, self.condition(source))
 
-    def derive(self, depth: int) -> Derive:
+    def derive(self, depth: int) -> Projection:
         source = self.relation(depth)
         columns = [(f"d {i}", self.value(source)) for i in range(self.rng.randrange(1, 5))]
-        return Derive(source, self.name(), tuple(columns))
+        return Projection(source, self.name(), tuple(columns))
 
     def distinct(self, depth: int) -> Relation:
         return Distinct(self.relation(depth))
@@ -188,7 +188,7 @@ class Maker:
         for _ in range(self.rng.randrange(2)):
             source = self.relation(depth)
             columns = tuple((f"u {i}", self.value(source, [kind])) for i, kind in enumerate(kinds))
-            others.append(Derive(source, self.name(), columns))
+            others.append(Projection(source, self.name(), columns))
         again = replace(first, name=self.name())
         return Union(self.name(), (first, *others, again))
 
@@ -197,7 +197,7 @@ class Maker:
         on = []
         for _ in range(self.rng.choice((0, 1, 1, 1, 2))):
             ours = self.value(left)
-            theirs = self.value(right, [k for k in Type if common((k, ours.type))])
+            theirs = self.value(right, [k for k in Type if find_common_type((k, ours.type))])
             on.append((ours, theirs))
         caps = None
         if self.capped:
@@ -208,24 +208,24 @@ class Maker:
     def caps(self, side: Relation) -> Caps:
         return Caps(self.column(side), self.rng.randrange(1, 4), self.rng.randrange(1, 4))
 
-    def compute(self, source: Relation, feature: Feature) -> Compute:
+    def compute(self, source: Relation, feature: Feature) -> FeatureCall:
         match feature:
             case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
-                return Compute(feature, None, Type.INTEGER)
+                return FeatureCall(feature, None, Type.INTEGER)
             case Feature.COUNT if self.rng.random() < 0.5:
-                return Compute(feature, None, Type.INTEGER)
+                return FeatureCall(feature, None, Type.INTEGER)
             case Feature.COUNT | Feature.COUNT_DISTINCT:
-                return Compute(feature, self.value(source), Type.INTEGER)
+                return FeatureCall(feature, self.value(source), Type.INTEGER)
             case Feature.ANY | Feature.ALL:
-                return Compute(feature, self.value(source, [Type.BOOLEAN]), Type.BOOLEAN)
+                return FeatureCall(feature, self.value(source, [Type.BOOLEAN]), Type.BOOLEAN)
             case Feature.SUM:
                 argument = self.value(source, [Type.REAL, Type.INTEGER])
-                return Compute(feature, argument, argument.type)
+                return FeatureCall(feature, argument, argument.type)
             case Feature.MEAN | Feature.MEDIAN:
-                return Compute(feature, self.value(source, [Type.REAL, Type.INTEGER]), Type.REAL)
+                return FeatureCall(feature, self.value(source, [Type.REAL, Type.INTEGER]), Type.REAL)
             case _:
                 argument = self.value(source)
-                return Compute(feature, argument, argument.type, self.rng.choice((1, 1, 2, 0, 10**18)))
+                return FeatureCall(feature, argument, argument.type, self.rng.choice((1, 1, 2, 0, 10**18)))
 
     def per_unit(self, depth: int) -> Relation:
         source = self.relation(depth)
@@ -253,7 +253,7 @@ def same_secret_order(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = duckdb.connect()
     kinds = {N: "BIGINT", R: "DOUBLE", X: "VARCHAR", B: "BOOLEAN", D: "DATE", T: "TIMESTAMP"}
 
-    def place(columns: Sequence[Column], row: memory_relations.Row, salt: bytes) -> tuple[int, tuple[Any, ...]]:
+    def place(columns: Sequence[Column], row: memory_relations.MemoryRow, salt: bytes) -> tuple[int, tuple[Any, ...]]:
         ordered = sorted(columns, key=lambda column: (column.table, column.name))
         marks = [f"CAST(? AS {kinds[column.type]})" for column in ordered]
         salts = [f"CAST({int.from_bytes(part, 'little')} AS UBIGINT)" for part in (salt[:8], salt[8:])]

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator
 
 from discreet.plan.expressions import Call, Column, Expression, Literal
-from discreet.plan.functions import FUNCTIONS, call
+from discreet.plan.functions import FUNCTIONS, make_call
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
 SMALLEST, LARGEST = 5e-324, 1.7976931348623157e308
@@ -76,4 +76,4 @@ def calls(name: str) -> Iterator[tuple[Call, tuple[Type, ...]]]:
             else:
                 choices.append(tuple(Literal(value, kind) for value in CONSTANTS[kind]))
         for arguments in itertools.product(*choices):
-            yield call(name, *arguments), kinds
+            yield make_call(name, *arguments), kinds

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.bounding.contributions import Bounded, Reach, Sensitivity, sensitivity
+from discreet.bounding.contributions import BoundedPlan, Reach, Sensitivity, sensitivity
 from discreet.bounding.contributions import reach as reach_of
 from discreet.bounding.stability import Owner
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.memory import MemoryEngine
-from discreet.engines.memory_relations import Reader
+from discreet.engines.memory_relations import RelationReader
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Expression
@@ -115,7 +115,7 @@ def row_neighbours(tables: Tables, rng: random.Random) -> Iterator[Pair]:
 
 
 def rows_of(tables: Tables, catalog: Catalog, source: Relation) -> list[dict[Any, Value]]:
-    return Reader(tables, catalog, SALT).read(source).rows
+    return RelationReader(tables, catalog, SALT).read(source).rows
 
 
 def counted(rows: list[dict[Any, Value]]) -> Counter[Hashable]:
@@ -175,7 +175,7 @@ def overreaches(before: Groups, after: Groups, position: int, claim: Reach, rela
     return max(shares, default=Fraction(0)) > 1 or sum(shares) > claim.groups
 
 
-def run(kind: str, tables: Tables, catalog: Catalog, bounded: Bounded) -> Groups:
+def run(kind: str, tables: Tables, catalog: Catalog, bounded: BoundedPlan) -> Groups:
     if kind == "memory":
         return MemoryEngine(tables, catalog).run(bounded, salt=SALT)
     engine = DuckDBEngine(frames(tables), catalog, threads=1)
@@ -194,7 +194,7 @@ class Claims:
     mixed: Callable[[int], int] = lambda rows: rows
 
 
-def claimable(bounded: Bounded) -> bool:
+def claimable(bounded: BoundedPlan) -> bool:
     return bounded.unit is None or not bounded.keys or bool(bounded.max_groups or bounded.max_rows or bounded.domain)
 
 
@@ -210,7 +210,7 @@ def check(world: World, rng: random.Random, kind: str = "memory", claims: Claims
     return broken
 
 
-def _moves(bounded: Bounded, relation: Neighbours, before: Groups, after: Groups, claims: Claims) -> list[str]:
+def _moves(bounded: BoundedPlan, relation: Neighbours, before: Groups, after: Groups, claims: Claims) -> list[str]:
     broken = []
     for i, measure in enumerate(bounded.measures):
         claim = claims.sensitivity(sensitivity(bounded, measure, relation))

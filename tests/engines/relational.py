@@ -15,27 +15,27 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
-from discreet.bounding.stability import Known, Owner, known
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
+from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import DiscreetError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, Link, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import call, literal
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Distinct,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
 )
 from discreet.plan.types import Type, Value
@@ -65,8 +65,8 @@ class World:
 
     tables: Tables
     catalog: Catalog
-    bounded: Bounded
-    known: Known
+    bounded: BoundedPlan
+    known: RelationFacts
 
 
 # Data
@@ -145,17 +145,17 @@ def a_catalog(rng: random.Random, *, row_units: bool = False) -> Catalog:
             name=name,
             columns={column: (kind, facts.get(column, ColumnFacts())) for column, kind in columns.items()},
             unit=Unit() if row_units else Unit("pid"),
-            limits=Limits(max_rows=1) if row_units else some_limits(rng),
+            limits=ContributionLimits(max_rows=1) if row_units else some_limits(rng),
             public=name == "wards",
             link=None if row_units else LINKS.get(name),
         )
     return Catalog(tables=tables, neighbours=Neighbours.ADD_REMOVE)
 
 
-def some_limits(rng: random.Random) -> Limits:
+def some_limits(rng: random.Random) -> ContributionLimits:
     if rng.random() < 0.4:
-        return Limits(max_rows=rng.randrange(1, 6))
-    return Limits(max_groups=rng.randrange(1, 4), max_rows_per_group=rng.randrange(1, 4))
+        return ContributionLimits(max_rows=rng.randrange(1, 6))
+    return ContributionLimits(max_groups=rng.randrange(1, 4), max_rows_per_group=rng.randrange(1, 4))
 
 
 # Relations
@@ -173,8 +173,8 @@ class Maker:
         self.count += 1
         return f"n{self.count}"
 
-    def known(self, relation: Relation) -> Known:
-        return known(relation, self.catalog)
+    def known(self, relation: Relation) -> RelationFacts:
+        return find_relation_facts(relation, self.catalog)
 
     def relation(self, depth: int) -> Relation:
         """A random relation that is accepted."""
@@ -218,16 +218,20 @@ class Maker:
         column = self.pick(columns)
         choices = {
             B: column,
-            X: call("in", column, literal("A"), literal("f"), literal("x")) if column.type is X else column,
-            I: call("less", column, literal(self.rng.choice((3, 12, 1980)))) if column.type is I else column,
-            R: call("greater", column, literal(0.15)) if column.type is R else column,
+            X: make_call("in", column, make_literal("A"), make_literal("f"), make_literal("x"))
+            if column.type is X
+            else column,
+            I: make_call("less", column, make_literal(self.rng.choice((3, 12, 1980)))) if column.type is I else column,
+            R: make_call("greater", column, make_literal(0.15)) if column.type is R else column,
         }
         chosen = choices[column.type]
-        return self.rng.choice((chosen, call("not", call("is_null", column)), call("or", chosen, call("not", chosen))))
+        return self.rng.choice(
+            (chosen, make_call("not", make_call("is_null", column)), make_call("or", chosen, make_call("not", chosen)))
+        )
 
     def filter(self, depth: int) -> Relation:
         source = self.relation(depth - 1)
-        return Filter(source, self.condition(self.known(source).columns))
+        return Where(source, self.condition(self.known(source).columns))
 
     def derive(self, depth: int) -> Relation:
         source = self.relation(depth - 1)
@@ -235,10 +239,10 @@ class Maker:
         parts: list[Expression] = [self.pick(seen.columns) for _ in range(2)]
         number = self.pick(seen.columns, I, R)
         if number.type.is_number:
-            parts.append(call("add", number, literal(1)))
+            parts.append(make_call("add", number, make_literal(1)))
         if seen.unit is not None and self.rng.random() < 0.95:
             parts.insert(self.rng.randrange(2), self.rng.choice(seen.units))
-        return Derive(source, self.fresh(), tuple((f"d{i}", part) for i, part in enumerate(parts)))
+        return Projection(source, self.fresh(), tuple((f"d{i}", part) for i, part in enumerate(parts)))
 
     def distinct(self, depth: int) -> Relation:
         return Distinct(self.derive(depth))
@@ -251,19 +255,19 @@ class Maker:
         features = tuple((f"f{i}", self.feature(seen)) for i in range(self.rng.randrange(4)))
         return PerUnit(source, self.fresh(), tuple((f"k{i}", key) for i, key in enumerate(keys)), features)
 
-    def feature(self, seen: Known) -> Compute:
+    def feature(self, seen: RelationFacts) -> FeatureCall:
         number, any_column = self.pick(seen.columns, I, R), self.pick(seen.columns)
-        truth = call("is_null", any_column)
+        truth = make_call("is_null", any_column)
         choices = [
-            Compute(Feature.COUNT, None, I),
-            Compute(Feature.COUNT, any_column, I),
-            Compute(Feature.COUNT_DISTINCT, any_column, I),
-            Compute(self.rng.choice((Feature.MIN, Feature.MAX)), any_column, any_column.type),
-            Compute(self.rng.choice((Feature.ANY, Feature.ALL)), truth, B),
+            FeatureCall(Feature.COUNT, None, I),
+            FeatureCall(Feature.COUNT, any_column, I),
+            FeatureCall(Feature.COUNT_DISTINCT, any_column, I),
+            FeatureCall(self.rng.choice((Feature.MIN, Feature.MAX)), any_column, any_column.type),
+            FeatureCall(self.rng.choice((Feature.ANY, Feature.ALL)), truth, B),
         ]
         if number.type.is_number:
-            choices.append(Compute(Feature.SUM, number, number.type))
-            choices.append(Compute(self.rng.choice((Feature.MEAN, Feature.MEDIAN)), number, R))
+            choices.append(FeatureCall(Feature.SUM, number, number.type))
+            choices.append(FeatureCall(self.rng.choice((Feature.MEAN, Feature.MEDIAN)), number, R))
         return self.rng.choice(choices)
 
     def window(self, depth: int) -> Relation:
@@ -274,8 +278,8 @@ class Maker:
         order = tuple((self.pick(seen.columns), self.rng.random() < 0.5) for _ in range(self.rng.randrange(3)))
         column = self.pick(seen.columns)
         places = self.rng.choice((Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK))
-        beside = Compute(self.rng.choice((Feature.LAG, Feature.LEAD)), column, column.type, self.rng.randrange(3))
-        features = (("place", Compute(places, None, I)), ("beside", beside), ("of", self.feature(seen)))
+        beside = FeatureCall(self.rng.choice((Feature.LAG, Feature.LEAD)), column, column.type, self.rng.randrange(3))
+        features = (("place", FeatureCall(places, None, I)), ("beside", beside), ("of", self.feature(seen)))
         return Window(source, self.fresh(), tuple(parts), order, features)
 
     def union(self, depth: int) -> Relation:
@@ -285,9 +289,9 @@ class Maker:
             seen = self.known(source)
             text, number = self.pick(seen.columns, X), self.pick(seen.columns, R)
             parts: list[tuple[str, Expression]] = [] if seen.unit is None else [("unit", seen.unit)]
-            parts.append(("text", text if text.type is X else literal("none")))
-            parts.append(("number", number if number.type is R else literal(0.5)))
-            branches.append(Derive(source, self.fresh(), tuple(parts)))
+            parts.append(("text", text if text.type is X else make_literal("none")))
+            parts.append(("number", number if number.type is R else make_literal(0.5)))
+            branches.append(Projection(source, self.fresh(), tuple(parts)))
         return Union(self.fresh(), tuple(branches))
 
     def join(self, depth: int) -> Relation:
@@ -306,7 +310,7 @@ class Maker:
             on = on[:-1]
         return Join(left, right, self.rng.choice(list(JoinKind)), tuple(on), single)
 
-    def pairs(self, left: Known, right: Known) -> list[tuple[Expression, Expression]]:
+    def pairs(self, left: RelationFacts, right: RelationFacts) -> list[tuple[Expression, Expression]]:
         found = [(a, b) for a in sorted(left.columns, key=repr) for b in sorted(right.columns, key=repr)]
         alike: list[tuple[Expression, Expression]] = [(a, b) for a, b in found if a.type is b.type]
         self.rng.shuffle(alike)
@@ -327,7 +331,7 @@ class Maker:
 # Bounded questions
 
 
-def some_measures(rng: random.Random, seen: Known) -> tuple[Measure, ...]:
+def some_measures(rng: random.Random, seen: RelationFacts) -> tuple[Measure, ...]:
     columns = sorted(seen.columns, key=repr)
     found = []
     for _ in range(rng.randrange(2, 6)):
@@ -336,7 +340,7 @@ def some_measures(rng: random.Random, seen: Known) -> tuple[Measure, ...]:
         first = rng.randrange(-8, 4)
         steps = Measure(
             counts=Counts.STEPS,
-            argument=rng.choice(numbers) if numbers else literal(2),
+            argument=rng.choice(numbers) if numbers else make_literal(2),
             resolution=rng.choice((Fraction(1), Fraction(1, 4))),
             first=first,
             last=first + rng.randrange(12),
@@ -362,7 +366,7 @@ def some_measures(rng: random.Random, seen: Known) -> tuple[Measure, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def some_spreads(rng: random.Random, seen: Known) -> tuple[Spread, ...]:
+def some_spreads(rng: random.Random, seen: RelationFacts) -> tuple[Spread, ...]:
     columns = sorted(seen.columns, key=repr)
     found = []
     for column in rng.sample(columns, min(2, len(columns))):
@@ -373,7 +377,7 @@ def some_spreads(rng: random.Random, seen: Known) -> tuple[Spread, ...]:
     return tuple(found)
 
 
-def some_keys(rng: random.Random, seen: Known) -> tuple[Expression, ...]:
+def some_keys(rng: random.Random, seen: RelationFacts) -> tuple[Expression, ...]:
     columns = [column for column in sorted(seen.columns, key=repr) if column.type is not R]
     return tuple(rng.choice(columns) for _ in range(rng.choice((0, 1, 1, 2))) if columns)
 
@@ -383,7 +387,7 @@ def a_domain(rng: random.Random, keys: Sequence[Expression]) -> tuple[tuple[Valu
     return tuple(dict.fromkeys(tuple(rng.choice(pools[key.type]) for key in keys) for _ in range(rng.randrange(1, 7))))
 
 
-def a_bounded(rng: random.Random, source: Relation, seen: Known) -> Bounded:
+def a_bounded(rng: random.Random, source: Relation, seen: RelationFacts) -> BoundedPlan:
     """A random question about a relation, within limits as ``bound`` would set them."""
     keys = some_keys(rng, seen)
     public = keys and (rng.random() < 0.4 or seen.owner is Owner.MIXED)
@@ -392,7 +396,7 @@ def a_bounded(rng: random.Random, source: Relation, seen: Known) -> Bounded:
         chosen = some_limits(rng)
         limits = {"max_rows": chosen.max_rows, "max_rows_per_group": chosen.max_rows_per_group}
         limits["max_groups"] = (chosen.max_groups or rng.choice((None, 1, 2))) if keys else None
-    return Bounded(
+    return BoundedPlan(
         source=source,
         keys=keys,
         domain=a_domain(rng, keys) if public else None,
@@ -411,6 +415,6 @@ def a_world(seed: int, *, row_units: bool = False, units: int = 4, most: int = 3
     maker = Maker(rng, catalog)
     while True:
         source = maker.relation(rng.randrange(1, 4))
-        seen = known(source, catalog)
+        seen = find_relation_facts(source, catalog)
         if seen.private and seen.owner is not Owner.LOST:
             return World(all_tables(rng, units, most), catalog, a_bounded(rng, source, seen), seen)

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from discreet.bounding.contributions import Bounded
+from discreet.bounding.contributions import BoundedPlan
 from discreet.engines import memory
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Groups
@@ -33,7 +33,7 @@ def as_dict(groups: Groups) -> dict[Key, tuple[int, ...]]:
     return {key: values for key, values in rows.items() if any(values)}
 
 
-def in_memory(rows: Rows, bounded: Bounded) -> dict[Key, tuple[int, ...]]:
+def in_memory(rows: Rows, bounded: BoundedPlan) -> dict[Key, tuple[int, ...]]:
     return as_dict(MemoryEngine({"t": rows}, catalog(bounded.unit)).run(bounded, salt=SALT))
 
 
@@ -41,7 +41,7 @@ def engine_for(rows: Rows, unit: Expression | None) -> DuckDBEngine:
     return DuckDBEngine({"t": frame(rows)}, catalog(unit), threads=2)
 
 
-def uncapped(bounded: Bounded) -> Bounded:
+def uncapped(bounded: BoundedPlan) -> BoundedPlan:
     """The same question with limits that nothing reaches."""
     if bounded.unit is None:
         return bounded
@@ -112,7 +112,7 @@ def chosen_counts(run: Callable[..., Groups], groups: int, units: int, keep: int
     from discreet.bounding.contributions import Counts, Measure
     from tests.engines.worlds import CODE
 
-    bounded = Bounded(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT,
+    bounded = BoundedPlan(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT,
                       measures=(Measure(counts=Counts.UNITS),), max_groups=keep, max_rows_per_group=1)  # fmt: skip
     found = as_dict(run(bounded, salt=SALT))
     return [found.get((code,), (0,))[0] for code in range(groups)]

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.dialect import TEMPLATES, Layers
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Frame
 from discreet.engines.steps import check
 from discreet.errors import EngineFailure, InternalError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Call, Column, Expression
-from discreet.plan.functions import FUNCTIONS, call, literal
-from discreet.plan.relations import Scan, where
+from discreet.plan.functions import FUNCTIONS, make_call, make_literal
+from discreet.plan.relations import Scan, add_conditions
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.nasty import VALUES, calls
@@ -38,10 +38,10 @@ ROWS = Measure(counts=Counts.ROWS)
 COSTS = Measure(counts=Counts.STEPS, argument=COST, resolution=Fraction(1, 100), first=-1000, last=1000)
 
 
-def ask(*measures: Measure, **more: Any) -> Bounded:
+def ask(*measures: Measure, **more: Any) -> BoundedPlan:
     """A question about rows, unless a unit is given."""
     plain: dict[str, Any] = {"source": Scan("t"), "keys": (), "domain": None, "unit": None}
-    return Bounded(**{**plain, "measures": measures, **more})
+    return BoundedPlan(**{**plain, "measures": measures, **more})
 
 
 def rows_with(**columns: list[Any]) -> Rows:
@@ -50,7 +50,7 @@ def rows_with(**columns: list[Any]) -> Rows:
     return [{**blank, "unit": i, **{name: values[i] for name, values in columns.items()}} for i in range(count)]
 
 
-def run(rows: Rows, bounded: Bounded) -> Any:
+def run(rows: Rows, bounded: BoundedPlan) -> Any:
     engine = engine_for(rows, bounded.unit)
     found = as_dict(engine.run(bounded, salt=SALT))
     engine.close()
@@ -93,12 +93,12 @@ def test_5_narrow_floats_are_widened_first() -> None:
     """A 32-bit column is read as doubles, so that arithmetic near its end does not become infinite."""
     table = pa.table({"x": pa.array([3e38, 3e38, float("nan")], pa.float32())})
     column = Column("n", "x", Type.REAL)
-    facts = TableFacts(name="n", columns={"x": (Type.REAL, ColumnFacts())}, unit=Unit(), limits=Limits())
+    facts = TableFacts(name="n", columns={"x": (Type.REAL, ColumnFacts())}, unit=Unit(), limits=ContributionLimits())
     engine = DuckDBEngine({"n": table}, Catalog(tables={"n": facts}, neighbours=Neighbours.ADD_REMOVE))
-    ten = call("multiply", column, literal(10.0))
+    ten = make_call("multiply", column, make_literal(10.0))
     measures = (
         Measure(counts=Counts.VALUES, argument=ten),
-        Measure(counts=Counts.STEPS, argument=call("divide", ten, literal(1e38)), first=0, last=100),
+        Measure(counts=Counts.STEPS, argument=make_call("divide", ten, make_literal(1e38)), first=0, last=100),
     )
     assert engine.run(ask(*measures, source=Scan("n")), salt=SALT).values == ((2,), (60,))
 
@@ -107,7 +107,7 @@ def test_6_what_is_not_a_number_counts_for_nothing() -> None:
     """NaN and infinities are NULL from the scan on: not counted, not summed, not clamped into the range."""
     nan, inf = float("nan"), float("inf")
     rows = rows_with(cost=[nan, inf, -inf, 1.0, None])
-    back = call("coalesce", COST, call("divide", literal(1.0), literal(0.0)))
+    back = make_call("coalesce", COST, make_call("divide", make_literal(1.0), make_literal(0.0)))
     values = (Measure(counts=Counts.VALUES, argument=COST), Measure(counts=Counts.VALUES, argument=back))
     assert run(rows, ask(ROWS, *values, COSTS)) == {(): (5, 1, 1, 100)}
 
@@ -115,7 +115,7 @@ def test_6_what_is_not_a_number_counts_for_nothing() -> None:
 def test_8_null_made_by_casts_and_modulo_is_null() -> None:
     """A cast that fails and a remainder by zero make a value NULL, and counts of values see that."""
     rows = rows_with(Ward=["12", "x", "1e3", None], age=[0, 5, 2, 1])
-    made = (call("to_integer", WARD), call("modulo", literal(7), AGE), call("to_date", WARD))
+    made = (make_call("to_integer", WARD), make_call("modulo", make_literal(7), AGE), make_call("to_date", WARD))
     measures = tuple(Measure(counts=Counts.VALUES, argument=expression) for expression in made)
     assert run(rows, ask(ROWS, *measures)) == {(): (4, 1, 3, 0)}
 
@@ -128,7 +128,7 @@ def test_14_public_keys_never_repeat_rows() -> None:
         limits = {} if unit is None else {"unit": unit, "max_rows_per_group": 1, "max_groups": 1}
         found = run(rows, ask(ROWS, keys=(WARD,), domain=listed, **limits))
         assert found == {("A",): (2,), ("a",): (1,), (None,): (1,)}
-    zero = run(rows, ask(ROWS, keys=(call("bin", COST, literal(1.0)),), domain=((-0.0,), (None,))))
+    zero = run(rows, ask(ROWS, keys=(make_call("bin", COST, make_literal(1.0)),), domain=((-0.0,), (None,))))
     assert zero == {(0.0,): (3,), (None,): (1,)}
 
 
@@ -148,13 +148,16 @@ def test_16_nothing_is_zero_and_not_null(unit: Column | None) -> None:
     """An empty selection has one group of zeros without keys, and no groups with keys."""
     rows = rows_with(cost=[1.0, 2.0])
     limits = {} if unit is None else {"unit": unit, "max_rows_per_group": 1, "max_groups": 1}
-    none = call("greater", COST, literal(100.0))
+    none = make_call("greater", COST, make_literal(100.0))
     squares = replace(COSTS, counts=Counts.SQUARES)
     for table in (rows, []):
         engine = engine_for(table, unit)
-        empty = engine.run(ask(ROWS, COSTS, squares, source=where(Scan("t"), none), **limits), salt=SALT)
+        empty = engine.run(ask(ROWS, COSTS, squares, source=add_conditions(Scan("t"), none), **limits), salt=SALT)
         assert (empty.keys, empty.values) == (((),), ((0,), (0,), (0,)))
-        assert engine.run(ask(ROWS, COSTS, keys=(WARD,), source=where(Scan("t"), none), **limits), salt=SALT).keys == ()
+        assert (
+            engine.run(ask(ROWS, COSTS, keys=(WARD,), source=add_conditions(Scan("t"), none), **limits), salt=SALT).keys
+            == ()
+        )
 
 
 def test_18_no_function_is_volatile() -> None:
@@ -162,8 +165,8 @@ def test_18_no_function_is_volatile() -> None:
     for name in FUNCTIONS:
         expression, kinds = next(calls(name))
         layers = Layers({Column("t", f"c{i}", kind): f"c{i}" for i, kind in enumerate(kinds)})
-        layers.value(expression)
-        text = " ".join(layers.ctes("t", "e")[0])
+        layers.write_value(expression)
+        text = " ".join(layers.write_ctes("t", "e")[0])
         assert not re.search(r"\b(random|now|current_\w+|today|uuid|gen_random\w*|nextval|get_\w+)\b", text), name
     rows = [a_row(random.Random(i), i % 7) for i in range(200)]
     bounded = ask(ROWS, COSTS, keys=(WARD, CODE), unit=UNIT, max_groups=2, max_rows_per_group=1)
@@ -195,7 +198,7 @@ def test_21_no_expression_fails_whatever_the_data() -> None:
     columns = {kind: Column("n", names[kind], kind) for kind in Type}
     facts = {columns[kind].name: (kind, ColumnFacts()) for kind in Type}
     catalogue = Catalog(
-        tables={"n": TableFacts(name="n", columns=facts, unit=Unit(names[Type.INTEGER]), limits=Limits())},
+        tables={"n": TableFacts(name="n", columns=facts, unit=Unit(names[Type.INTEGER]), limits=ContributionLimits())},
         neighbours=Neighbours.ADD_REMOVE,
     )
     engine = DuckDBEngine({"n": pa.table(table)}, catalogue)
@@ -275,12 +278,16 @@ def test_26_texts_and_names_are_never_code() -> None:
     """Quotes, semicolons and comments in values and in names of columns stay what they are."""
     name, text = 'x" FROM t; DROP TABLE "t', "'; SELECT 1 --"
     column = Column("t'\"", name, Type.TEXT)
-    facts = TableFacts(name=column.table, columns={name: (Type.TEXT, ColumnFacts())}, unit=Unit(), limits=Limits())
+    facts = TableFacts(
+        name=column.table, columns={name: (Type.TEXT, ColumnFacts())}, unit=Unit(), limits=ContributionLimits()
+    )
     engine = DuckDBEngine(
         {column.table: pa.table({name: [text, "other", None]})},
         Catalog(tables={column.table: facts}, neighbours=Neighbours.ADD_REMOVE),
     )
-    question = ask(ROWS, source=where(Scan(column.table), call("equal", column, literal(text))), keys=(column,))
+    question = ask(
+        ROWS, source=add_conditions(Scan(column.table), make_call("equal", column, make_literal(text))), keys=(column,)
+    )
     assert engine.run(question, salt=SALT).keys == ((text,),)
 
 
@@ -295,7 +302,7 @@ def test_the_ends_of_time_are_null_beyond_python() -> None:
     source = duckdb.connect()
     days = "(DATE '0001-01-01'), (DATE '9999-12-31'), (DATE '0001-01-01' - 1), (DATE '9999-12-31' + 1)"
     table = source.sql(f"SELECT * FROM (VALUES {days}) v(d)").to_arrow_table()
-    facts = TableFacts(name="n", columns={"d": (Type.DATE, ColumnFacts())}, unit=Unit(), limits=Limits())
+    facts = TableFacts(name="n", columns={"d": (Type.DATE, ColumnFacts())}, unit=Unit(), limits=ContributionLimits())
     engine = DuckDBEngine({"n": table}, Catalog(tables={"n": facts}, neighbours=Neighbours.ADD_REMOVE))
     day = Column("n", "d", Type.DATE)
     found = engine.run(ask(ROWS, source=Scan("n"), keys=(day,)), salt=SALT)

@@ -14,10 +14,10 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from discreet.engines.dialect import SQL_TYPES, TEMPLATES, Layers, bound
+from discreet.engines.dialect import SQL_TYPES, TEMPLATES, Layers, pick_parameters
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released, walk
-from discreet.plan.functions import FUNCTIONS, call, literal
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, walk
+from discreet.plan.functions import FUNCTIONS, make_call, make_literal
 from discreet.plan.types import Type, Value
 from tests.engines.nasty import CONSTANTS, VALUES, calls, columns, signatures
 
@@ -36,14 +36,14 @@ def in_duckdb(
     data = {c.name: pa.array([row[i] for row in rows], kinds[c.type]) for i, c in enumerate(inputs)}
     table = pa.table({"i": pa.array(range(len(rows)), pa.int64()), **data})
     layers = Layers({column: column.name for column in inputs})
-    names = [layers.value(expression) for expression in expressions]
-    clauses, top = layers.ctes("data", "l")
+    names = [layers.write_value(expression) for expression in expressions]
+    clauses, top = layers.write_ctes("data", "l")
     connection = duckdb.connect()
     try:
         connection.register("data", table)
         head = f"WITH {', '.join(clauses)} " if clauses else ""
         sql = f"{head}SELECT {', '.join(names)} FROM {top} ORDER BY i"
-        return connection.execute(sql, bound(sql, layers.parameters)).fetchall()
+        return connection.execute(sql, pick_parameters(sql, layers.parameters)).fetchall()
     finally:
         connection.close()
 
@@ -75,7 +75,7 @@ def test_function_means_the_same_in_duckdb(name: str) -> None:
             rows = random.Random(0).sample(rows, min(len(rows), 800))
         results = in_duckdb(expressions, inputs, rows)
         for row, values in zip(rows, results):
-            known: dict[Column | Released, Value] = dict(zip(inputs, row))
+            known: dict[Column | ReleasedValue, Value] = dict(zip(inputs, row))
             for asked, got in zip(expressions, values):
                 wanted = evaluate(asked, known)
                 assert same(got, wanted, exact=name not in INEXACT), (str(asked), row, got, wanted)
@@ -104,14 +104,16 @@ def test_results_have_the_declared_type(name: str) -> None:
     for expression, kinds in list(calls(name))[:40]:
         inputs = columns(kinds)
         layers = Layers({column: column.name for column in inputs})
-        value = layers.value(expression)
-        clauses, top = layers.ctes("data", "l")
+        value = layers.write_value(expression)
+        clauses, top = layers.write_ctes("data", "l")
         sql = f"WITH {', '.join(clauses)} SELECT typeof({value}) FROM {top}"
         with duckdb.connect() as connection:
             listed = ", ".join(f"c{i} {SQL_TYPES[kind]}" for i, kind in enumerate(kinds))
             connection.execute(f"CREATE TABLE data ({listed})")
             connection.execute("INSERT INTO data (c0) VALUES (NULL)")
-            assert connection.execute(sql, bound(sql, layers.parameters)).fetchall() == [(SQL_TYPES[expression.type],)]
+            assert connection.execute(sql, pick_parameters(sql, layers.parameters)).fetchall() == [
+                (SQL_TYPES[expression.type],)
+            ]
 
 
 def a_tree(rng: random.Random, kind: Type, depth: int) -> Expression:
@@ -134,7 +136,7 @@ def a_tree(rng: random.Random, kind: Type, depth: int) -> Expression:
                 arguments.append(Literal(rng.choice(function.words), Type.TEXT))
             else:
                 arguments.append(Literal(rng.choice(CONSTANTS[wanted]), wanted))
-        return call(name, *arguments)
+        return make_call(name, *arguments)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -146,7 +148,7 @@ def test_random_expressions_mean_the_same(seed: int) -> None:
     trees = [tree for _ in range(40) if _exact(tree := a_tree(rng, rng.choice(list(Type)), 4))]
     assert len(trees) > 15
     for row, values in zip(rows, in_duckdb(trees, inputs, rows)):
-        known: dict[Column | Released, Value] = dict(zip(inputs, row))
+        known: dict[Column | ReleasedValue, Value] = dict(zip(inputs, row))
         for tree, got in zip(trees, values):
             wanted = evaluate(tree, known)
             assert same(got, wanted, exact=True), (str(tree), row, got, wanted)
@@ -161,7 +163,7 @@ def test_deep_expressions_stay_small() -> None:
     column = Column("t", "c0", Type.REAL)
     tree: Expression = column
     for _ in range(60):
-        tree = call("divide", call("add", tree, literal(1.0)), literal(2.0))
+        tree = make_call("divide", make_call("add", tree, make_literal(1.0)), make_literal(2.0))
     started = time.monotonic()
     ((got,),) = in_duckdb([tree], (column,), [(3.0,)])
     assert got == evaluate(tree, {column: 3.0})
@@ -172,7 +174,7 @@ def test_letters_change_case_alike() -> None:
     """Every letter of Unicode, one by one: DuckDB's simple mapping and ours agree, and lengths never change."""
     letters = [chr(i) for i in range(1, 0x1E944) if unicodedata.category(chr(i)) not in ("Cs", "Cn", "Co")]
     column = Column("t", "c0", Type.TEXT)
-    both = [call("lower", column), call("upper", column)]
+    both = [make_call("lower", column), make_call("upper", column)]
     wrong = [
         letter
         for letter, values in zip(letters, in_duckdb(both, (column,), [(letter,) for letter in letters]))

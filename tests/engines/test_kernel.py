@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines import blocks, kernel, prepared, statement
-from discreet.engines.kernel import Block, Layout, Shape, bounded_part
+from discreet.engines.kernel import BlockPlan, RowLayout, UnitBlock, bound_block
 from discreet.exact import Integers
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
@@ -78,7 +78,7 @@ def test_wide_measures_go_the_other_way() -> None:
     both_ways(replace(world, bounded=replace(world.bounded, measures=(wide,))))
 
 
-def brute(shape: Shape, units: Integers, places: Integers, values: Integers) -> dict[int, list[int]]:
+def brute(shape: BlockPlan, units: Integers, places: Integers, values: Integers) -> dict[int, list[int]]:
     """Steps 3 to 5 for two measures, rows and steps, in plain Python."""
     bounded, mask = shape.bounded, (1 << shape.layout.group_bits) - 1
     pairs: dict[int, dict[int, list[int]]] = {}
@@ -102,10 +102,10 @@ def brute(shape: Shape, units: Integers, places: Integers, values: Integers) -> 
 
 
 LAYOUTS = {
-    "packed": Layout(2, 3, ((-1000, 1000),)),
-    "packed, few units at once": Layout(24, 24, ((-1000, 1000),)),
-    "separate": Layout(24, 3, ((-(2**40), 2**40),)),
-    "separate, too wide for one key": Layout(24, 38, ((-(2**40), 2**40),)),
+    "packed": RowLayout(2, 3, ((-1000, 1000),)),
+    "packed, few units at once": RowLayout(24, 24, ((-1000, 1000),)),
+    "separate": RowLayout(24, 3, ((-(2**40), 2**40),)),
+    "separate, too wide for one key": RowLayout(24, 38, ((-(2**40), 2**40),)),
 }
 
 
@@ -127,7 +127,7 @@ def test_blocks_against_plain_python(name: str, ordered: bool, monkeypatch: pyte
             {"max_rows_per_group": 2, "max_groups": 2},
             {"max_rows": 7, "max_groups": 3},
         ]
-        bounded = Bounded(
+        bounded = BoundedPlan(
             source=Scan("t"),
             keys=(WARD,),
             domain=None,
@@ -135,13 +135,13 @@ def test_blocks_against_plain_python(name: str, ordered: bool, monkeypatch: pyte
             measures=(Measure(counts=Counts.ROWS), AGES),
             **limits[trial % 3],
         )
-        shape = Shape(bounded, (None, 0), 8, layout)
-        block = Block(units, places, (values,))
+        shape = BlockPlan(bounded, (None, 0), 8, layout)
+        block = UnitBlock(units, places, (values,))
         if layout.packed:
             fields = np.where(values == kernel.NULL, 2001, values + 1000)
-            block = Block(units, (places << layout.widths[0]) | fields)
+            block = UnitBlock(units, (places << layout.widths[0]) | fields)
         wanted = brute(shape, units, places, values)
-        assert bounded_part(shape, block).sums.T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
+        assert bound_block(shape, block).sums.T.tolist() == [wanted.get(code, [0, 0]) for code in range(8)]
 
 
 def test_the_layouts_are_what_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,12 +158,12 @@ def test_sums_by_group_are_exact_beyond_doubles() -> None:
     """Sums that a double could not hold come out to the last unit."""
     partials = np.array([2**60 + 1, -(2**60), 2**53 + 1, -1, 2**61], dtype=np.int64)
     codes = np.array([0, 0, 1, 1, 0])
-    assert kernel._by_group(codes, partials, 2).tolist() == [2**61 + 1, 2**53]
+    assert kernel._sum_by_group(codes, partials, 2).tolist() == [2**61 + 1, 2**53]
 
 
 def test_scaling_rounds_towards_zero() -> None:
     sums, counts, allowed = (np.array(v) for v in ([7, -7, 7, 2**61], [3, 3, 2, 2**20], [2, 2, 2, 3]))
-    assert kernel._scaled(sums, counts, allowed).tolist() == [4, -4, 7, 3 * 2**41]
+    assert kernel._scale_sums(sums, counts, allowed).tolist() == [4, -4, 7, 3 * 2**41]
 
 
 def test_a_cap_that_nothing_reaches_changes_nothing() -> None:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
 from discreet.engines import blocks, kernel, spreads, statement, tallies
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.memory import MemoryEngine
 from discreet.errors import InternalError
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import call
+from discreet.plan.functions import make_call
 from discreet.plan.relations import Scan
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
@@ -48,7 +48,7 @@ from tests.engines.worlds import (
 __all__ = ["duckdb_order"]  # a fixture
 
 UNITS = pytest.mark.parametrize("unit", [None, UNIT, NAME], ids=["row", "integer", "text"])
-ARGUMENTS = (COST, AGE, WARD, CODE, FLAG, DAY, WHEN, call("multiply", COST, AGE), call("lower", WARD))
+ARGUMENTS = (COST, AGE, WARD, CODE, FLAG, DAY, WHEN, make_call("multiply", COST, AGE), make_call("lower", WARD))
 LISTS: dict[Expression, tuple[Value, ...]] = {
     WARD: ("A", "a", "", "Z"),
     FLAG: (False, True),
@@ -101,7 +101,7 @@ def a_spread(rng: random.Random) -> Spread:
     if rng.random() < 0.4:
         argument = rng.choice(list(LISTS))
         return Spread(argument=argument, first=0, last=len(LISTS[argument]) - 1, values=LISTS[argument])
-    argument = rng.choice((COST, AGE, call("multiply", COST, AGE)))
+    argument = rng.choice((COST, AGE, make_call("multiply", COST, AGE)))
     first = rng.randrange(-40, 5)
     return Spread(
         argument=argument,
@@ -126,16 +126,16 @@ def a_broad_world(seed: int, *, unit: Column | None, units: int = 5, most: int =
     return replace(world, bounded=replace(world.bounded, measures=measures, spreads=asked))
 
 
-def group_free(bounded: Bounded) -> bool:
+def group_free(bounded: BoundedPlan) -> bool:
     """Whether a unit may be in any number of groups."""
     return bounded.unit is not None and bounded.keys != () and bounded.max_groups is None and bounded.max_rows is None
 
 
-def in_memory(rows: Rows, bounded: Bounded) -> Answer:
+def in_memory(rows: Rows, bounded: BoundedPlan) -> Answer:
     return answer(MemoryEngine({"t": rows}, catalog(bounded.unit)).run(bounded, salt=SALT))
 
 
-def forms(engine: DuckDBEngine, bounded: Bounded) -> Iterator[tuple[str, Answer]]:
+def forms(engine: DuckDBEngine, bounded: BoundedPlan) -> Iterator[tuple[str, Answer]]:
     """The answer in every way that the engine has."""
     for name in ("source", "prepared"):
         yield name, answer(engine.run(bounded, salt=SALT))
@@ -220,7 +220,7 @@ def test_another_salt_takes_other_values() -> None:
     """Of eight values each unit brings one; which ones are brought at all depends on the secret."""
     template = a_row(random.Random(0), 0)
     rows: Rows = [{**template, "unit": u, "code": c} for u in range(6) for c in range(8)]
-    bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=UNIT, max_rows_per_group=1,
+    bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=UNIT, max_rows_per_group=1,
                       measures=(Measure(counts=Counts.DISTINCT, argument=CODE),))  # fmt: skip
     engine = engine_for(rows, UNIT)
     counts = [engine.run(bounded, salt=bytes([i] * 16)).values[0][0] for i in range(8)]
@@ -342,7 +342,7 @@ def a_tight_world(**limits: int) -> World:
         Measure(counts=Counts.WEIGHT, last=100),
     )
     asked = (Spread(argument=AGE, last=100), Spread(argument=COST, last=5, values=(5.0, 6.0)))
-    bounded = Bounded(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT, measures=measures, spreads=asked,
+    bounded = BoundedPlan(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT, measures=measures, spreads=asked,
                       **limits)  # fmt: skip
     return World([*others, *own], bounded)
 
@@ -368,7 +368,7 @@ def test_groups_without_values_have_empty_histograms() -> None:
     rows: Rows = [{**template, "unit": who, "Ward": ward, "age": age} for who, ward, age in own]
     for unit, limits in ((None, {}), (UNIT, {"max_rows": 3}), (UNIT, {"max_groups": 1, "max_rows_per_group": 1})):
         for domain in (None, (("A",), ("B",), ("Z",))):
-            bounded = Bounded(source=Scan("t"), keys=(WARD,), domain=domain, unit=unit, measures=(),
+            bounded = BoundedPlan(source=Scan("t"), keys=(WARD,), domain=domain, unit=unit, measures=(),
                               spreads=(Spread(argument=AGE, last=9),), **limits)  # fmt: skip
             engine = engine_for(rows, unit)
             for groups in (engine.run(bounded, salt=SALT), engine._run(bounded, SALT, None, blocks=False)):
@@ -383,7 +383,7 @@ def test_groups_without_values_have_empty_histograms() -> None:
 @pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "integer"])
 def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None) -> None:
     limits = {"max_rows": 2} if unit is not None else {}
-    bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
+    bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
                       measures=(Measure(counts=Counts.DISTINCT, argument=WARD),), **limits)  # fmt: skip
     for asked in (bounded, replace(bounded, measures=())):
         groups = engine_for([], unit).run(asked, salt=SALT)
@@ -423,7 +423,7 @@ def test_listed_values_count_at_their_first_place() -> None:
     template = dict.fromkeys(frame([]).column_names)
     rows: Rows = [{**template, "unit": i, "Ward": ward} for i, ward in enumerate(("A", "A", "w2999", "no", None))]
     spread = Spread(argument=WARD, last=len(values) - 1, values=values)
-    bounded = Bounded(source=Scan("t"), keys=(), domain=None, unit=None, measures=(), spreads=(spread,))
+    bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=None, measures=(), spreads=(spread,))
     cells, counts = engine_for(rows, None).run(bounded, salt=SALT).spreads[0][0]
     assert (cells.tolist(), counts.tolist()) == ([2999, 3000], [1, 2])
 
@@ -444,7 +444,7 @@ BAD: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_could_overflow_is_refused(name: str) -> None:
-    bounded = Bounded(source=Scan("t"), keys=(WARD,), domain=None, unit=UNIT, max_rows_per_group=2,
+    bounded = BoundedPlan(source=Scan("t"), keys=(WARD,), domain=None, unit=UNIT, max_rows_per_group=2,
                       **{"measures": (), **BAD[name]})  # fmt: skip
     engine = engine_for([], UNIT)
     with pytest.raises(InternalError):

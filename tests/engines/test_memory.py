@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
 from discreet.engines.memory import MemoryEngine
-from discreet.engines.memory_relations import Reader
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.engines.memory_relations import RelationReader
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Distinct,
     Feature,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
@@ -37,7 +37,10 @@ KINDS = {"u": I, "k": X, "n": I, "r": R}
 CATALOG = Catalog(
     tables={
         "t": TableFacts(
-            name="t", columns={c: (k, ColumnFacts()) for c, k in KINDS.items()}, unit=Unit("u"), limits=Limits()
+            name="t",
+            columns={c: (k, ColumnFacts()) for c, k in KINDS.items()},
+            unit=Unit("u"),
+            limits=ContributionLimits(),
         )
     },
     neighbours=Neighbours.ADD_REMOVE,
@@ -53,7 +56,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def rows(relation: Relation, data: list[dict[str, Any]] | None = None) -> list[tuple[Value, ...]]:
-    read = Reader({"t": ROWS if data is None else data}, CATALOG, SALT).read(relation)
+    read = RelationReader({"t": ROWS if data is None else data}, CATALOG, SALT).read(relation)
     return sorted((tuple(row[column] for column in read.columns) for row in read.rows), key=repr)
 
 
@@ -114,13 +117,13 @@ def test_distinct_treats_nulls_as_equal() -> None:
 
 
 def test_unions_go_by_position() -> None:
-    one, two = Derive(T, "a", (("x", K),)), Derive(LEFT, "b", (("other", Column("l", "x", X)),))
+    one, two = Projection(T, "a", (("x", K),)), Projection(LEFT, "b", (("other", Column("l", "x", X)),))
     assert len(rows(Union("u", (one, two)))) == 8
 
 
 def feature(kind: Feature, argument: Expression | None, yields: Type) -> Value:
     """The feature for unit 1."""
-    grouped = PerUnit(T, "g", (("u", U),), (("f", Compute(kind, argument, yields)),))
+    grouped = PerUnit(T, "g", (("u", U),), (("f", FeatureCall(kind, argument, yields)),))
     return next(value for unit, value in rows(grouped) if unit == 1)
 
 
@@ -146,7 +149,7 @@ def test_features(kind: Feature, argument: Expression | None, yields: Type, want
 
 def over(kind: Feature, values: list[Value], type_: Type, yields: Type) -> Value:
     source = table("v", *values, kind=type_)
-    ((found,),) = rows(PerUnit(source, "g", (), (("f", Compute(kind, Column("v", "x", type_), yields)),)))
+    ((found,),) = rows(PerUnit(source, "g", (), (("f", FeatureCall(kind, Column("v", "x", type_), yields)),)))
     return found
 
 
@@ -163,11 +166,11 @@ def test_features_at_their_edges() -> None:
     assert over(Feature.ANY, [None], B, B) is None and over(Feature.ALL, [None], B, B) is None
 
 
-def window(order: tuple[tuple[Expression, bool], ...], *computes: Compute) -> list[tuple[Value, ...]]:
+def window(order: tuple[tuple[Expression, bool], ...], *computes: FeatureCall) -> list[tuple[Value, ...]]:
     """The new columns for the values 3, 1, NULL, 3, in the order of values."""
     source = Values("v", (("x", I), ("id", I)), ((3, 1), (1, 2), (None, 3), (3, 4)))
     features = tuple((f"f{i}", compute) for i, compute in enumerate(computes))
-    read = Reader({}, CATALOG, SALT).read(Window(source, "w", (), order, features))
+    read = RelationReader({}, CATALOG, SALT).read(Window(source, "w", (), order, features))
     found = {row[Column("v", "id", I)]: tuple(row[column] for column in read.columns[2:]) for row in read.rows}
     return [found[i] for i in (1, 2, 3, 4)]
 
@@ -186,27 +189,27 @@ XX = Column("v", "x", I)
 def test_places(kind: Feature, ascending: tuple[int, ...], descending: tuple[int, ...]) -> None:
     """NULLs come last either way; equal rows are told apart by their other values, in ascending order."""
     for order, wanted in ((((XX, False),), ascending), (((XX, True),), descending)):
-        assert [place for (place,) in window(order, Compute(kind, None, I))] == list(wanted)
+        assert [place for (place,) in window(order, FeatureCall(kind, None, I))] == list(wanted)
 
 
 def test_running_sums_include_peers() -> None:
-    total, count = Compute(Feature.SUM, XX, I), Compute(Feature.COUNT, None, I)
+    total, count = FeatureCall(Feature.SUM, XX, I), FeatureCall(Feature.COUNT, None, I)
     assert window(((XX, False),), total, count) == [(7, 3), (1, 1), (7, 4), (7, 3)]
     assert window((), total, count) == [(7, 4)] * 4
 
 
 def test_lag_and_lead_look_along_the_whole_order() -> None:
     identity = Column("v", "id", I)
-    before, after = Compute(Feature.LAG, identity, I), Compute(Feature.LEAD, identity, I, 2)
+    before, after = FeatureCall(Feature.LAG, identity, I), FeatureCall(Feature.LEAD, identity, I, 2)
     assert window(((XX, False),), before, after) == [(2, 3), (None, 4), (4, None), (1, None)]
 
 
-def bounded(**more: Any) -> Bounded:
+def bounded(**more: Any) -> BoundedPlan:
     given: dict[str, Any] = {"source": T, "keys": (K,), "domain": None, "unit": U, "measures": ()}
-    return Bounded(**{**given, **more})
+    return BoundedPlan(**{**given, **more})
 
 
-def answer(question: Bounded, data: list[dict[str, Any]]) -> dict[Any, Any]:
+def answer(question: BoundedPlan, data: list[dict[str, Any]]) -> dict[Any, Any]:
     groups = MemoryEngine({"t": data}, CATALOG).run(question, salt=SALT)
     spreads = [[dict(zip(c.tolist(), n.tolist())) for c, n in spread] for spread in groups.spreads]
     return {key: [column[i] for column in (*groups.values, *spreads)] for i, key in enumerate(groups.keys)}

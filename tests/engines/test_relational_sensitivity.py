@@ -15,26 +15,26 @@ from typing import Any
 
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Reach, Spread
-from discreet.bounding.stability import Known, Owner, known
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach, Spread
+from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError, UnitLost
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import literal
+from discreet.plan.functions import make_literal
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Distinct,
     Feature,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Window,
-    every,
+    walk_relations,
 )
 from discreet.plan.types import Type
 from discreet.privacy import Unit
@@ -110,7 +110,7 @@ def test_worlds_are_worth_testing() -> None:
     seen: Counter[str] = Counter()
     for seed in range(240):
         world = a_world(seed)
-        nodes = list(every(world.bounded.source))
+        nodes = list(walk_relations(world.bounded.source))
         seen.update({type(node).__name__ for node in nodes})
         seen.update({str(node.kind) for node in nodes if isinstance(node, Join)})
         seen["single"] += any(isinstance(node, Join) and node.single for node in nodes)
@@ -118,7 +118,7 @@ def test_worlds_are_worth_testing() -> None:
         full = run("memory", world.tables, world.catalog, world.bounded)
         seen["answered"] += any(any(column) for column in full.values)
     assert seen["answered"] > 120
-    nodes_seen = ("Scan", "Values", "Filter", "Derive", "Join", "PerUnit", "Window", "Distinct", "Union")
+    nodes_seen = ("Scan", "Values", "Where", "Projection", "Join", "PerUnit", "Window", "Distinct", "Union")
     kinds_seen = (*JoinKind, "single", Owner.UNIT, Owner.MIXED)
     assert all(seen[name] >= 5 for name in (*nodes_seen, *kinds_seen)), seen
 
@@ -171,7 +171,7 @@ def test_both_halves_of_a_mixed_claim_are_needed() -> None:
     source = world.bounded.source
     assert isinstance(source, Join) and source.caps is not None
     wide = replace(source, caps=(replace(source.caps[0], rows=2, frequency=2), replace(source.caps[1], rows=1)))
-    claim = known(wide, world.catalog).spread_rows
+    claim = find_relation_facts(wide, world.catalog).spread_rows
     assert claim == 2 * 2 * 3 + 2 * 1 * 2
     most = 0
     for seed in range(12):
@@ -208,12 +208,12 @@ def crowded(*, two: bool) -> World:
     measures = (Measure(counts=Counts.ROWS),)
     if two:
         unit = of("v", "pid")
-        bounded = Bounded(source=source, keys=(of("w", "visit_id"),), domain=None, unit=unit, measures=measures,
+        bounded = BoundedPlan(source=source, keys=(of("w", "visit_id"),), domain=None, unit=unit, measures=measures,
                           max_groups=2, max_rows_per_group=1)  # fmt: skip
-        return World(tables, catalog, bounded, Known(columns={}, owner=Owner.UNIT, units=(unit,)))
-    seen = known(source, catalog)
+        return World(tables, catalog, bounded, RelationFacts(columns={}, owner=Owner.UNIT, units=(unit,)))
+    seen = find_relation_facts(source, catalog)
     visit = of("v", "visit_id")
-    bounded = Bounded(source=source, keys=(visit,), domain=tuple((row["visit_id"],) for row in visits), unit=None,
+    bounded = BoundedPlan(source=source, keys=(visit,), domain=tuple((row["visit_id"],) for row in visits), unit=None,
                       measures=measures, spreads=(Spread(argument=of("w", "visit_id"), first=0, last=99),),
                       spread_rows=seen.spread_rows or 1)  # fmt: skip
     return World(tables, catalog, bounded, seen)
@@ -222,7 +222,7 @@ def crowded(*, two: bool) -> World:
 def refused(world: World) -> bool:
     """Whether ``stability`` refuses the source of a world."""
     try:
-        known(world.bounded.source, world.catalog)
+        find_relation_facts(world.bounded.source, world.catalog)
     except DiscreetError:
         return True
     return False
@@ -230,9 +230,9 @@ def refused(world: World) -> bool:
 
 def forced(source: Relation, unit: Expression, world: World) -> World:
     """A plan as if it kept units apart, with ``unit`` as the name of the unit."""
-    bounded = Bounded(source=source, keys=(), domain=None, unit=unit, measures=(Measure(counts=Counts.ROWS),),
+    bounded = BoundedPlan(source=source, keys=(), domain=None, unit=unit, measures=(Measure(counts=Counts.ROWS),),
                       max_rows=2)  # fmt: skip
-    return replace(world, bounded=bounded, known=Known(columns={}, owner=Owner.UNIT, units=(unit,)))
+    return replace(world, bounded=bounded, known=RelationFacts(columns={}, owner=Owner.UNIT, units=(unit,)))
 
 
 def test_a_join_that_pairs_other_units_is_seen() -> None:
@@ -246,17 +246,17 @@ def test_a_join_that_pairs_other_units_is_seen() -> None:
 def offending() -> dict[str, tuple[Relation, Expression]]:
     """Plans that look at rows of several units, with what they would say the unit is."""
     pid, cost, ward = of("v", "pid"), of("v", "cost", R), of("v", "ward", X)
-    number = (("place", Compute(Feature.ROW_NUMBER, None, I)),)
+    number = (("place", FeatureCall(Feature.ROW_NUMBER, None, I)),)
     placed = Window(VISITS, "n", (ward,), ((cost, False),), number)
-    first = PerUnit(VISITS, "g", (("cost", cost),), (("pid", Compute(Feature.MIN, pid, I)),))
-    renamed = Derive(VISITS, "v", (("pid", pid), ("pid", literal(1))))
-    covered = Window(VISITS, "v", (pid,), (), (("pid", Compute(Feature.COUNT, None, I)),))
+    first = PerUnit(VISITS, "g", (("cost", cost),), (("pid", FeatureCall(Feature.MIN, pid, I)),))
+    renamed = Projection(VISITS, "v", (("pid", pid), ("pid", make_literal(1))))
+    covered = Window(VISITS, "v", (pid,), (), (("pid", FeatureCall(Feature.COUNT, None, I)),))
     public = Scan("wards", "p")
     on = ((ward, of("p", "ward", X)),)
     capped = Join(VISITS, public, JoinKind.INNER, on, caps=(Caps(pid, 5, 2), Caps(of("p", "floor"), 5, 2)))
     by_ward = Join(VISITS, OTHER, JoinKind.SEMI, ((cost, of("w", "cost", R)), (ward, of("w", "ward", X))))
-    lone = PerUnit(OTHER, "o", (("cost", of("w", "cost", R)),), (("n", Compute(Feature.COUNT, None, I)),))
-    only = Join(VISITS, lone, JoinKind.ANTI, ((cost, of("o", "cost", R)), (literal(5), of("o", "n"))))
+    lone = PerUnit(OTHER, "o", (("cost", of("w", "cost", R)),), (("n", FeatureCall(Feature.COUNT, None, I)),))
+    only = Join(VISITS, lone, JoinKind.ANTI, ((cost, of("o", "cost", R)), (make_literal(5), of("o", "n"))))
     return {
         "a window over several units": (placed, pid),
         "a group of several units": (first, of("g", "pid")),
@@ -287,11 +287,13 @@ def test_plans_that_break_a_rule_are_refused_and_seen(name: str) -> None:
 def test_distinct_without_the_unit_is_seen() -> None:
     """Distinct rows that no longer name their unit: one patient with many rows changes many of them."""
     world = crowded(two=True)
-    bare = Derive(VISITS, "d", (("visit", of("v", "visit_id")),))
+    bare = Projection(VISITS, "d", (("visit", of("v", "visit_id")),))
     with pytest.raises(UnitLost, match="whose they are"):
-        known(Distinct(bare), world.catalog)
-    bounded = Bounded(source=Distinct(bare), keys=(), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
-    lost = replace(world, bounded=bounded, known=Known(columns={}, owner=Owner.LOST))
+        find_relation_facts(Distinct(bare), world.catalog)
+    bounded = BoundedPlan(
+        source=Distinct(bare), keys=(), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),)
+    )
+    lost = replace(world, bounded=bounded, known=RelationFacts(columns={}, owner=Owner.LOST))
     assert check(lost, random.Random(0)) != []
 
 
@@ -300,14 +302,16 @@ def test_units_of_two_types_would_meet() -> None:
     big = 2**53
     catalog = Catalog(
         tables={
-            name: TableFacts(name=name, columns={"pid": (kind, ColumnFacts())}, unit=Unit("pid"), limits=Limits())
+            name: TableFacts(
+                name=name, columns={"pid": (kind, ColumnFacts())}, unit=Unit("pid"), limits=ContributionLimits()
+            )
             for name, kind in (("a", I), ("b", R))
         },
         neighbours=ADD,
     )
     source = Join(Scan("a"), Scan("b"), JoinKind.INNER, ((of("a", "pid"), of("b", "pid", R)),))
     with pytest.raises(DiscreetError, match="Nothing was charged"):
-        known(source, catalog)
+        find_relation_facts(source, catalog)
     tables: Tables = {"a": [{"pid": big}, {"pid": big + 1}], "b": [{"pid": float(big)}]}
     fewer = {**tables, "b": []}
     pair = Pair(ADD, tables, fewer, frozenset({big}))
@@ -322,13 +326,13 @@ def test_a_negative_truncation_is_refused() -> None:
     for bad in ({"rows": -1}, {"rows": 0}, {"frequency": -2}, {"rows": True}, {"rows": 1.5}):
         caps = (replace(source.caps[0], **bad), source.caps[1])
         with pytest.raises(DiscreetError, match="whole number"):
-            known(replace(source, caps=caps), world.catalog)
+            find_relation_facts(replace(source, caps=caps), world.catalog)
 
 
 # The engine for real data
 
 
-def free(bounded: Bounded) -> Bounded:
+def free(bounded: BoundedPlan) -> BoundedPlan:
     """The same question with limits that nothing reaches, so that no choice is made by a secret order."""
     if bounded.unit is None:
         return bounded
@@ -337,7 +341,7 @@ def free(bounded: Bounded) -> Bounded:
 
 def has_choices(source: Relation) -> bool:
     """Whether a secret order of rows shows, which engines need not share."""
-    return any(isinstance(node, Join) and node.caps is not None for node in every(source))
+    return any(isinstance(node, Join) and node.caps is not None for node in walk_relations(source))
 
 
 def as_dict(groups: Groups) -> dict[Key, tuple[tuple[int, ...], tuple[Counter[int], ...]]]:

@@ -17,30 +17,30 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.memory import MemoryEngine
 from discreet.errors import InternalError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression, Literal
-from discreet.plan.functions import call, literal
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Distinct,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
-    inputs,
+    inputs_of,
 )
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
@@ -55,11 +55,11 @@ Key = tuple[Value, ...]
 N, R, X = Type.INTEGER, Type.REAL, Type.TEXT
 
 
-def in_memory(tables: Any, bounded: Bounded, catalog: Catalog = CATALOG) -> dict[Key, tuple[int, ...]]:
+def in_memory(tables: Any, bounded: BoundedPlan, catalog: Catalog = CATALOG) -> dict[Key, tuple[int, ...]]:
     return as_dict(MemoryEngine(tables, catalog).run(bounded, salt=SALT))
 
 
-def in_duckdb(sources: Any, bounded: Bounded, catalog: Catalog = CATALOG, **how: Any) -> dict[Key, tuple[int, ...]]:
+def in_duckdb(sources: Any, bounded: BoundedPlan, catalog: Catalog = CATALOG, **how: Any) -> dict[Key, tuple[int, ...]]:
     """The answer in every way that there is, which must be one."""
     engine = DuckDBEngine(sources, catalog, threads=how.pop("threads", 2))
     try:
@@ -130,9 +130,9 @@ def test_random_relations_are_worth_testing() -> None:
             while stack:
                 node = stack.pop()
                 nodes[f"{node.kind} join" if isinstance(node, Join) else type(node).__name__] += 1
-                stack += inputs(node)
+                stack += inputs_of(node)
     assert filled > 16
-    wanted = {"Scan", "Values", "Filter", "Derive", "PerUnit", "Window", "Distinct", "Union"}
+    wanted = {"Scan", "Values", "Where", "Projection", "PerUnit", "Window", "Distinct", "Union"}
     assert wanted | {f"{kind} join" for kind in JoinKind} <= set(nodes)
 
 
@@ -175,7 +175,7 @@ def test_sums_of_reals_do_not_depend_on_other_units() -> None:
     own = {"unit": N, "when": N, "cost": R}
     catalog = catalog_of({"t": (own, {})})
     unit, order, value = (Column("t", name, kind) for name, kind in own.items())
-    features = (("sum", Compute(Feature.SUM, value, R)), ("mean", Compute(Feature.MEAN, value, R)))
+    features = (("sum", FeatureCall(Feature.SUM, value, R)), ("mean", FeatureCall(Feature.MEAN, value, R)))
     grouped = PerUnit(Scan("t"), "g", (("unit", unit),), features)
     running = Window(Scan("t"), "g", (unit,), ((order, False),), features)
 
@@ -183,8 +183,8 @@ def test_sums_of_reals_do_not_depend_on_other_units() -> None:
         frame = pa.table({"unit": who[chosen], "when": when[chosen], "cost": cost[chosen]})
         key = Column("g", "unit", N) if relation is grouped else unit
         keys = (key, Column("g", "sum", R), Column("g", "mean", R))
-        source = Filter(relation, call("less", key, literal(3)))
-        bounded = Bounded(source=source, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+        source = Where(relation, make_call("less", key, make_literal(3)))
+        bounded = BoundedPlan(source=source, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
         return as_dict(DuckDBEngine({"t": frame}, catalog, threads=threads).run(bounded, salt=SALT))
 
     for relation in (grouped, running):
@@ -198,10 +198,10 @@ def test_long_parts_are_no_trap() -> None:
     own = {"unit": N, "when": N, "cost": R}
     unit, order, value = (Column("t", name, kind) for name, kind in own.items())
     frame = pa.table({"unit": [1] * rows, "when": list(range(rows)), "cost": [0.1] * rows})
-    relation = Window(Scan("t"), "w", (unit,), ((order, False),), (("sum", Compute(Feature.SUM, value, R)),))
-    last = Filter(relation, call("equal", order, literal(rows - 1)))
+    relation = Window(Scan("t"), "w", (unit,), ((order, False),), (("sum", FeatureCall(Feature.SUM, value, R)),))
+    last = Where(relation, make_call("equal", order, make_literal(rows - 1)))
     keys = (Column("w", "sum", R),)
-    bounded = Bounded(source=last, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+    bounded = BoundedPlan(source=last, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
     (key,) = DuckDBEngine({"t": frame}, catalog_of({"t": (own, {})})).run(bounded, salt=SALT).keys
     assert key == (10_000.0,)
 
@@ -215,7 +215,7 @@ def catalog_of(tables: dict[str, tuple[dict[str, Type], dict[str, Any]]]) -> Cat
             name=name,
             columns={column: (kind, ColumnFacts()) for column, kind in kinds.items()},
             unit=Unit("unit"),
-            limits=Limits(max_rows=10),
+            limits=ContributionLimits(max_rows=10),
             **more,
         )
         for name, (kinds, more) in tables.items()
@@ -230,10 +230,10 @@ LEFT = pa.table({"a": pa.array([1, 1, 2, None, 3], pa.int64()), "b": pa.array(["
 RIGHT = pa.table({"c": pa.array([1, 2, 2, None, 7], pa.int64()), "d": pa.array([1.0, 2.0, 2.5, None, 7.0])})
 
 
-def counted(relation: Relation, catalog: Catalog = SMALL) -> Bounded:
+def counted(relation: Relation, catalog: Catalog = SMALL) -> BoundedPlan:
     """A question whose groups are the different rows of a relation."""
     keys = columns_of(relation, catalog)
-    return Bounded(source=relation, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+    return BoundedPlan(source=relation, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
 
 
 def rows(relation: Relation, left: Any = LEFT, right: Any = RIGHT) -> Counter[Key]:
@@ -326,7 +326,7 @@ def test_caps_hold_and_choose_fairly() -> None:
     right = pa.table({"c": [0, 1, 2, 3], "d": [0.0, 1.0, 2.0, 3.0]})
     capped = Join(Scan("l"), Scan("r"), JoinKind.INNER, ((A, C),), caps=(Caps(B, 3, 2), Caps(D, 1, 1)))
     engine = DuckDBEngine({"l": left, "r": right}, SMALL)
-    question = Bounded(source=capped, keys=(A, B), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+    question = BoundedPlan(source=capped, keys=(A, B), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
     seen = set()
     for salt in range(12):
         found = as_dict(engine.run(question, salt=bytes([salt] * 16)))
@@ -346,13 +346,13 @@ def test_distinct_union_and_values_by_hand() -> None:
     n, t = Column("v", "n", N), Column("v", "t", X)
     assert rows(listed) == Counter({(1, "it's"): 1, (None, None): 2, (2, '"'): 1})
     assert rows(Distinct(listed)) == Counter([(1, "it's"), (None, None), (2, '"')])
-    one = Derive(listed, "one", (("n", n), ("t", t)))
-    two = Derive(Scan("l"), "two", (("other", A), ("t", Literal(None, X))))
+    one = Projection(listed, "one", (("n", n), ("t", t)))
+    two = Projection(Scan("l"), "two", (("other", A), ("t", Literal(None, X))))
     union = Union("u", (one, two, one))
     assert rows(union) == Counter(
         {(1, "it's"): 2, (None, None): 5, (2, '"'): 2, (1, None): 2, (2, None): 1, (3, None): 1}
     )
-    assert rows(Filter(union, call("equal", Column("u", "t", X), literal('"')))) == Counter({(2, '"'): 2})
+    assert rows(Where(union, make_call("equal", Column("u", "t", X), make_literal('"')))) == Counter({(2, '"'): 2})
     empty = Values("nothing", (("n", N),), ())
     assert rows(empty) == Counter()
 
@@ -364,9 +364,14 @@ def test_features_by_hand() -> None:
         schema=pa.schema([("a", pa.int64()), ("b", pa.string())]),
     )
     wanted = (Feature.COUNT, Feature.SUM, Feature.MEAN, Feature.MEDIAN, Feature.MIN, Feature.MAX)
-    features = [(str(i), Compute(f, A, R if f in (Feature.MEAN, Feature.MEDIAN) else N)) for i, f in enumerate(wanted)]
-    flags = call("greater", A, literal(1))
-    features += [("6", Compute(Feature.ANY, flags, Type.BOOLEAN)), ("7", Compute(Feature.ALL, flags, Type.BOOLEAN))]
+    features = [
+        (str(i), FeatureCall(f, A, R if f in (Feature.MEAN, Feature.MEDIAN) else N)) for i, f in enumerate(wanted)
+    ]
+    flags = make_call("greater", A, make_literal(1))
+    features += [
+        ("6", FeatureCall(Feature.ANY, flags, Type.BOOLEAN)),
+        ("7", FeatureCall(Feature.ALL, flags, Type.BOOLEAN)),
+    ]
     assert rows(PerUnit(Scan("l"), "g", (("key", B),), tuple(features)), left) == Counter(
         [
             (4, 16, 4.0, 3.0, 1, 9, True, False, "x"),
@@ -378,7 +383,7 @@ def test_features_by_hand() -> None:
 
 def test_nothing_has_no_groups() -> None:
     """Without keys all rows are one group; without rows there is none."""
-    one = PerUnit(Scan("l"), "g", (), (("rows", Compute(Feature.COUNT, None, N)),))
+    one = PerUnit(Scan("l"), "g", (), (("rows", FeatureCall(Feature.COUNT, None, N)),))
     assert rows(one) == Counter([(5,)])
     assert rows(one, LEFT[:0]) == Counter()
 
@@ -387,11 +392,11 @@ def test_windows_by_hand() -> None:
     """Peers share running sums and ranks; ties are told apart by all values; NULLs come last either way."""
     left = pa.table({"a": pa.array([3, 1, 1, None], pa.int64()), "b": ["x", "y", "z", "w"]})
     features = (
-        ("row", Compute(Feature.ROW_NUMBER, None, N)),
-        ("rank", Compute(Feature.RANK, None, N)),
-        ("dense", Compute(Feature.DENSE_RANK, None, N)),
-        ("lag", Compute(Feature.LAG, B, X)),
-        ("sum", Compute(Feature.SUM, A, N)),
+        ("row", FeatureCall(Feature.ROW_NUMBER, None, N)),
+        ("rank", FeatureCall(Feature.RANK, None, N)),
+        ("dense", FeatureCall(Feature.DENSE_RANK, None, N)),
+        ("lag", FeatureCall(Feature.LAG, B, X)),
+        ("sum", FeatureCall(Feature.SUM, A, N)),
     )
 
     def window(descending: bool) -> list[Key]:
@@ -420,14 +425,18 @@ def test_no_feature_raises(kind: Type) -> None:
     key, value = Column("t", "key", N), Column("t", "value", kind)
     stored = [{"key": k, "value": v} for k, v in zip(keys, values * 2)]
     frame = pa.table({"key": keys, "value": pa.array(values * 2, ARROW[kind])})
-    both = [Compute(Feature.COUNT, value, N), Compute(Feature.COUNT_DISTINCT, value, N)]
-    both += [Compute(feature, value, kind) for feature in (Feature.MIN, Feature.MAX)]
+    both = [FeatureCall(Feature.COUNT, value, N), FeatureCall(Feature.COUNT_DISTINCT, value, N)]
+    both += [FeatureCall(feature, value, kind) for feature in (Feature.MIN, Feature.MAX)]
     if kind.is_number:
-        both += [Compute(Feature.SUM, value, kind), Compute(Feature.MEAN, value, R), Compute(Feature.MEDIAN, value, R)]
+        both += [
+            FeatureCall(Feature.SUM, value, kind),
+            FeatureCall(Feature.MEAN, value, R),
+            FeatureCall(Feature.MEDIAN, value, R),
+        ]
     if kind is Type.BOOLEAN:
-        both += [Compute(Feature.ANY, value, kind), Compute(Feature.ALL, value, kind)]
-    places = [Compute(feature, value, kind, 2**70) for feature in (Feature.LAG, Feature.LEAD)]
-    places += [Compute(Feature.LAG, value, kind, -1), Compute(Feature.ROW_NUMBER, None, N)]
+        both += [FeatureCall(Feature.ANY, value, kind), FeatureCall(Feature.ALL, value, kind)]
+    places = [FeatureCall(feature, value, kind, 2**70) for feature in (Feature.LAG, Feature.LEAD)]
+    places += [FeatureCall(Feature.LAG, value, kind, -1), FeatureCall(Feature.ROW_NUMBER, None, N)]
     named = [(str(i), compute) for i, compute in enumerate([*both, *places])]
     relations: list[Relation] = [
         PerUnit(Scan("t"), "g", (("key", key),), tuple(named[: len(both)])),
@@ -448,9 +457,9 @@ def test_names_are_never_code() -> None:
     one, two = Scan(odd[0], 'x"'), Scan(odd[1])
     pairs = tuple((Column('x"', name, N), Column(odd[1], name, N)) for name in odd[:3])
     joined = Join(one, two, JoinKind.LEFT, pairs)
-    derived = Derive(joined, 'd"; DROP', tuple((name, Column('x"', name, N)) for name in odd))
-    ordered = Window(derived, "w'", (), (), ((odd[0], Compute(Feature.ROW_NUMBER, None, N)),))
-    question = Bounded(
+    derived = Projection(joined, 'd"; DROP', tuple((name, Column('x"', name, N)) for name in odd))
+    ordered = Window(derived, "w'", (), (), ((odd[0], FeatureCall(Feature.ROW_NUMBER, None, N)),))
+    question = BoundedPlan(
         source=ordered,
         keys=columns_of(ordered, catalog),
         domain=None,
@@ -465,10 +474,10 @@ def test_names_are_never_code() -> None:
 
 def test_texts_inside_relations_are_bound() -> None:
     """Texts in conditions below and above a join, some equal, some not: each means itself."""
-    inside = Filter(Scan("l"), call("in", B, literal("y"), literal("'; --"), literal("x")))
-    derived = Derive(inside, "d", (("a", A), ("t", call("concat", B, literal("$t0"), literal("y")))))
+    inside = Where(Scan("l"), make_call("in", B, make_literal("y"), make_literal("'; --"), make_literal("x")))
+    derived = Projection(inside, "d", (("a", A), ("t", make_call("concat", B, make_literal("$t0"), make_literal("y")))))
     joined = Join(derived, Scan("r"), JoinKind.INNER, ((Column("d", "a", N), C),))
-    above = Filter(joined, call("equal", Column("d", "t", X), literal("x$t0y")))
+    above = Where(joined, make_call("equal", Column("d", "t", X), make_literal("x$t0y")))
     assert rows(above) == Counter([(1, "x$t0y", 1, 1.0)])
 
 
@@ -477,14 +486,16 @@ def test_deep_and_wide_questions() -> None:
     deep: Relation = Scan("l")
     column: Expression = A
     for i in range(30):
-        deep = Derive(deep, f"d{i}", (("a", call("add", column, literal(1))), ("text", literal(f"it's {i}"))))
+        deep = Projection(
+            deep, f"d{i}", (("a", make_call("add", column, make_literal(1))), ("text", make_literal(f"it's {i}")))
+        )
         column = Column(f"d{i}", "a", N)
     assert rows(deep) == Counter({(31, "it's 29"): 2, (32, "it's 29"): 1, (None, "it's 29"): 1, (33, "it's 29"): 1})
     wide: Relation = Scan("l")
     for i in range(8):
         right = Scan("r", f"r{i}")
         wide = Join(wide, right, JoinKind.LEFT if i % 2 else JoinKind.INNER, ((A, Column(f"r{i}", "c", N)),))
-    question = Bounded(
+    question = BoundedPlan(
         source=wide, keys=(A, B, Column("r7", "d", R)), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),)
     )
     found = in_duckdb({"l": LEFT, "r": RIGHT}, question, SMALL)
@@ -496,20 +507,20 @@ def test_deep_and_wide_questions() -> None:
     "relation",
     [
         Join(Scan("l"), Scan("l"), JoinKind.INNER, ((A, A),)),
-        Window(Scan("l"), "l", (), (), (("a", Compute(Feature.ROW_NUMBER, None, N)),)),
-        Union("u", (Derive(Scan("l"), "d", (("x", A),)), Derive(Scan("l"), "e", (("x", B),)))),
+        Window(Scan("l"), "l", (), (), (("a", FeatureCall(Feature.ROW_NUMBER, None, N)),)),
+        Union("u", (Projection(Scan("l"), "d", (("x", A),)), Projection(Scan("l"), "e", (("x", B),)))),
         Join(Scan("l"), Scan("r"), JoinKind.INNER, ((B, C),)),
-        PerUnit(Scan("l"), "g", (("x", A),), (("x", Compute(Feature.COUNT, None, N)),)),
-        Derive(Scan("l"), "d", (("x", A), ("x", call("add", A, literal(1))))),
+        PerUnit(Scan("l"), "g", (("x", A),), (("x", FeatureCall(Feature.COUNT, None, N)),)),
+        Projection(Scan("l"), "d", (("x", A), ("x", make_call("add", A, make_literal(1))))),
         Distinct(Join(Scan("l"), Scan("l"), JoinKind.LEFT, ())),
-        PerUnit(Scan("l"), "g", (), (("x", Compute(Feature.LAG, A, N)),)),
-        PerUnit(Scan("l"), "g", (), (("x", Compute(Feature.SUM, None, N)),)),
-        Window(Scan("l"), "g", (), (), (("x", Compute(Feature.LEAD, None, N)),)),
+        PerUnit(Scan("l"), "g", (), (("x", FeatureCall(Feature.LAG, A, N)),)),
+        PerUnit(Scan("l"), "g", (), (("x", FeatureCall(Feature.SUM, None, N)),)),
+        Window(Scan("l"), "g", (), (), (("x", FeatureCall(Feature.LEAD, None, N)),)),
     ],
 )
 def test_plans_that_no_front_end_makes_are_refused(relation: Relation) -> None:
     keys = tuple(dict.fromkeys(columns_of(relation, SMALL)))
-    question = Bounded(source=relation, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+    question = BoundedPlan(source=relation, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
     with pytest.raises(InternalError):
         DuckDBEngine({"l": LEFT, "r": RIGHT}, SMALL).run(question, salt=SALT)
 
@@ -535,7 +546,7 @@ HOSPITAL_TABLES = {
 }
 
 
-def whole_hospital() -> Bounded:
+def whole_hospital() -> BoundedPlan:
     """A question that reads all five tables."""
     source: Relation = Scan("visits")
     pairs: Sequence[tuple[str, Column, Column]] = (
@@ -548,7 +559,7 @@ def whole_hospital() -> Bounded:
         source = Join(source, Scan(table), JoinKind.INNER, ((ours, theirs),))
     keys = (Column("patients", "sex", X), Column("floors", "head", X), Column("doors", "width", R))
     measures = (Measure(counts=Counts.UNITS), Measure(counts=Counts.ROWS))
-    return Bounded(
+    return BoundedPlan(
         source=source, keys=keys, domain=None, unit=Column("visits", "unit", N), measures=measures,
         max_groups=9, max_rows_per_group=9,
     )  # fmt: skip
@@ -582,7 +593,7 @@ def test_some_tables_may_be_prepared(prepared: tuple[str, ...]) -> None:
     """Prepared and raw tables mix; a single table under another name reads its prepared copy, too."""
     engine = DuckDBEngine(HOSPITAL_TABLES, HOSPITAL)
     wanted = as_dict(engine.run(whole_hospital(), salt=SALT))
-    alias = Bounded(
+    alias = BoundedPlan(
         source=Scan("visits", 'v"'), keys=(Column('v"', "ward", X),), domain=None, unit=Column('v"', "unit", N),
         measures=(Measure(counts=Counts.ROWS),), max_rows=9,
     )  # fmt: skip
@@ -592,7 +603,7 @@ def test_some_tables_may_be_prepared(prepared: tuple[str, ...]) -> None:
     assert as_dict(engine.run(whole_hospital(), salt=SALT)) == wanted
     assert as_dict(engine.run(alias, salt=SALT)) == {("A",): (3,), ("B",): (1,)}
     # A unit that the copy is not ordered by. The copy leaves out rows without the declared unit.
-    known = (call("is_null", Column('v"', "unit", N)),)
+    known = (make_call("is_null", Column('v"', "unit", N)),)
     assert as_dict(engine.run(replace(other, keys=known, max_rows=1), salt=SALT))[False,] == (4,)
     lost = 1 if "visits" in prepared else 2
     assert as_dict(engine.run(other, salt=SALT)) == {("A",): (3,), ("B",): (lost,)}
@@ -605,7 +616,7 @@ def test_linked_tables_reach_their_unit() -> None:
     tables = relational.all_tables(random.Random(2), 5, 4)
     reached = reach("notes", catalog)
     keys = tuple(Column("notes", name, kind) for name, kind in kinds["notes"].items())
-    bounded = Bounded(
+    bounded = BoundedPlan(
         source=reached.relation, keys=keys, domain=None, unit=reached.unit,
         measures=(Measure(counts=Counts.UNITS), Measure(counts=Counts.ROWS)), max_rows_per_group=99, max_groups=99,
     )  # fmt: skip
@@ -621,8 +632,8 @@ def test_text_and_other_units_of_joins(table: str) -> None:
     two = [{"unit": u, "y": i % 2} for i, u in enumerate(["b", "c", "it's", "it's", None])]
     units = Column("t", "unit", X), Column("s", "unit", X)
     both = Join(Scan("t"), Scan("s"), JoinKind.FULL, ((units[0], units[1]),))
-    unit = call("coalesce", *units) if table == "t" else call("coalesce", *reversed(units))
-    bounded = Bounded(
+    unit = make_call("coalesce", *units) if table == "t" else make_call("coalesce", *reversed(units))
+    bounded = BoundedPlan(
         source=both, keys=(Column("t", "x", N), Column("s", "y", N)), domain=None, unit=unit,
         measures=(Measure(counts=Counts.UNITS), Measure(counts=Counts.ROWS)), max_rows_per_group=9, max_groups=9,
     )  # fmt: skip
@@ -644,7 +655,7 @@ def test_joins_fit_into_little_memory(tmp_path: Path) -> None:
     joined = Join(Scan("visits"), Scan("people"), JoinKind.INNER, ((unit, Column("people", "unit", N)),))
     sources = {name: tmp_path / f"{name}.parquet" for name in ("visits", "people")}
     engine = DuckDBEngine(sources, catalog, memory_limit="200MB", threads=2)
-    bounded = Bounded(
+    bounded = BoundedPlan(
         source=joined, keys=(Column("people", "region", N),), domain=None, unit=unit,
         measures=(Measure(counts=Counts.UNITS), Measure(counts=Counts.ROWS)), max_groups=2, max_rows_per_group=100,
     )  # fmt: skip

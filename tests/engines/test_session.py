@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Frame
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
@@ -33,7 +33,7 @@ def small_session(tmp_path: Path) -> Session:
     )
 
 
-def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, Bounded]:
+def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, BoundedPlan]:
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -41,13 +41,13 @@ def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, Bounded]:
         {"who": rng.integers(0, rows // 10, rows), "ward": rng.integers(0, 20, rows), "cost": rng.random(rows)}
     )
     columns = {c.name: (c.type, ColumnFacts()) for c in (WHO, WARD, COST)}
-    facts = TableFacts(name="t", columns=columns, unit=Unit("who"), limits=Limits())
+    facts = TableFacts(name="t", columns=columns, unit=Unit("who"), limits=ContributionLimits())
     catalog = Catalog(tables={"t": facts}, neighbours=Neighbours.ADD_REMOVE)
     measures = (
         Measure(counts=Counts.UNITS),
         Measure(counts=Counts.STEPS, argument=COST, resolution=Fraction(1, 100), first=0, last=100),
     )
-    bounded = Bounded(
+    bounded = BoundedPlan(
         source=Scan("t"),
         keys=(WARD,),
         domain=None,
@@ -76,7 +76,7 @@ def test_one_failing_job_ends_the_others(tmp_path: Path) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError), small_session(tmp_path) as session:
-        list(session.spread([fails, forever]))
+        list(session.run_with_cursors([fails, forever]))
 
 
 def test_progress_is_a_share_between_0_and_1() -> None:

@@ -19,11 +19,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.memory import MemoryEngine
 from discreet.errors import UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
@@ -46,11 +46,11 @@ TABLE = pa.table(
 
 def catalog_of(kinds: dict[str, Type], *, unit: str | None = None, name: str = "visits") -> Catalog:
     columns = {column: (kind, ColumnFacts()) for column, kind in kinds.items()}
-    facts = TableFacts(name=name, columns=columns, unit=Unit(unit), limits=Limits())
+    facts = TableFacts(name=name, columns=columns, unit=Unit(unit), limits=ContributionLimits())
     return Catalog(tables={name: facts}, neighbours=Neighbours.ADD_REMOVE)
 
 
-def question(**more: Any) -> Bounded:
+def question(**more: Any) -> BoundedPlan:
     measures = (
         Measure(counts=Counts.ROWS),
         Measure(counts=Counts.VALUES, argument=COLUMNS["day"]),
@@ -63,7 +63,7 @@ def question(**more: Any) -> Bounded:
         "domain": None,
         "unit": None,
     }
-    return Bounded(measures=measures, **{**plain, **more})
+    return BoundedPlan(measures=measures, **{**plain, **more})
 
 
 WANTED = as_dict(MemoryEngine({"visits": TABLE.to_pylist()}, catalog_of(KINDS)).run(question(), salt=SALT))
@@ -186,7 +186,7 @@ def test_stored_values_are_brought_to_plan_types(stored: str, tmp_path: Path) ->
     engine = DuckDBEngine({"s": path}, catalog_of({"x": declared}, name="s"))
     assert engine.schema("s") == {"x": declared}
     count = Measure(counts=Counts.ROWS)
-    ask = Bounded(source=Scan("s"), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,))
+    ask = BoundedPlan(source=Scan("s"), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,))
     assert engine.run(ask, salt=SALT).keys == ((wanted,),)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression, Literal
-from discreet.plan.functions import call, literal
-from discreet.plan.relations import Scan, where
+from discreet.plan.functions import make_call, make_literal
+from discreet.plan.relations import Scan, add_conditions
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -53,7 +53,7 @@ def catalog(unit: Expression | None) -> Catalog:
         name="t",
         columns={column.name: (column.type, ColumnFacts()) for column in COLUMNS},
         unit=Unit(unit.name if isinstance(unit, Column) else None),
-        limits=Limits(),
+        limits=ContributionLimits(),
     )
     return Catalog(tables={"t": facts}, neighbours=Neighbours.ADD_REMOVE)
 
@@ -88,14 +88,14 @@ def frame(rows: Rows) -> Any:
 def a_condition(rng: random.Random) -> Expression:
     return rng.choice(
         (
-            call("greater", COST, literal(0.0)),
-            call("is_null", WARD),
-            call("not", call("equal", WARD, literal("A"))),
+            make_call("greater", COST, make_literal(0.0)),
+            make_call("is_null", WARD),
+            make_call("not", make_call("equal", WARD, make_literal("A"))),
             FLAG,
-            call("less", call("add", AGE, literal(1)), literal(50)),
-            call("in", CODE, literal(1), literal(2)),
-            call("like", WARD, literal("%B%")),
-            call("equal", AGE, COST),
+            make_call("less", make_call("add", AGE, make_literal(1)), make_literal(50)),
+            make_call("in", CODE, make_literal(1), make_literal(2)),
+            make_call("like", WARD, make_literal("%B%")),
+            make_call("equal", AGE, COST),
             Literal(True, Type.BOOLEAN),
         )
     )
@@ -108,17 +108,19 @@ def a_key(rng: random.Random) -> Expression:
             CODE,
             FLAG,
             DAY,
-            call("lower", WARD),
-            call("bin", COST, literal(1.0)),
-            call("date_trunc", literal("day"), WHEN),
-            call("modulo", AGE, literal(3)),
-            call("coalesce", WARD, literal("none")),
+            make_call("lower", WARD),
+            make_call("bin", COST, make_literal(1.0)),
+            make_call("date_trunc", make_literal("day"), WHEN),
+            make_call("modulo", AGE, make_literal(3)),
+            make_call("coalesce", WARD, make_literal("none")),
         )
     )
 
 
 def a_measure(rng: random.Random) -> Measure:
-    argument = rng.choice((COST, AGE, call("multiply", COST, AGE), call("add", AGE, AGE), call("divide", COST, AGE)))
+    argument = rng.choice(
+        (COST, AGE, make_call("multiply", COST, AGE), make_call("add", AGE, AGE), make_call("divide", COST, AGE))
+    )
     origin, first = rng.choice((0, 0, 3, -7)), rng.randrange(-40, 5)
     whole = rng.random() < 0.5
     resolution = Fraction(rng.choice((1, 1, 2, 3)) if whole else rng.choice((Fraction(1, 4), Fraction(1, 100), 1)))
@@ -157,7 +159,7 @@ def a_domain(rng: random.Random, keys: tuple[Expression, ...]) -> tuple[tuple[Va
 @dataclass(frozen=True)
 class World:
     rows: Rows
-    bounded: Bounded
+    bounded: BoundedPlan
 
 
 def a_world(seed: int, *, unit: Column | None, units: int = 5, most: int = 9) -> World:
@@ -171,8 +173,8 @@ def a_world(seed: int, *, unit: Column | None, units: int = 5, most: int = 9) ->
             limits = {"max_rows": rng.randrange(1, 8), "max_groups": rng.choice((None, 1, 2))}
         else:
             limits = {"max_rows_per_group": rng.randrange(1, 4), "max_groups": rng.randrange(1, 4) if keys else None}
-    bounded = Bounded(
-        source=where(Scan("t"), *(a_condition(rng) for _ in range(rng.choice((0, 0, 1, 2))))),
+    bounded = BoundedPlan(
+        source=add_conditions(Scan("t"), *(a_condition(rng) for _ in range(rng.choice((0, 0, 1, 2))))),
         keys=keys,
         domain=a_domain(rng, keys) if keys and rng.random() < 0.5 else None,
         unit=unit,

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from discreet.engines.memory_relations import Reader, Row
+from discreet.engines.memory_relations import MemoryRow, RelationReader
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Column, Expression, Released
+from discreet.plan.expressions import Column, Expression, ReleasedValue
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
 from tests.frontends.tables import HOSPITAL, PUBLIC
@@ -98,23 +98,23 @@ def _fill(
 
 def answer(question: Question, tables: Tables) -> list[tuple[Value, ...]]:
     """What the plan of a question says, sorted: every row counts in full, and nothing is noisy."""
-    rows = Reader(tables, HOSPITAL, b"salt").read(question.source).rows
-    groups: dict[tuple[Value, ...], list[Row]] = {} if question.keys else {(): []}
+    rows = RelationReader(tables, HOSPITAL, b"salt").read(question.source).rows
+    groups: dict[tuple[Value, ...], list[MemoryRow]] = {} if question.keys else {(): []}
     for row in rows:
         groups.setdefault(tuple(evaluate(key, row) for key in question.keys), []).append(row)
     found = []
     for key, members in groups.items():
-        known: dict[Released, Value] = {question.key(i): value for i, value in enumerate(key)}
-        known |= {question.aggregate(i): _measured(a, members) for i, a in enumerate(question.aggregates)}
+        known: dict[ReleasedValue, Value] = {question.refer_to_key(i): value for i, value in enumerate(key)}
+        known |= {question.refer_to_aggregate(i): _measured(a, members) for i, a in enumerate(question.aggregates)}
         found.append(tuple(_shown(output.expression, known) for output in question.outputs))
     return sorted(found, key=repr)
 
 
-def _shown(expression: Expression, known: Mapping[Released, Value]) -> Value:
-    return _whole(evaluate(expression, dict[Column | Released, Value](known.items())))
+def _shown(expression: Expression, known: Mapping[ReleasedValue, Value]) -> Value:
+    return _whole(evaluate(expression, dict[Column | ReleasedValue, Value](known.items())))
 
 
-def _measured(aggregate: Aggregate, rows: Sequence[Row]) -> Value:
+def _measured(aggregate: Aggregate, rows: Sequence[MemoryRow]) -> Value:
     if aggregate.argument is None and aggregate.statistic is Statistic.COUNT:
         return len(rows)
     if aggregate.argument is None:

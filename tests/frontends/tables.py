@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, Link, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.relations import Values
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
@@ -23,13 +23,13 @@ VISITS = TableFacts(
         "note": (Type.TEXT, ColumnFacts()),
     },
     unit=Unit("patient_id"),
-    limits=Limits(max_rows=20),
+    limits=ContributionLimits(max_rows=20),
 )
 ANSWERS = TableFacts(
     name="Answers",
     columns={"Income": (Type.REAL, ColumnFacts()), "City name": (Type.TEXT, ColumnFacts())},
     unit=Unit(),
-    limits=Limits(max_rows=1),
+    limits=ContributionLimits(max_rows=1),
 )
 CATALOG = Catalog(tables={"visits": VISITS, "Answers": ANSWERS}, neighbours=Neighbours.ADD_REMOVE)
 
@@ -50,7 +50,7 @@ PATIENTS = TableFacts(
         "town": (Type.TEXT, ColumnFacts(frequency=5)),
     },
     unit=Unit("patient_id"),
-    limits=Limits(max_rows=1),
+    limits=ContributionLimits(max_rows=1),
     keys=(Link("referred_by", "patients", "patient_id"), Link("ward", "wards", "ward")),
 )
 LABS = TableFacts(
@@ -61,7 +61,7 @@ LABS = TableFacts(
         "result": (Type.REAL, ColumnFacts(low=Fraction(0), high=Fraction(100))),
     },
     unit=Unit("patient_id"),
-    limits=Limits(max_rows=40),
+    limits=ContributionLimits(max_rows=40),
     link=Link("visit_id", "visits", "visit_id"),
     keys=(Link("visit_id", "visits", "visit_id"),),
 )
@@ -74,7 +74,7 @@ WORKERS = TableFacts(
         "wage": (Type.REAL, ColumnFacts(low=Fraction(0), high=Fraction(500))),
     },
     unit=Unit("patient_id"),
-    limits=Limits(max_groups=2, max_rows_per_group=3),
+    limits=ContributionLimits(max_groups=2, max_rows_per_group=3),
     owner="person",
 )
 WARDS = TableFacts(
@@ -86,14 +86,14 @@ WARDS = TableFacts(
         "city": (Type.TEXT, ColumnFacts()),
     },
     unit=Unit("patient_id"),
-    limits=Limits(),
+    limits=ContributionLimits(),
     public=True,
 )
 REGIONS = TableFacts(
     name="regions",
     columns={"town": (Type.TEXT, ColumnFacts()), "region": (Type.TEXT, ColumnFacts(keys=("north", "south")))},
     unit=Unit("patient_id"),
-    limits=Limits(),
+    limits=ContributionLimits(),
     public=True,
 )
 HOSPITAL = Catalog(
@@ -109,7 +109,7 @@ CITIES = TableFacts(
         "twin": (Type.TEXT, ColumnFacts()),
     },
     unit=Unit(),
-    limits=Limits(),
+    limits=ContributionLimits(),
     public=True,
 )
 SURVEY = Catalog(tables={"Answers": ANSWERS, "cities": CITIES}, neighbours=Neighbours.ADD_REMOVE)

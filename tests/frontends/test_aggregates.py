@@ -12,12 +12,12 @@ import pytest
 
 from discreet.bounding.bound import bound
 from discreet.bounding.facts import facts_of
-from discreet.bounding.stability import known
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError, Unbounded
 from discreet.frontends import builder, sql
-from discreet.frontends.builder import Expression, TableBuilder, col, max_, mean, median, min_, quantile
+from discreet.frontends.builder import ChainExpression, TableBuilder, col, max_, mean, median, min_, quantile
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Column, Literal, Released, walk
+from discreet.plan.expressions import Column, Literal, ReleasedValue, walk
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
 from tests.frontends.tables import CATALOG
@@ -28,7 +28,7 @@ AGE, COST, SMOKER = (
     Column("visits", "cost", Type.REAL),
     Column("visits", "smoker", Type.BOOLEAN),
 )
-Row = dict[Column | Released, Value]
+Row = dict[Column | ReleasedValue, Value]
 
 
 def rows(seed: int, count: int, *, nulls: float = 0.2) -> list[Row]:
@@ -61,8 +61,8 @@ def measured(aggregate: Aggregate, data: list[Row]) -> Value:
 
 def answered(question: Question, data: list[Row]) -> list[Value]:
     """The outputs of a question without groups and without noise."""
-    released: dict[Column | Released, Value] = {
-        question.aggregate(i): measured(aggregate, data) for i, aggregate in enumerate(question.aggregates)
+    released: dict[Column | ReleasedValue, Value] = {
+        question.refer_to_aggregate(i): measured(aggregate, data) for i, aggregate in enumerate(question.aggregates)
     }
     return [evaluate(output.expression, released) for output in question.outputs]
 
@@ -122,8 +122,8 @@ def test_noise_cannot_leave_the_range() -> None:
         question = sql.read(f"SELECT {text} AS x FROM visits", CATALOG)
         some = 0
         for _ in range(4_000):
-            released: dict[Column | Released, Value] = {
-                question.aggregate(i): source.randint(-50, 50) if a.statistic is Statistic.COUNT
+            released: dict[Column | ReleasedValue, Value] = {
+                question.refer_to_aggregate(i): source.randint(-50, 50) if a.statistic is Statistic.COUNT
                 else source.gauss(0, 10.0 ** source.randint(-3, 12))
                 for i, a in enumerate(question.aggregates)
             }  # fmt: skip  # one rule a line
@@ -136,7 +136,7 @@ def test_noise_cannot_leave_the_range() -> None:
 def test_centred_sums_are_smaller() -> None:
     """Each sum is bounded by half the range: the product by the product of the halves."""
     question = sql.read("SELECT CORR(age, cost) AS x FROM visits", CATALOG)
-    source = known(question.source, CATALOG)
+    source = find_relation_facts(question.source, CATALOG)
     widest = {}
     for aggregate in question.aggregates:
         assert aggregate.argument is not None
@@ -227,7 +227,7 @@ def test_filter_in_the_chain() -> None:
     """filter belongs to one aggregate, once, with a condition on rows."""
     kept = mean("age").alias("a").filter(col("smoker"))
     assert kept.name == "a"
-    wrong: list[tuple[Expression, Any]] = [
+    wrong: list[tuple[ChainExpression, Any]] = [
         (col("age"), col("smoker")), (mean("age") + 1, col("smoker")), (kept, col("smoker")),
         (mean("age"), True), (mean("age"), mean("age") > 3),
     ]  # fmt: skip  # a list

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.bounding.bound import bound_all
-from discreet.bounding.contributions import Bounded
+from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb import DuckDBEngine
 from discreet.engines.memory import MemoryEngine
 from discreet.frontends import sql
@@ -47,7 +47,7 @@ def engine() -> Iterator[DuckDBEngine]:
     made.close()
 
 
-def forms(text: str) -> list[Bounded]:
+def forms(text: str) -> list[BoundedPlan]:
     """The bounded forms of a question, without spreads, which have tests of their own."""
     question = sql.read(text, HOSPITAL, PUBLIC)
     return [replace(form.bounded, spreads=()) for form in bound_all(question, HOSPITAL)]

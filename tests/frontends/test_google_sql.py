@@ -11,7 +11,7 @@ from discreet.errors import DiscreetError, QuestionError
 from discreet.frontends import google_functions, google_sql, sql
 from discreet.frontends.google_options import MOST, NAMES
 from discreet.frontends.sql_expressions import FORMS
-from discreet.plan.catalog import Limits
+from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from tests.frontends.cases import cases
 from tests.frontends.tables import CATALOG, HOSPITAL
@@ -42,7 +42,7 @@ def aggregates(text: str) -> tuple[Aggregate, ...]:
 )
 def test_offers_are_exact(options: str, offer: dict[str, Fraction]) -> None:
     """The offer holds epsilon and delta as they are written, and nothing else."""
-    asked = sql.asked(f"{WITH}{options} COUNT(*) FROM visits", CATALOG)
+    asked = sql.read_with_offer(f"{WITH}{options} COUNT(*) FROM visits", CATALOG)
     assert dict(asked.offer) == offer
 
 
@@ -53,7 +53,7 @@ def test_plain_sql_offers_nothing() -> None:
         "SELECT COUNT(*) FROM visits WHERE note = 'SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=9)'",
         "SELECT COUNT(*) FROM visits -- SELECT WITH DIFFERENTIAL_PRIVACY",
     ):
-        asked = sql.asked(text, CATALOG)
+        asked = sql.read_with_offer(text, CATALOG)
         assert asked.offer == {} and asked.question.limits is None
 
 
@@ -64,9 +64,9 @@ def test_options_become_part_of_the_question() -> None:
         "group_selection_strategy=LAPLACE_THRESHOLD) note, COUNT(*) FROM visits GROUP BY note"
     )
     question = sql.read(text, CATALOG)
-    assert question.limits == Limits(max_groups=2) and question.min_units == 7
+    assert question.limits == ContributionLimits(max_groups=2) and question.min_units == 7
     rows = sql.read(f"{WITH}OPTIONS(max_rows_contributed={MOST}) COUNT(*) FROM visits", CATALOG)
-    assert rows.limits == Limits(max_rows=MOST)
+    assert rows.limits == ContributionLimits(max_rows=MOST)
 
 
 def test_the_same_question_in_plain_sql() -> None:
@@ -183,9 +183,9 @@ def test_functions_are_forms_of_the_parser() -> None:
 
 def test_not_a_text() -> None:
     """What is no text is refused as in plain SQL."""
-    assert not google_sql.mentioned(None)
+    assert not google_sql.mentions_clause(None)
     with pytest.raises(QuestionError, match="text"):
-        sql.asked(None, CATALOG)  # type: ignore[arg-type]  # on purpose
+        sql.read_with_offer(None, CATALOG)  # type: ignore[arg-type]  # on purpose
 
 
 # Whatever the text, the outcome is a question or a refusal of ours.
@@ -217,7 +217,7 @@ def test_random_text_never_crashes(seed: int) -> None:
                 words[at : at + source.randint(0, 2)] = source.sample(WORDS, source.randint(0, 2))
             text = " ".join(words)
         try:
-            asked = sql.asked(text, CATALOG)
+            asked = sql.read_with_offer(text, CATALOG)
             assert set(asked.offer) <= {"epsilon", "delta"}
             accepted += 1
         except DiscreetError as error:

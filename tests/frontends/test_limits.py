@@ -77,7 +77,7 @@ def test_depth_is_refused_near_the_end_of_the_stack(kind: str) -> None:
 def test_depth_is_counted_before_the_stack_ends(kind: str, rule: str) -> None:
     """A tree that is too deep is seen by counting, and where the parser gives up, the reason is named."""
     with pytest.raises(QuestionError, match=rule):
-        sql.draft(DEEP[kind](1100))
+        sql.read_draft(DEEP[kind](1100))
 
 
 def test_what_is_within_the_limits_is_read() -> None:

@@ -178,7 +178,7 @@ def test_sample_forms_follow_from_population_forms(engine: duckdb.DuckDBPyConnec
     released: dict[object, Value] = {}
     for index, aggregate in enumerate(question.aggregates):
         (value,) = engine.execute(f"SELECT {inside[aggregate.statistic]} FROM visits").fetchone() or (None,)
-        released[question.aggregate(index)] = value
+        released[question.refer_to_aggregate(index)] = value
     mine = evaluate(question.outputs[0].expression, released)  # type: ignore[arg-type]  # Released keys only
     assert isinstance(mine, float) and math.isclose(mine, theirs, rel_tol=1e-12)
     assert question.outputs[0].expression.type is Type.REAL
@@ -188,5 +188,5 @@ def test_sample_forms_of_few_are_null() -> None:
     """A noisy count of one or less has no sample variance."""
     question = sql.read("SELECT VARIANCE(age) AS v FROM visits", CATALOG)
     for n in (-3, 0, 1):
-        released = {question.aggregate(0): 2.5, question.aggregate(1): n}
+        released = {question.refer_to_aggregate(0): 2.5, question.refer_to_aggregate(1): n}
         assert evaluate(question.outputs[0].expression, released) is None  # type: ignore[arg-type]  # Released keys only

@@ -20,19 +20,19 @@ def test_line_and_column_count_from_one(text: str, start: int, length: int) -> N
     place = Place(text, start, min(len(text), start + length))
     lines = text.split("\n")
     assert sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column - 1 == start
-    shown, marks = place.excerpt().split("\n")
+    shown, marks = place.format_excerpt().split("\n")
     assert len(shown) <= WIDTH + 4 and set(marks) <= {" ", "^"} and "^" in marks
 
 
 def test_wide_letters_move_the_mark() -> None:
     """A letter that fills two columns of the terminal counts as two."""
-    assert Place("漢字 = x", 5, 6).excerpt().split("\n")[1] == "  " + " " * 7 + "^"
+    assert Place("漢字 = x", 5, 6).format_excerpt().split("\n")[1] == "  " + " " * 7 + "^"
 
 
 def test_long_lines_are_cut_around_the_place() -> None:
     """The place stays visible in the middle of a long line."""
     text = "a" * 500 + "HERE" + "b" * 500
-    shown, marks = Place(text, 500, 504).excerpt().split("\n")
+    shown, marks = Place(text, 500, 504).format_excerpt().split("\n")
     assert shown[marks.index("^") :].startswith("HERE") and shown.strip().startswith("…") and shown.endswith("…")
 
 

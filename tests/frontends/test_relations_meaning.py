@@ -8,11 +8,11 @@ from functools import cache
 import duckdb
 import pytest
 
-from discreet.bounding.stability import Owner, known
+from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import QuestionError
 from discreet.frontends import sql
 from discreet.plan.nodes import Statistic
-from discreet.plan.relations import Distinct, Join, PerUnit, Relation, Union, Window, every
+from discreet.plan.relations import Distinct, Join, PerUnit, Relation, Union, Window, walk_relations
 from tests.frontends.cases import QuestionCase, cases
 from tests.frontends.plain import Tables, answer, plain, some_tables, theirs
 from tests.frontends.random_sql import a_question
@@ -33,7 +33,7 @@ def comparable(case: QuestionCase) -> bool:
     if case.file not in SEVERAL or case.expected.startswith("question"):
         return False
     question = sql.read(case.question, HOSPITAL, PUBLIC)
-    whole = known(question.source, HOSPITAL).owner is not Owner.MIXED  # a truncated join has other rows
+    whole = find_relation_facts(question.source, HOSPITAL).owner is not Owner.MIXED  # a truncated join has other rows
     return whole and all(aggregate.statistic in COMPUTED for aggregate in question.aggregates)
 
 
@@ -70,7 +70,7 @@ def test_random_questions_are_worth_asking() -> None:
     tables, full = some_tables(1), 0
     for seed in range(300):
         question = sql.read(a_question(seed), HOSPITAL, PUBLIC)
-        kinds.update({type(node) for node in every(question.source)})
+        kinds.update({type(node) for node in walk_relations(question.source)})
         full += answer(question, tables)[0][0] != 0
     assert full > 150 and min(kinds[kind] for kind in (Join, PerUnit, Distinct, Window, Union)) > 7
 

@@ -11,13 +11,13 @@ from itertools import pairwise
 
 import pytest
 
-from discreet.bounding.stability import Owner, known
+from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import QuestionError
 from discreet.frontends import sql
 from discreet.frontends.builder import TableBuilder, col, count, max_, mean, min_, sum_
 from discreet.frontends.sources import MAX_RELATIONS, MAX_SUBQUERIES
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
-from discreet.plan.relations import Join, Scan, Values, every
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.relations import Join, Scan, Values, walk_relations
 from discreet.plan.types import Type
 from discreet.privacy import Unit
 from tests.frontends.tables import HOSPITAL, LABS, PUBLIC, STAYS
@@ -161,7 +161,7 @@ def test_different_questions_differ() -> None:
 def test_the_first_reading_of_a_table_has_its_name() -> None:
     """A table that is read again has another name in the plan, whatever the analyst calls it."""
     text = "SELECT COUNT(*) FROM visits x JOIN visits y USING (patient_id) JOIN visits z USING (patient_id)"
-    scans = [node for node in every(sql.read(text, HOSPITAL).source) if isinstance(node, Scan)]
+    scans = [node for node in walk_relations(sql.read(text, HOSPITAL).source) if isinstance(node, Scan)]
     assert sorted(scan.alias for scan in scans) == ["", "visits 2", "visits 3"]
 
 
@@ -174,9 +174,9 @@ def test_names_that_are_taken_are_passed_over() -> None:
         "FROM visits GROUP BY 1) c USING (patient_id) JOIN labs USING (patient_id) "
         'JOIN "labs in visits" d USING (patient_id)'
     )
-    names = [name for node in every(sql.read(text, catalog).source) if (name := getattr(node, "name", None))]
+    names = [name for node in walk_relations(sql.read(text, catalog).source) if (name := getattr(node, "name", None))]
     assert len(names) == len({name.lower() for name in names})
-    for node in every(sql.read(text, catalog).source):
+    for node in walk_relations(sql.read(text, catalog).source):
         assert isinstance(node, Scan) or getattr(node, "name", "") not in odd
 
 
@@ -192,7 +192,7 @@ def test_the_unit_travels_along() -> None:
         "SELECT COUNT(*) FROM (SELECT age * 2 AS a FROM visits UNION ALL SELECT born FROM patients) AS t",
         "SELECT COUNT(*) FROM (SELECT result + 1 AS r, LAG(result) OVER (PARTITION BY patient_id) AS l FROM labs) AS t",
     ):
-        assert known(sql.read(text, HOSPITAL).source, HOSPITAL).owner is Owner.UNIT, text
+        assert find_relation_facts(sql.read(text, HOSPITAL).source, HOSPITAL).owner is Owner.UNIT, text
 
 
 def test_units_of_other_types_are_not_equated() -> None:
@@ -204,7 +204,7 @@ def test_units_of_other_types_are_not_equated() -> None:
             "x": (Type.INTEGER, ColumnFacts(low=Fraction(0), high=Fraction(1))),
         },
         unit=Unit("patient_id"),
-        limits=Limits(max_rows=1),
+        limits=ContributionLimits(max_rows=1),
         owner="who",
     )
     catalog = Catalog(tables={"visits": STAYS, "people": people}, neighbours=HOSPITAL.neighbours)
@@ -223,7 +223,7 @@ def test_foreign_keys_to_somebody_else_are_not_followed() -> None:
 def test_look_ups_are_marked_where_a_key_is_declared_unique() -> None:
     """Only then may a row that is its own unit be joined."""
     marked = {
-        text: next(node for node in every(sql.read(text, HOSPITAL).source) if isinstance(node, Join)).single
+        text: next(node for node in walk_relations(sql.read(text, HOSPITAL).source) if isinstance(node, Join)).single
         for text in (
             "SELECT COUNT(*) FROM visits JOIN wards USING (ward)",
             "SELECT COUNT(*) FROM visits JOIN wards ON visits.ward = wards.city",
@@ -265,7 +265,7 @@ def test_odd_public_rows_are_refused(public: dict[str, Values]) -> None:
 def test_public_rows_may_be_used_twice() -> None:
     """Each use has a name of its own."""
     text = "SELECT COUNT(*) FROM labs JOIN prices a USING (test) JOIN prices b ON a.price = b.price"
-    names = [node.name for node in every(sql.read(text, HOSPITAL, PUBLIC).source) if isinstance(node, Values)]
+    names = [node.name for node in walk_relations(sql.read(text, HOSPITAL, PUBLIC).source) if isinstance(node, Values)]
     assert sorted(names) == ["prices", "prices 2"]
 
 

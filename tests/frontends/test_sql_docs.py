@@ -23,12 +23,12 @@ def count_of(expression: str) -> str:
 
 def test_the_table_of_functions_is_in_step() -> None:
     """The page holds the table as functions.py makes it; if not, paste what function_table() prints."""
-    assert sql_words.function_table() in PAGE
+    assert sql_words.write_function_table() in PAGE
 
 
 def test_the_table_of_aggregates_is_in_step() -> None:
     """The page holds the table as sql_words.py makes it; if not, paste what aggregate_table() prints."""
-    assert sql_words.aggregate_table() in PAGE
+    assert sql_words.write_aggregate_table() in PAGE
 
 
 @pytest.mark.parametrize("ways", sql_words.AGGREGATES, ids=lambda ways: ways[0])
@@ -50,7 +50,7 @@ def test_pasted_queries_on_the_page() -> None:
     section = PAGE[PAGE.index("## Pasting BigQuery queries") :]
     pasted = re.search(r"```sql\n(.*?)```", section, re.DOTALL)
     assert pasted is not None
-    asked = sql.asked(pasted[1], CATALOG)
+    asked = sql.read_with_offer(pasted[1], CATALOG)
     assert set(asked.offer) == {"epsilon", "delta"} and asked.question.limits is not None
     for name in google_options.NAMES:
         assert f"`{name}`" in section

@@ -10,11 +10,11 @@ from contextlib import suppress
 import pytest
 
 from discreet.bounding.bound import bound_all
-from discreet.bounding.stability import Owner, known
+from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import PrivacyError, QuestionError, UsageError
 from discreet.frontends import sql
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Column, Expression, Released, walk
+from discreet.plan.expressions import Column, Expression, ReleasedValue, walk
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
 from tests.frontends.cases import QuestionCase, cases
@@ -108,18 +108,18 @@ def check(question: Question, catalog: Catalog) -> None:
     above += [] if question.having is None else [question.having]
     assert question.aggregates and len(set(question.aggregates)) == len(question.aggregates)
     assert len(set(question.keys)) == len(question.keys)
-    source = known(question.source, catalog)
+    source = find_relation_facts(question.source, catalog)
     for part in (part for expression in below for part in walk(expression)):
-        assert not isinstance(part, Released)
+        assert not isinstance(part, ReleasedValue)
         assert not isinstance(part, Column) or part in source.columns
     assert source.owner is not Owner.LOST
     with suppress(UsageError, PrivacyError):  # such as a missing bound; anything else is a bug
         bound_all(question, catalog)
-    promised = [*map(question.key, range(len(question.keys)))]
-    promised += [*map(question.aggregate, range(len(question.aggregates)))]
+    promised = [*map(question.refer_to_key, range(len(question.keys)))]
+    promised += [*map(question.refer_to_aggregate, range(len(question.aggregates)))]
     for part in (part for expression in above for part in walk(expression)):
         assert not isinstance(part, Column)
-        assert not isinstance(part, Released) or part == promised[part.index]
+        assert not isinstance(part, ReleasedValue) or part == promised[part.index]
     titles = [output.name.lower() for output in question.outputs]
     assert len(set(titles)) == len(titles)
     assert hash(question) == hash(question) and show(question)

@@ -239,7 +239,7 @@ def test_discrete_gaussian_bounds_are_never_below_exact_sums(root: int, variance
     assert isinstance(curve, Renyi)
     for order in (1.5, 2.0, 8.0):
         divergence = mp.log(mp.fsum(a**order * b ** (1 - order) for a, b in zip(p, q))) / (mp.mpf(order) - 1)
-        assert curve.at(order) >= divergence * (1 - mp.mpf(10) ** -12)
+        assert curve.value_at(order) >= divergence * (1 - mp.mpf(10) ** -12)
 
 
 @given(st.lists(plans.pure_events(), min_size=1, max_size=3))

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
-from discreet.ledger.book import Book
+from discreet.ledger.book import BaseLedger
 from discreet.ledger.ledger import Charge
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.policy import Policy
@@ -56,7 +56,7 @@ class Clock:
         self.now += timedelta(**by)
 
 
-Opener = Callable[..., Book]
+Opener = Callable[..., BaseLedger]
 
 
 def open_sqlite(path: Path, budget: Budget = ONE, policy: Policy | None = None, **other: Any) -> SQLiteLedger:

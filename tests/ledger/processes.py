@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from discreet.ledger.book import Book
+from discreet.ledger.book import BaseLedger
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.privacy import Budget
 from tests.ledger.charges import charge, open_sqlite
@@ -67,7 +67,7 @@ class Outbox:
         return [(request, record) for request, record in map(json.loads, self.path.read_text().splitlines())]
 
 
-def ask(book: Book, outbox: Outbox, request: str) -> None:
+def ask(book: BaseLedger, outbox: Outbox, request: str) -> None:
     """A question by the protocol: reserve, run, commit, deliver."""
     held = book.reserve(charge(request, PRICE))
     record = held.record

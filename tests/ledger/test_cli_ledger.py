@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from discreet.cli import app
 from discreet.codebook import Codebook
-from discreet.doors import ledger_path, terms_of
+from discreet.doors import ledger_path_of, terms_of
 from discreet.errors import LedgerDamaged, LedgerError
 from discreet.ledger.sqlite import SQLiteLedger
 from tests.ledger.charges import charge
@@ -36,7 +36,7 @@ def codebook(tmp_path: Path) -> Path:
     path = tmp_path / "hospital.toml"
     path.write_text(CODEBOOK)
     book = Codebook.load(path)
-    with SQLiteLedger.on(ledger_path(book), terms_of(book)) as ledger:
+    with SQLiteLedger.on(ledger_path_of(book), terms_of(book)) as ledger:
         for i in range(3):
             ledger.commit(ledger.reserve(charge(f"r{i}")), {"value": i})
         ledger.reserve(charge("r3", analyst="ben"))
@@ -80,11 +80,11 @@ def test_heads_and_backups(codebook: Path, tmp_path: Path) -> None:
     head, copy = tmp_path / "head.json", tmp_path / "copy.ledger"
     good("backup", codebook, copy)
     book = Codebook.load(codebook)
-    with SQLiteLedger.on(ledger_path(book), terms_of(book)) as ledger:
+    with SQLiteLedger.on(ledger_path_of(book), terms_of(book)) as ledger:
         ledger.commit(ledger.reserve(charge("later")), {})
     good("head", codebook, "--out", head)
     assert "whole" in good("verify", codebook, "--head", head)
-    ledger_path(book).write_bytes(copy.read_bytes())
+    ledger_path_of(book).write_bytes(copy.read_bytes())
     assert isinstance(run("verify", codebook, "--head", head).exception, LedgerDamaged)
     good("restore", codebook, "--by", "cora", "--reason", "the disk broke")
     good("verify", codebook)
@@ -96,12 +96,12 @@ def test_amend_and_renew(codebook: Path) -> None:
     codebook.write_text(CODEBOOK.replace("epsilon = 1", "epsilon = 2"))
     book = Codebook.load(codebook)
     with pytest.raises(LedgerError, match="ledger amend"):
-        SQLiteLedger.on(ledger_path(book), terms_of(book))
+        SQLiteLedger.on(ledger_path_of(book), terms_of(book))
     assert "entry 8" in good("amend", codebook, "--by", "cora", "--reason", "more data")
-    SQLiteLedger.on(ledger_path(book), terms_of(book)).close()
+    SQLiteLedger.on(ledger_path_of(book), terms_of(book)).close()
     assert isinstance(run("renew", codebook, "--by", "cora", "--reason", "new").exception, LedgerError)
     good("renew", codebook, "--by", "cora", "--reason", "a new cohort", "--other-people")
-    with SQLiteLedger.on(ledger_path(book), terms_of(book)) as ledger:
+    with SQLiteLedger.on(ledger_path_of(book), terms_of(book)) as ledger:
         assert ledger.spent == 0
     codebook.write_text(CODEBOOK.replace("patient_id", "visit_id"))
     assert isinstance(run("amend", codebook, "--by", "cora", "--reason", "x").exception, LedgerError)

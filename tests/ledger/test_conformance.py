@@ -18,7 +18,7 @@ import pytest
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
 from discreet.accounting.filters import Filter
-from discreet.accounting.pure import Pure
+from discreet.accounting.pure import PureNotion
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
@@ -33,11 +33,11 @@ from discreet.errors import (
 )
 from discreet.exact import ln
 from discreet.ledger import chain
-from discreet.ledger.book import Book
+from discreet.ledger.book import BaseLedger
 from discreet.ledger.chain import Head
-from discreet.ledger.ledger import Charge, Held
+from discreet.ledger.ledger import Charge, Reservation
 from discreet.ledger.policy import Cap, Policy
-from discreet.ledger.reading import described
+from discreet.ledger.reading import describe_events
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 from tests.ledger import server
 from tests.ledger.charges import ONE, Clock, Opener, charge, laplace, open_memory, open_sqlite
@@ -53,9 +53,9 @@ def opener(request: pytest.FixtureRequest) -> Opener:
 @pytest.fixture
 def make(opener: Opener, tmp_path: Path) -> Iterator[Opener]:
     """A ledger of its own for a test, closed at its end."""
-    made: list[Book] = []
+    made: list[BaseLedger] = []
 
-    def new(*terms: Any, **other: Any) -> Book:
+    def new(*terms: Any, **other: Any) -> BaseLedger:
         made.append(opener(tmp_path, *terms, **other))
         return made[-1]
 
@@ -64,7 +64,7 @@ def make(opener: Opener, tmp_path: Path) -> Iterator[Opener]:
         book.close()
 
 
-def ask(book: Book, request: str, epsilon: str = "1/10", **other: Any) -> Any:
+def ask(book: BaseLedger, request: str, epsilon: str = "1/10", **other: Any) -> Any:
     held = book.reserve(charge(request, epsilon, **other))
     return held.record if held.record is not None else book.commit(held, {"value": request})
 
@@ -138,7 +138,7 @@ def test_a_failed_run_counts_and_is_finished_under_the_same_charge(make: Opener)
     assert again.record is None and again.number == held.number
     assert book.commit(again, {"value": 1}) == {"value": 1}
     assert book.spent == Fraction(1, 10) and book.history()[0].answered
-    assert [json.loads(line)["kind"] for line in book.lines()] == ["opened", "reserved", "resumed", "answered"]
+    assert [json.loads(line)["kind"] for line in book.read_lines()] == ["opened", "reserved", "resumed", "answered"]
 
 
 def test_a_new_id_for_an_unfinished_question_continues_the_old_charge(make: Opener) -> None:
@@ -204,7 +204,7 @@ def test_ten_thousand_replays_are_one_charge(make: Opener) -> None:
     for thread in threads:
         thread.join()
     assert found == {first}
-    assert book.spent == Fraction(1, 10) and len(book.lines()) == 3
+    assert book.spent == Fraction(1, 10) and len(book.read_lines()) == 3
 
 
 def test_an_answer_without_reservation_is_never_recorded(make: Opener) -> None:
@@ -266,15 +266,15 @@ def test_bad_charges_are_refused(make: Opener) -> None:
         (ParameterError, {"loss": math.nan}),
         (MixedGuarantees, {"loss": Loss(loss.notions, Unit(), Neighbours.ADD_REMOVE)}),
         (MixedGuarantees, {"loss": Loss(loss.notions, Unit("patient_id"), Neighbours.REPLACE)}),
-        (InternalError, {"loss": Loss((Pure(Fraction(-1)),), Unit("patient_id"), Neighbours.ADD_REMOVE)}),
-        (InternalError, {"loss": Loss((Pure(Fraction(1, 11)),), Unit("patient_id"), Neighbours.ADD_REMOVE)}),
+        (InternalError, {"loss": Loss((PureNotion(Fraction(-1)),), Unit("patient_id"), Neighbours.ADD_REMOVE)}),
+        (InternalError, {"loss": Loss((PureNotion(Fraction(1, 11)),), Unit("patient_id"), Neighbours.ADD_REMOVE)}),
         (ParameterError, {"events": ()}),
         (UnknownLoss, {"loss": Loss(tuple(n for n in loss.notions if n.kind == "zcdp"), loss.unit, loss.neighbours)}),
     ]
     for kind, wrong in bad:
         with pytest.raises(kind):
             book.reserve(replace(charge("r"), **wrong))
-    assert book.spent == 0 and len(book.lines()) == 1
+    assert book.spent == 0 and len(book.read_lines()) == 1
 
 
 def test_caps_hold_beside_the_budget(make: Opener) -> None:
@@ -334,7 +334,7 @@ def test_period_caps_renew_with_the_ledgers_clock_only(make: Opener) -> None:
     clock.move(days=-3650)
     with pytest.raises(BudgetExceeded):
         book.reserve(charge("r3"))
-    times = [json.loads(line)["time"] for line in book.lines()]
+    times = [json.loads(line)["time"] for line in book.read_lines()]
     assert times == sorted(times) and book.spent == Fraction(4, 10)
 
 
@@ -347,7 +347,7 @@ def test_an_amendment_is_on_record_and_spends_nothing_back(make: Opener) -> None
     ask(book, "r2", "1/10")
     book.amend(budget=Budget(epsilon=Fraction(1, 2)), by="cora", reason="too much")
     assert book.remaining == 0 and not book.fits(charge("r3", "1/1000"))
-    record = json.loads(book.lines()[-1])
+    record = json.loads(book.read_lines()[-1])
     assert (record["kind"], record["by"], record["reason"]) == ("amended", "cora", "too much")
     for wrong in (Budget(rho=1), Budget(epsilon=1, delta=1e-6), Budget(epsilon=ln(3))):
         with pytest.raises(LedgerError, match="another kind"):
@@ -384,7 +384,7 @@ def test_new_data_keeps_the_budget_unless_it_is_declared_to_be_about_others(make
     ask(book, "r3", "1/10", version="v2")
     assert book.spent == Fraction(7, 10)
     book.renew(by="cora", reason="a new cohort, nobody in both", version="v3")
-    assert book.spent == 0 and json.loads(book.lines()[-1])["kind"] == "renewed"
+    assert book.spent == 0 and json.loads(book.read_lines()[-1])["kind"] == "renewed"
     with pytest.raises(RequestConflict, match="renewed"):
         book.reserve(charge("r2", "1/10"))
     with pytest.raises(RequestConflict):
@@ -401,9 +401,9 @@ def test_history_says_who_asked_what_and_never_a_value(make: Opener) -> None:
     (entry,) = book.history()
     assert entry.charge == charge("r", project="p", version="v1")
     assert entry.answered and entry.number == held.number == 1 and entry.time.endswith("Z")
-    record = json.loads(book.lines()[1])
+    record = json.loads(book.read_lines()[1])
     assert set(record["loss"]) == {"pure", "approx", "zcdp", "rdp", "pld"} and record["price"] == ["1/10"]
-    assert "4711" not in "".join(book.lines())
+    assert "4711" not in "".join(book.read_lines())
 
 
 def test_heads_notice_a_log_that_is_not_the_same(make: Opener) -> None:
@@ -433,9 +433,9 @@ def test_questions_of_one_transaction_see_each_other(make: Opener) -> None:
     """Where a group of requests is decided together, each sees what those before it did."""
     book = make()
 
-    def reserve(asked: Charge) -> Held:
-        dumped, loss = described(asked.events)
-        return book._reserve(asked, book._price(asked), loss, dumped)
+    def reserve(asked: Charge) -> Reservation:
+        dumped, loss = describe_events(asked.events)
+        return book._reserve(asked, book._price_charge(asked), loss, dumped)
 
     def work() -> list[Any]:
         reserve(charge("q", "1/100"))
@@ -513,6 +513,6 @@ def test_a_line_that_is_earlier_than_the_last_is_refused_while_running(make: Ope
     book = make()
     book.reserve(charge("r"))
     state = book.state
-    line = chain.line(state.number + 1, state.hash, "resumed", "2001-01-01T00:00:00.000000Z", {"of": 1})
+    line = chain.make_line(state.number + 1, state.hash, "resumed", "2001-01-01T00:00:00.000000Z", {"of": 1})
     with pytest.raises(LedgerDamaged, match="earlier"):
         state.absorb(state.number + 1, line)

@@ -22,8 +22,9 @@ from tests.ledger.charges import charge, open_sqlite
 from tests.ledger.processes import LARGE, Outbox, ask, check_after_crash, fork, kill, wait
 
 STEPS = (
-    "begin", "commit", "rollback", "head", "append", "add_reservation", "by_request", "by_identity", "by_number",
-    "add_answer", "set_lease", "settled",
+    "begin", "commit", "rollback", "read_head", "append", "add_reservation",
+    "find_by_request", "find_by_identity", "find_by_number",
+    "add_answer", "set_lease", "note_head",
 )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def original(tmp_path: Path) -> Path:
 def facts(folder: Path) -> tuple[object, ...]:
     with open_sqlite(folder) as book:
         replays = [book.replay(f"identity of r{i}") for i in range(6)]
-        return book.lines(), book.spent, book.remaining, replays, len(book.history())
+        return book.read_lines(), book.spent, book.remaining, replays, len(book.history())
 
 
 def damaged(original: Path, folder: Path, data: bytes) -> Path:
@@ -79,7 +79,7 @@ def test_every_byte_flipped(original: Path, tmp_path: Path) -> None:
 def test_flips_in_what_is_written_are_found(original: Path, tmp_path: Path) -> None:
     """Each byte of each line and each answer counts: none of them can change unnoticed."""
     data = (original / NAME).read_bytes()
-    texts = [line.encode() for line in SQLiteLedger.existing(original / NAME).lines()]
+    texts = [line.encode() for line in SQLiteLedger.open_existing(original / NAME).read_lines()]
     places: list[int] = []
     for text in [*texts, b'{"value":"answer 4"}']:
         at = data.find(text[:60])
@@ -150,7 +150,7 @@ def test_an_old_copy_is_refused_and_restored_only_on_record(original: Path) -> N
         assert book.spent == spent == Fraction(8, 10)
         assert book.replay("identity of today") is None and book.replay("identity of r1") is not None
         book.scan()
-    headfile.beside(original / NAME).unlink()
+    headfile.head_path_of(original / NAME).unlink()
     with pytest.raises(LedgerError, match="nothing to restore"):
         restore(original / NAME, by="cora", reason="again")
 
@@ -225,7 +225,7 @@ def test_a_liar_with_a_database_tool_is_found(original: Path, statement: str) ->
             other.execute(f"DROP TRIGGER {name}")
         assert other.execute(statement).rowcount > 0
     other.close()
-    headfile.beside(original / NAME).unlink()
+    headfile.head_path_of(original / NAME).unlink()
     with pytest.raises(LedgerDamaged):
         open_sqlite(original)
 

@@ -15,7 +15,7 @@ import pytest
 
 from discreet.errors import BudgetExceeded, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger import administration
-from discreet.ledger.postgres import PostgresLedger, _psycopg
+from discreet.ledger.postgres import PostgresLedger, _import_psycopg
 from discreet.privacy import Budget
 from tests.ledger.charges import ONE, TERMS, charge
 from tests.ledger.processes import LARGE, PRICE, Outbox, ask, fork, kill, wait
@@ -129,7 +129,7 @@ def test_the_tables_only_grow_and_later_versions_are_refused(database: Server, s
     """Changes by hand are refused by the database; a later version asks for an upgrade."""
     with open_postgres(database, schema) as book:
         book.reserve(charge("r"))
-    psycopg = _psycopg()
+    psycopg = _import_psycopg()
     with psycopg.connect(database.address, autocommit=True) as other:
         other.execute(f"SET search_path TO {schema}")
         for statement in ("UPDATE lines SET line = ''", "DELETE FROM lines", "TRUNCATE lines CASCADE"):
@@ -143,7 +143,7 @@ def test_the_tables_only_grow_and_later_versions_are_refused(database: Server, s
 def test_a_busy_database_says_so(database: Server, schema: str) -> None:
     """Who waits for longer than patience allows is told to ask again; nothing halts."""
     with open_postgres(database, schema, patience=0.1) as book:
-        with _psycopg().connect(database.address) as other:
+        with _import_psycopg().connect(database.address) as other:
             other.execute(f"SET search_path TO {schema}")
             other.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
             with pytest.raises(RequestInFlight, match="busy"):

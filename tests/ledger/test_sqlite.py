@@ -21,7 +21,7 @@ from discreet.ledger.policy import Policy
 from discreet.ledger.sqlite import SQLiteLedger, create
 from discreet.ledger.sqlite_store import VERSION
 from discreet.ledger.state import State
-from discreet.ledger.terms import Terms
+from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.ledger.charges import ONE, charge, open_sqlite
 
@@ -40,9 +40,9 @@ def test_everything_is_there_after_opening_again(tmp_path: Path) -> None:
     """Sums, answers and history survive; the folder holds the ledger and its head."""
     with open_sqlite(tmp_path) as book:
         book.commit(book.reserve(charge("r", "1/3")), {"value": 1})
-        before = (book.head, book.spent, book.lines())
+        before = (book.head, book.spent, book.read_lines())
     with open_sqlite(tmp_path) as book:
-        assert (book.head, book.spent, book.lines()) == before
+        assert (book.head, book.spent, book.read_lines()) == before
         assert book.replay("identity of r") == {"value": 1}
         assert book.remaining == Fraction(2, 3)
     assert sorted(file.name for file in tmp_path.iterdir()) == [NAME, f"{NAME}.head"]
@@ -94,7 +94,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="folder"):
         open_sqlite(tmp_path / "nowhere")
     with pytest.raises(LedgerError, match="no ledger"):
-        SQLiteLedger.existing(tmp_path / "nothing.ledger")
+        SQLiteLedger.open_existing(tmp_path / "nothing.ledger")
 
 
 def test_newer_versions_are_refused(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_an_unknown_kind_of_entry_is_refused(tmp_path: Path) -> None:
     with open_sqlite(tmp_path) as book:
         with pytest.raises(LedgerError, match="Upgrade discreet"):
             book._write(lambda: book._append("forgiven", {"of": 1, "answer": "x"}))
-        assert len(book.lines()) == 1
+        assert len(book.read_lines()) == 1
 
 
 def test_an_older_file_is_migrated_and_kept(tmp_path: Path) -> None:
     """A file of version 1 is copied aside, brought to the present version in one step, and goes on."""
-    terms = Terms(dataset="hospital", budget=ONE, unit=Unit("patient_id"), neighbours=Neighbours.ADD_REMOVE)
+    terms = LedgerTerms(dataset="hospital", budget=ONE, unit=Unit("patient_id"), neighbours=Neighbours.ADD_REMOVE)
     create(tmp_path / NAME, terms, version=1)
     with sqlite3.connect(tmp_path / NAME) as old:
         assert old.execute("PRAGMA user_version").fetchone() == (1,)
@@ -153,7 +153,7 @@ def test_backup_while_writing(tmp_path: Path) -> None:
     for i in range(4):
         before = book.spent
         heads.append(book.backup(tmp_path / f"backup {i}"))
-        with SQLiteLedger.existing(tmp_path / f"backup {i}") as copy:
+        with SQLiteLedger.open_existing(tmp_path / f"backup {i}") as copy:
             copy.scan()
             assert before <= copy.spent <= book.spent
     stop.set()
@@ -241,6 +241,6 @@ def test_opening_gives_the_sums_of_the_running_process(tmp_path: Path, budget: B
         assert book.head == before and book.state.totals == totals
         book.scan()
         fold = State()
-        for number, line in enumerate(book.lines()):
+        for number, line in enumerate(book.read_lines()):
             fold.absorb(number, line)
         assert fold.totals == totals and fold.charges == book.state.charges == 30

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from discreet.errors import BudgetExceeded, RequestConflict, RequestInFlight
-from discreet.ledger.ledger import Held
-from discreet.ledger.policy import Policy, window
+from discreet.ledger.ledger import Reservation
+from discreet.ledger.policy import Policy, period_of
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.privacy import Budget
 from tests.ledger.charges import Clock, charge, open_sqlite
@@ -70,7 +70,7 @@ class Machine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.clock, self.model = Clock(), Model()
         self.latest = self.clock.now
-        self.held: dict[tuple[str, str], Held] = {}
+        self.held: dict[tuple[str, str], Reservation] = {}
         self.book = self.open()
 
     def open(self) -> SQLiteLedger:
@@ -87,7 +87,7 @@ class Machine(RuleBasedStateMachine):
     @rule(analyst=ANALYSTS, request=REQUESTS, question=st.sampled_from("pq"), cost=COSTS)
     def reserve(self, analyst: str, request: str, question: str, cost: Fraction) -> None:
         self.latest = max(self.latest, self.clock.now)
-        month = window("month", self.latest.isoformat())
+        month = period_of("month", self.latest.isoformat())
         asked = charge(request, cost, analyst=analyst, question=question, identity=f"{question} {cost}")
         fits = self.book.fits(asked)
         expected = self.model.reserve(analyst, request, question, cost, month)

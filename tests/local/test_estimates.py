@@ -12,10 +12,10 @@ from hypothesis.extra.numpy import arrays
 
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
-from discreet.local import Aggregator, Distribution, Frequencies, Mean, Task, encode_many, estimate, norm_sub
-from discreet.local.estimate import frequencies, from_supports, score_interval
+from discreet.local import Aggregator, Distribution, Frequencies, MeanEstimate, Task, encode_many, estimate, norm_sub
+from discreet.local.estimate import estimate_frequencies, estimate_from_supports, score_interval
 from discreet.local.hashing import LocalHashing
-from discreet.local.planning import binomial, people_needed, simulate
+from discreet.local.planning import draw_binomial, people_needed, simulate
 from discreet.local.protocol import FrequencyProtocol
 
 
@@ -30,7 +30,7 @@ def zipf(size: int, people: int) -> np.ndarray:
 def run(task: Task, answers: np.ndarray, seed: int) -> Frequencies:
     total = Aggregator(task)
     total.add(encode_many(task, answers, source=SeededForTestsOnly(seed)), batch="all")
-    return frequencies(total)
+    return estimate_frequencies(total)
 
 
 CASES = [
@@ -78,7 +78,7 @@ def test_intervals_cover(name: str, size: int, people: int) -> None:
         from discreet.local import Reports
 
         total.add(Reports(task, part), batch="x")
-        found = frequencies(total)
+        found = estimate_frequencies(total)
         inside += (found.low <= truth) & (truth <= found.high)
         together += bool(((found.low_all <= truth) & (truth <= found.high_all)).all())
     assert (inside / rounds).mean() >= 0.94
@@ -94,7 +94,7 @@ def test_coverage_by_simulation_is_at_least_nominal() -> None:
     source = SeededForTestsOnly(9)
     for people, held in ((50, 0), (50, 5), (500, 10), (500, 250), (500, 500), (100_000, 17)):
         many = np.full(20_000, held)
-        supports = binomial(many, p, source) + binomial(people - many, q, source)
+        supports = draw_binomial(many, p, source) + draw_binomial(people - many, q, source)
         low, high = score_interval(supports, people, p, q, 0.95)
         assert ((low <= held / people) & (held / people <= high)).mean() >= 0.94
 
@@ -112,7 +112,7 @@ def test_interval_ends_are_where_the_reports_begin_to_contradict() -> None:
 def test_a_narrow_interval_would_be_seen() -> None:
     """Negative control: intervals of 90 % do not pass for 95 %."""
     source, many = SeededForTestsOnly(9), np.full(20_000, 250)
-    supports = binomial(many, 0.5, source) + binomial(500 - many, 0.27, source)
+    supports = draw_binomial(many, 0.5, source) + draw_binomial(500 - many, 0.27, source)
     low, high = score_interval(supports, 500, 0.5, 0.27, 0.90)
     assert ((low <= 0.5) & (high >= 0.5)).mean() < 0.94
 
@@ -132,7 +132,7 @@ def test_means_are_unbiased_as_exact_as_theory_and_covered(name: str, epsilon: f
 
         total.add(Reports(task, payload[number * 200 : (number + 1) * 200]), batch="x")
         one = estimate(total)
-        assert isinstance(one, Mean)
+        assert isinstance(one, MeanEstimate)
         found.append(one)
     protocol = task.protocol
     from discreet.local.number import NumberProtocol
@@ -152,7 +152,7 @@ def test_empty_collections_say_nothing() -> None:
     assert isinstance(shares, Frequencies) and shares.people == 0
     assert (shares.low == 0).all() and (shares.high == 1).all()
     mean = estimate(Aggregator(Task.for_epsilon("t", (0, 1), epsilon=1, protocol="hybrid")))
-    assert isinstance(mean, Mean) and mean.low == -math.inf
+    assert isinstance(mean, MeanEstimate) and mean.low == -math.inf
     wave = estimate(Aggregator(Task.for_epsilon("t", (0, 1), epsilon=1, protocol="wave")))
     assert isinstance(wave, Distribution) and wave.shares.sum() == pytest.approx(1)
 
@@ -188,7 +188,7 @@ def test_norm_sub_of_zipf_beats_raw() -> None:
 )
 def test_binomial_has_the_right_moments(trials: int, chance: float) -> None:
     """Mean, variance and third moment of 40,000 draws, and no draw out of range."""
-    draws = binomial(np.full(40_000, trials), chance, SeededForTestsOnly(11)).astype(float)
+    draws = draw_binomial(np.full(40_000, trials), chance, SeededForTestsOnly(11)).astype(float)
     mean, variance = trials * chance, trials * chance * (1 - chance)
     assert draws.min() >= 0 and draws.max() <= trials
     assert abs(draws.mean() - mean) <= 6 * math.sqrt(variance / 40_000) + 1e-12
@@ -202,7 +202,7 @@ def test_binomial_has_the_right_moments(trials: int, chance: float) -> None:
 def test_binomial_against_the_exact_law() -> None:
     """Draws around the switch between the two methods follow the exact probabilities."""
     for trials, chance in ((30, 0.3), (40, 0.3), (25, 0.5)):
-        draws = binomial(np.full(50_000, trials), chance, SeededForTestsOnly(5))
+        draws = draw_binomial(np.full(50_000, trials), chance, SeededForTestsOnly(5))
         law = [math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)]
         seen = np.bincount(draws, minlength=trials + 1) / 50_000
         assert np.abs(seen - law).max() < 6 * math.sqrt(0.25 / 50_000)
@@ -231,7 +231,7 @@ def test_people_needed_gives_the_width() -> None:
     """The planner's number makes the interval as narrow as asked."""
     task = Task.for_epsilon("t", 50, epsilon=1, protocol="hadamard")
     people = people_needed(task, 0.01)
-    found = from_supports(np.full(1, people // 2), people, float(task.protocol.p), 0.5, names=["x"])  # type: ignore[attr-defined]  # a frequency protocol
+    found = estimate_from_supports(np.full(1, people // 2), people, float(task.protocol.p), 0.5, names=["x"])  # type: ignore[attr-defined]  # a frequency protocol
     assert (found.high - found.low)[0] / 2 == pytest.approx(0.01, rel=0.01)
     assert people_needed(task, 0.01, of=50) > 2 * people
     mean = Task.for_epsilon("t", (0, 100), epsilon=1, protocol="sign")
@@ -253,4 +253,4 @@ def test_bad_estimates_are_refused() -> None:
         with pytest.raises(ParameterError):
             simulate(task, counts)
     with pytest.raises(ParameterError):
-        frequencies(Aggregator(Task.for_epsilon("t", (0, 1), epsilon=1, protocol="sign")))
+        estimate_frequencies(Aggregator(Task.for_epsilon("t", (0, 1), epsilon=1, protocol="sign")))

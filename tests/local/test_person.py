@@ -16,7 +16,7 @@ import pytest
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.local import Aggregator, Domain, Person, Task, estimate, read_wire
-from discreet.local.client import payload_from
+from discreet.local.client import make_payload
 from discreet.local.estimate import Frequencies
 from discreet.local.rappor import Rappor
 from tests.local.reference import bit_at
@@ -52,12 +52,12 @@ def test_permanent_bytes_are_those_of_the_page() -> None:
     secret, task = bytes(range(32)), memoised("unary", 20)
     head = task.digest + b"permanent\0" + (7).to_bytes(4, "big")
     blocks = b"".join(hmac.digest(secret, head + i.to_bytes(4, "big"), hashlib.sha256) for i in range(2))
-    expected = payload_from(task, 7, blocks[: task.protocol.random_bytes])
+    expected = make_payload(task, 7, blocks[: task.protocol.random_bytes])
     assert Person(secret=secret).report(task, 7)[19:] == expected
     unknown = Person(secret=secret).report(task, "nobody")
     head = task.digest + b"permanent\0" + b"\xff" * 4
     blocks = b"".join(hmac.digest(secret, head + i.to_bytes(4, "big"), hashlib.sha256) for i in range(2))
-    assert unknown[19:] == payload_from(task, "nobody", blocks[: task.protocol.random_bytes + 8])
+    assert unknown[19:] == make_payload(task, "nobody", blocks[: task.protocol.random_bytes + 8])
 
 
 def test_rappor_repetition_reveals_only_the_permanent_bits() -> None:
@@ -87,8 +87,8 @@ def test_rappor_permanent_bits_clear_set_bits() -> None:
     kept = total = 0
     for number in range(1500):
         stream = SeededForTestsOnly(number).words(protocol.random_bytes // 8).tobytes()
-        bits = protocol.permanent("v", 0, stream).tobytes()
-        places = set(protocol.places("v", 0))
+        bits = protocol.make_permanent_bits("v", 0, stream).tobytes()
+        places = set(protocol.find_places("v", 0))
         kept += sum(bit_at(bits, place) for place in places)
         total += len(places)
     chance = protocol.permanent_one / 65536

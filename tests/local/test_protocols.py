@@ -14,25 +14,25 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Ln, ln
 from discreet.local import Domain, Task, encode_many
-from discreet.local.client import bytes_needed, payload_from
+from discreet.local.client import bytes_needed, make_payload
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing
 from discreet.local.krr import KaryResponse
 from discreet.local.number import HybridResponse, SignResponse, WindowResponse
 from discreet.local.projective import ProjectiveResponse
-from discreet.local.protocol import Encodes, FrequencyProtocol
+from discreet.local.protocol import EncodingProtocol, FrequencyProtocol
 from discreet.local.subset import SubsetSelection
 from discreet.local.task import FREQUENCY
 from discreet.local.unary import UnaryEncoding
 from discreet.local.wave import SquareWave
-from discreet.local.words import WORD, pick, pick_least, pick_most, pick_weight, random_bytes
+from discreet.local.words import WORD, draw_bytes, pick, pick_least, pick_most, pick_weight
 from tests.local import reference
 
 EPSILONS: list[int | Fraction | Ln] = [Fraction(1, 10), Fraction(1, 2), 1, ln(3), 2, 4, 8]
 
 
-def matrix(protocol: Encodes, answers: list[int]) -> list[list[Fraction]]:
-    outputs = list(protocol.payloads())
+def matrix(protocol: EncodingProtocol, answers: list[int]) -> list[list[Fraction]]:
+    outputs = list(protocol.list_payloads())
     return [[protocol.probability(output, answer) for output in outputs] for answer in answers]
 
 
@@ -78,7 +78,7 @@ def test_hash_matrix_given_the_seed(epsilon: Fraction | Ln) -> None:
     protocol = LocalHashing.for_epsilon(epsilon)
     if protocol.buckets > 100:
         protocol = LocalHashing(key_words=1, buckets=7, keep=protocol.keep)
-    outputs = list(protocol.payloads())
+    outputs = list(protocol.list_payloads())
     rows = [[protocol.probability(output, answer) for output in outputs] for answer in range(30)]
     assert all(sum(row) == 4 for row in rows)  # four seeds
     assert worst_ratio(rows) <= protocol.epsilon.of
@@ -166,9 +166,9 @@ def test_client_equals_the_slow_oracle(task: Task) -> None:
     for answer in some_answers(task):
         for _ in range(12):
             random = source.words(bytes_needed(task, answer) // 8).tobytes()
-            assert payload_from(task, answer, random) == reference.payload(task.json, answer, random)
+            assert make_payload(task, answer, random) == reference.payload(task.json, answer, random)
     with pytest.raises(ParameterError, match="random"):
-        payload_from(task, some_answers(task)[0], b"")
+        make_payload(task, some_answers(task)[0], b"")
 
 
 @pytest.mark.parametrize("task", tasks()[::3], ids=lambda task: f"{task.protocol.name}-{str(task.domain.json)[:20]}")
@@ -182,7 +182,7 @@ def test_bulk_equals_one_by_one(task: Task) -> None:
     many = encode_many(task, answers, source=SeededForTestsOnly(3))
     width = task.protocol.random_bytes
     random = SeededForTestsOnly(3).words(len(answers) * width // 8).tobytes()
-    one = [payload_from(task, a, random[i * width : (i + 1) * width]) for i, a in enumerate(answers)]
+    one = [make_payload(task, a, random[i * width : (i + 1) * width]) for i, a in enumerate(answers)]
     assert [row.tobytes() for row in many.payload] == one
 
 
@@ -190,9 +190,9 @@ def test_bulk_equals_one_by_one(task: Task) -> None:
 def test_reports_follow_the_matrix(name: str) -> None:
     """Observed payloads are as frequent as their exact probabilities (20,000 draws, p < 1e-9 each way)."""
     protocol: FrequencyProtocol = FREQUENCY[name].for_epsilon(1, 5)
-    count, outputs = 20_000, list(FREQUENCY[name].for_epsilon(1, 5).payloads())
+    count, outputs = 20_000, list(FREQUENCY[name].for_epsilon(1, 5).list_payloads())
     for answer in (0, 4):
-        random = random_bytes(count, protocol.random_bytes, SeededForTestsOnly(answer))
+        random = draw_bytes(count, protocol.random_bytes, SeededForTestsOnly(answer))
         payload = protocol.encode(np.full(count, answer), random)
         seen: dict[bytes, int] = {}
         for row in payload:
@@ -207,8 +207,10 @@ def test_reports_follow_the_matrix(name: str) -> None:
 def test_supports_count_what_the_matrix_says(name: str) -> None:
     """The fast decoders (Hadamard, Fourier) agree with p and q: expected supports from the exact matrix."""
     protocol = FREQUENCY[name].for_epsilon(ln(3), 6)
-    outputs = np.array([list(output) for output in protocol.payloads()], dtype=np.uint8)
-    supports = np.array([protocol.supports(protocol.tally(outputs[i : i + 1])) for i in range(len(outputs))])[:, :6]
+    outputs = np.array([list(output) for output in protocol.list_payloads()], dtype=np.uint8)
+    supports = np.array([protocol.count_supports(protocol.tally(outputs[i : i + 1])) for i in range(len(outputs))])[
+        :, :6
+    ]
     assert set(np.unique(supports)) <= {0, 1}
     for answer in range(6):
         chances = np.array([float(protocol.probability(bytes(row), answer)) for row in outputs])
@@ -246,8 +248,8 @@ def test_hash_family_is_pairwise_even() -> None:
     protocol, count = LocalHashing(key_words=2, buckets=5, keep=1 << 63), 200_000
     seeds = SeededForTestsOnly(1).words(3 * count).reshape(-1, 3)
     for left, right in (((0, 0), (0, 1)), ((5, 9), (5, 10)), ((1, 0), (0, 1)), ((2**32 - 1, 7), (7, 2**32 - 1))):
-        a = protocol.bucket(seeds, np.broadcast_to(np.array(left, dtype=np.uint64), (count, 2)))
-        b = protocol.bucket(seeds, np.broadcast_to(np.array(right, dtype=np.uint64), (count, 2)))
+        a = protocol.hash_keys(seeds, np.broadcast_to(np.array(left, dtype=np.uint64), (count, 2)))
+        b = protocol.hash_keys(seeds, np.broadcast_to(np.array(right, dtype=np.uint64), (count, 2)))
         assert abs((a == b).mean() - 0.2) < 6 * math.sqrt(0.16 / count)
         assert np.abs(np.bincount(a, minlength=5) / count - 0.2).max() < 6 * math.sqrt(0.16 / count)
 

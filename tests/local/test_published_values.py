@@ -11,7 +11,7 @@ import pytest
 from discreet.accounting.account import compose
 from discreet.exact import Ln, ln
 from discreet.local import Task
-from discreet.local.estimate import from_supports
+from discreet.local.estimate import estimate_from_supports
 from discreet.local.hashing import LocalHashing
 from discreet.local.krr import KaryResponse
 from discreet.local.number import HYBRID_FROM, HybridResponse, SignResponse, WindowResponse
@@ -28,7 +28,7 @@ def test_warner_and_his_coin() -> None:
     assert KaryResponse(domain_size=2, keep=3 * WORD // 4).epsilon == ln(3)
     four = KaryResponse(domain_size=4, keep=3 * WORD // 4).epsilon
     assert float(four) == pytest.approx(2.197224577, rel=1e-9)
-    coin = from_supports(np.array([59]), 100, 0.75, 0.25, names=["yes"])
+    coin = estimate_from_supports(np.array([59]), 100, 0.75, 0.25, names=["yes"])
     assert coin.values[0] == pytest.approx(0.68)
 
 
@@ -112,19 +112,19 @@ def test_rappor_losses() -> None:
 
 def test_classic_surveys() -> None:
     """Warner's estimator on published data: π̂, total, standard error; forced responses in Nigeria."""
-    found = from_supports(np.array([60]), 125, 0.7, 0.3, names=["yes"])
+    found = estimate_from_supports(np.array([60]), 125, 0.7, 0.3, names=["yes"])
     assert found.values[0] == pytest.approx(0.45) and found.values[0] * 802 == pytest.approx(360.9)
     share = 60 / 125
     assert math.sqrt(share * (1 - share) / 125) / 0.4 == pytest.approx(0.1117, abs=5e-5)
     assert float(Ln(Fraction(7, 3))) == pytest.approx(0.8473, abs=5e-5)
     # Forced: truth with 2/3, a fixed yes or no with 1/6 each; so a yes has 5/6 or 1/6.
-    nigeria = from_supports(np.array([831]), 2435, 5 / 6, 1 / 6, names=["yes"])
+    nigeria = estimate_from_supports(np.array([831]), 2435, 5 / 6, 1 / 6, names=["yes"])
     assert nigeria.values[0] == pytest.approx(0.26191, abs=5e-6)
     share = 831 / 2435
     assert math.sqrt(share * (1 - share) / 2435) * 1.5 == pytest.approx(0.01441, abs=5e-6)
     assert KaryResponse.for_epsilon(ln(5), 2).p == Fraction(KaryResponse.for_epsilon(ln(5), 2).keep, WORD)
     assert float(KaryResponse.for_epsilon(ln(5), 2).p) == pytest.approx(5 / 6)
-    forced = from_supports(np.array([508]), 1000, 0.8, 0.2, names=["yes"])
+    forced = estimate_from_supports(np.array([508]), 1000, 0.8, 0.2, names=["yes"])
     assert forced.values[0] == pytest.approx(0.5133, abs=5e-5)
 
 
@@ -215,8 +215,8 @@ def test_targets_of_one_malicious_report(name: str) -> None:
     for size in (4, 7):
         protocol = Task.for_epsilon("t", size, epsilon=1, protocol=name).protocol
         assert isinstance(protocol, FrequencyProtocol)
-        rows = [np.frombuffer(payload, dtype=np.uint8)[np.newaxis] for payload in protocol.payloads()]
-        most = max(int(protocol.supports(protocol.tally(row))[:size].sum()) for row in rows)
+        rows = [np.frombuffer(payload, dtype=np.uint8)[np.newaxis] for payload in protocol.list_payloads()]
+        most = max(int(protocol.count_supports(protocol.tally(row))[:size].sum()) for row in rows)
         assert most == protocol.targets if name != "projective" else most <= protocol.targets
 
 
@@ -226,30 +226,30 @@ def test_a_crafted_seed_supports_every_value() -> None:
     payload = np.zeros((1, protocol.payload_bytes), dtype=np.uint8)
     from discreet.local.hashing import index_keys
 
-    assert protocol.supports_of(payload, index_keys(50)).tolist() == [1] * 50
+    assert protocol.count_key_supports(payload, index_keys(50)).tolist() == [1] * 50
 
 
 def test_poisoning_does_what_the_table_says() -> None:
     """Fifty liars among 20,000 who all push one value move its estimate by their number times the influence."""
     from discreet.entropy import SeededForTestsOnly
     from discreet.local import Aggregator, Reports, encode_many
-    from discreet.local.estimate import frequencies
-    from discreet.local.protocol import Encodes, FrequencyProtocol
+    from discreet.local.estimate import estimate_frequencies
+    from discreet.local.protocol import EncodingProtocol, FrequencyProtocol
 
     honest, liars = np.zeros(20_000, dtype=int), 50
     for name in ("krr", "unary", "subset", "hadamard", "projective"):
         task = Task.for_epsilon("t", 30, epsilon=1, protocol=name)
         protocol = task.protocol
-        assert isinstance(protocol, FrequencyProtocol) and isinstance(protocol, Encodes)
+        assert isinstance(protocol, FrequencyProtocol) and isinstance(protocol, EncodingProtocol)
         good = encode_many(task, honest, source=SeededForTestsOnly(1)).payload
         # A report that supports value 29: found among honest ones for 29.
         tries = encode_many(task, np.full(200, 29), source=SeededForTestsOnly(2)).payload
-        aimed = next(row for row in tries if protocol.supports(protocol.tally(row[np.newaxis]))[29] == 1)
+        aimed = next(row for row in tries if protocol.count_supports(protocol.tally(row[np.newaxis]))[29] == 1)
         clean, dirty = Aggregator(task), Aggregator(task)
         clean.add(Reports(task, good), batch="a")
         dirty.add(Reports(task, np.concatenate([good[:-liars], np.tile(aimed, (liars, 1))])), batch="a")
         noise = 5 * math.sqrt(liars) / float(protocol.p - protocol.q)
-        moved = (frequencies(dirty).values[29] - frequencies(clean).values[29]) * 20_000
+        moved = (estimate_frequencies(dirty).values[29] - estimate_frequencies(clean).values[29]) * 20_000
         assert abs(moved - liars * protocol.influence) < noise
 
 

@@ -23,7 +23,7 @@ from discreet.local.hashing import LocalHashing
 from discreet.local.krr import KaryResponse
 from discreet.local.projective import ProjectiveResponse
 from discreet.local.protocol import FrequencyProtocol
-from discreet.local.shuffle import Cover, Shuffled, Shuffler, Sides
+from discreet.local.shuffle import Cover, ReportSides, Shuffled, Shuffler
 from discreet.local.subset import SubsetSelection
 from discreet.local.unary import UnaryEncoding
 
@@ -32,7 +32,7 @@ Matrix = list[list[Fraction]]
 Histograms = dict[tuple[int, ...], Fraction]
 
 
-def pure(epsilon: object, people: int, sides: Sides | None = None) -> Shuffled:
+def pure(epsilon: object, people: int, sides: ReportSides | None = None) -> Shuffled:
     report = events.Pure(epsilon=epsilon, neighbours="replace")  # type: ignore[arg-type]  # tests give any number
     return Shuffled(report=report, people=people, shuffler=MIXER, sides=sides)
 
@@ -114,13 +114,13 @@ def test_no_batch_of_randomized_response_costs_more_than_stated(ratio: int, k: i
 @pytest.mark.parametrize(
     ("matrix", "sides"),
     [
-        (subset_selection(4, 4, 2), Sides.of_support(Fraction(4, 5), Fraction(2 * 4 + 4, 30), Fraction(4))),
-        (unary(Fraction(1, 2), Fraction(1, 5), 3), Sides.of_support(Fraction(1, 2), Fraction(1, 5), Fraction(4))),
-        (unary(Fraction(2, 3), Fraction(1, 3), 3), Sides.of_support(Fraction(2, 3), Fraction(1, 3), Fraction(4))),
+        (subset_selection(4, 4, 2), ReportSides.of_support(Fraction(4, 5), Fraction(2 * 4 + 4, 30), Fraction(4))),
+        (unary(Fraction(1, 2), Fraction(1, 5), 3), ReportSides.of_support(Fraction(1, 2), Fraction(1, 5), Fraction(4))),
+        (unary(Fraction(2, 3), Fraction(1, 3), 3), ReportSides.of_support(Fraction(2, 3), Fraction(1, 3), Fraction(4))),
     ],
     ids=["subset selection", "optimal unary", "symmetric unary"],
 )
-def test_no_batch_of_two_sided_reports_costs_more_than_stated(matrix: Matrix, sides: Sides, people: int) -> None:
+def test_no_batch_of_two_sided_reports_costs_more_than_stated(matrix: Matrix, sides: ReportSides, people: int) -> None:
     assert sides.likely == 4 * sides.unlikely
     claim = pure(ln(4), people, sides)
     assert len(claim.covers) == 2
@@ -231,7 +231,7 @@ def test_what_is_cut_off_is_added(monkeypatch: pytest.MonkeyPatch, k: int) -> No
 )
 def test_sides_are_what_the_matrix_says(matrix: Matrix, p: Fraction, q: Fraction) -> None:
     """Each of the three masses, by its definition, from all probabilities of all reports."""
-    sides = Sides.of_support(p, q, Fraction(4))
+    sides = ReportSides.of_support(p, q, Fraction(4))
     for one, two in combinations(matrix, 2):
         reports = range(len(one))
         assert {one[y] / two[y] for y in reports} <= {Fraction(4), Fraction(1, 4), Fraction(1)}
@@ -340,7 +340,7 @@ def test_the_unit_of_the_report_is_kept() -> None:
 )
 def test_protocols_are_priced_by_their_own_shape(protocol: FrequencyProtocol) -> None:
     """Every batch of three real clients, from their exact output matrix, costs at most what is stated."""
-    payloads = list(protocol.payloads())
+    payloads = list(protocol.list_payloads())
     values = range(protocol.domain_size)
     matrix = [[protocol.probability(payload, value) for payload in payloads] for value in values]
     batched = Shuffled.of(protocol, people=3, shuffler=MIXER)
@@ -348,7 +348,7 @@ def test_protocols_are_priced_by_their_own_shape(protocol: FrequencyProtocol) ->
     local = float(protocol.epsilon)
     epsilons = [0.0, 0.3 * local, 0.8 * local]
     for epsilon, true in zip(epsilons, true_deltas(matrix, 3, epsilons)):
-        assert all(true <= batched._with_drift(cover)(epsilon) + 1e-12 for cover in batched.covers)
+        assert all(true <= batched._add_drift(cover)(epsilon) + 1e-12 for cover in batched.covers)
     general = pure(protocol.epsilon, 10**5)
     assert Shuffled.of(protocol, people=10**5, shuffler=MIXER).epsilon(1e-6) < 0.97 * general.epsilon(1e-6)
 
@@ -359,7 +359,7 @@ def test_the_stated_drift_covers_the_distance_from_the_even_law(protocol: KaryRe
     size = getattr(protocol, "size", 1)
     held, missed = math.comb(5, size - 1), math.comb(5, size)
     distance = Fraction(0)
-    for payload in protocol.payloads():
+    for payload in protocol.list_payloads():
         for value in range(6):
             inside = int.from_bytes(payload, "big") == value
             if isinstance(protocol, SubsetSelection):
@@ -443,17 +443,17 @@ def test_a_wrong_epsilon_is_refused(epsilon: float) -> None:
 )
 def test_wrong_sides_are_refused(likely: Fraction, unlikely: Fraction) -> None:
     with pytest.raises(ParameterError):
-        Sides(likely=likely, unlikely=unlikely)
+        ReportSides(likely=likely, unlikely=unlikely)
     with pytest.raises(ParameterError):
-        Sides(likely=Fraction(3, 5), unlikely=Fraction(1, 5), silent=Fraction(1, 4))
+        ReportSides(likely=Fraction(3, 5), unlikely=Fraction(1, 5), silent=Fraction(1, 4))
 
 
 def test_sides_that_contradict_the_report_are_refused() -> None:
-    sides = Sides(likely=Fraction(3, 4), unlikely=Fraction(1, 4))
+    sides = ReportSides(likely=Fraction(3, 4), unlikely=Fraction(1, 4))
     assert pure(ln(3), 10, sides).sides == sides
     with pytest.raises(ParameterError, match="sides"):
         pure(1, 10, sides)
     with pytest.raises(ParameterError, match="sides"):
         pure(1, 10, (3, 1))  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ParameterError, match="ratio"):
-        Sides.of_support(Fraction(3, 4), Fraction(1, 4), Fraction(1))
+        ReportSides.of_support(Fraction(3, 4), Fraction(1, 4), Fraction(1))

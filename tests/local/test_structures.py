@@ -14,7 +14,7 @@ from discreet.local import (
     Distribution,
     HeavyHitters,
     Hierarchy,
-    Mean,
+    MeanEstimate,
     Reports,
     Survey,
     Task,
@@ -23,8 +23,8 @@ from discreet.local import (
     estimate,
     read_wire,
 )
-from discreet.local.estimate import frequencies
-from discreet.local.hierarchy import consistent
+from discreet.local.estimate import estimate_frequencies
+from discreet.local.hierarchy import make_consistent
 
 
 def collect(survey: Survey, reports: dict[str, Reports]) -> dict[str, Aggregator]:
@@ -46,10 +46,10 @@ def test_survey_answers_one_question_each() -> None:
     assert sum(len(part) for part in reports.values()) == 9000
     assert all(abs(len(part) - 3000) < 6 * math.sqrt(2000) for part in reports.values())
     found = collect(survey, reports)
-    shares = frequencies(found[survey.tasks[0].id])
+    shares = estimate_frequencies(found[survey.tasks[0].id])
     assert np.abs(shares.values - [0.6, 0.3, 0.1]).max() < 6 * math.sqrt(1.6 / 3000)
     mean = estimate(found[survey.tasks[1].id])
-    assert isinstance(mean, Mean) and mean.low - 3 < 40 < mean.high + 3
+    assert isinstance(mean, MeanEstimate) and mean.low - 3 < 40 < mean.high + 3
     one = survey.encode(["r", 33, None], source=SeededForTestsOnly(1))
     assert any(len(read_wire(task, [one])) == 1 for task in survey.tasks)
 
@@ -77,11 +77,11 @@ def test_consistency_keeps_consistent_trees_and_sums_to_one() -> None:
     rng = np.random.default_rng(1)
     leaves = rng.dirichlet(np.ones(64))
     tree = [leaves.reshape(4, -1).sum(axis=1), leaves.reshape(16, -1).sum(axis=1), leaves]
-    assert np.allclose(consistent(tree, [1.0, 2.0, 3.0], 4), leaves)
+    assert np.allclose(make_consistent(tree, [1.0, 2.0, 3.0], 4), leaves)
     raw, better = 0.0, 0.0
     for _ in range(200):
         noisy = [level + rng.normal(0, 0.1, level.size) for level in tree]
-        found = consistent(noisy, [0.01, 0.01, 0.01], 4)
+        found = make_consistent(noisy, [0.01, 0.01, 0.01], 4)
         assert found.sum() == pytest.approx(1)
         raw += (noisy[2][5:50].sum() - leaves[5:50].sum()) ** 2
         better += (found[5:50].sum() - leaves[5:50].sum()) ** 2
@@ -95,7 +95,7 @@ def test_consistency_is_least_squares() -> None:
     rows = [np.kron(np.eye(3), np.ones(3)) / math.sqrt(0.5), np.eye(9) / math.sqrt(2.0), np.ones((1, 9)) * 1e6]
     target = np.concatenate([values[0] / math.sqrt(0.5), values[1] / math.sqrt(2.0), [1e6]])
     direct = np.linalg.lstsq(np.vstack(rows), target, rcond=None)[0]
-    assert np.allclose(consistent(values, variances, 3), direct, atol=1e-6)
+    assert np.allclose(make_consistent(values, variances, 3), direct, atol=1e-6)
 
 
 def test_ranges_by_hierarchy() -> None:

@@ -266,7 +266,7 @@ def test_bad_reports_are_counted_and_the_good_kept(one: Task) -> None:
         outside = body[:-1] + b"\xff"
     if one.protocol.name not in ("sign",):
         outside = b"\xff" * len(body) if one.protocol.name != "hash" else outside
-    if not one.protocol.valid(np.frombuffer(outside, dtype=np.uint8)[np.newaxis])[0]:
+    if not one.protocol.find_valid(np.frombuffer(outside, dtype=np.uint8)[np.newaxis])[0]:
         bad.append(head + outside)
         expected["range"] += 1
     total = fresh(one)
@@ -313,9 +313,9 @@ def test_bad_lines_and_columns() -> None:
 def test_unused_bits_and_set_sizes_are_checked() -> None:
     """A bitmap with a bit beyond the domain, or a set of the wrong size, could not have been sent."""
     bits, sets = task("unary", 13), task("subset", 13)
-    assert not bits.protocol.valid(np.array([[0, 1]], dtype=np.uint8))[0]
-    assert bits.protocol.valid(np.array([[255, 0b11111000]], dtype=np.uint8))[0]
-    assert not sets.protocol.valid(np.array([[255, 0b11111000]], dtype=np.uint8))[0]
+    assert not bits.protocol.find_valid(np.array([[0, 1]], dtype=np.uint8))[0]
+    assert bits.protocol.find_valid(np.array([[255, 0b11111000]], dtype=np.uint8))[0]
+    assert not sets.protocol.find_valid(np.array([[255, 0b11111000]], dtype=np.uint8))[0]
 
 
 def test_longitudinal_tasks_need_a_person() -> None:

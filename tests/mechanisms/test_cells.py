@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency, chisquare
 
 from discreet.accounting import events
-from discreet.entropy import SeededForTestsOnly, Source
+from discreet.entropy import EntropySource, SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Interval
 from discreet.mechanisms import cells as cells_module
 from discreet.mechanisms import segments, ties
-from discreet.mechanisms.cells import CellMode, CellQuantiles, Cells
+from discreet.mechanisms.cells import CellMechanism, CellMode, CellQuantiles
 from discreet.mechanisms.quantile import Quantile, Quantiles
-from discreet.mechanisms.ranks import Histogram, runs_of_counts
-from discreet.mechanisms.ties import Column, Side, heads, quantiles
+from discreet.mechanisms.ranks import CellCounts, runs_of_counts
+from discreet.mechanisms.ties import LazyRows, Side, count_heads, draw_quantiles
 from discreet.samplers import lazy
 
 from .selecting import Untouched, log_ratio
@@ -35,10 +35,10 @@ Rows = tuple[int, ...]
 Law = dict[Rows, float]
 GRID = range(4)
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
-Make = Callable[..., Cells]
+Make = Callable[..., CellMechanism]
 
 
-def histogram(rows: Sequence[int]) -> Histogram:
+def histogram(rows: Sequence[int]) -> CellCounts:
     cells, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
     return cells, counts
 
@@ -334,7 +334,7 @@ def test_the_cover_need_not_be_good(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_known_of_a_column_stays_true(counts: list[int], looks: list[int], seed: int) -> None:
     """Ranks never contradict one another, cells keep their rows, and a cut is where the range can be divided."""
     cells = np.arange(len(counts)) * 2
-    column = Column(cells, np.array(counts), 3, SeededForTestsOnly(seed))
+    column = LazyRows(cells, np.array(counts), 3, SeededForTestsOnly(seed))
     seen = {place: column.look(place) for place in looks}
     total = sum(counts)
     low, high, below, inside = 0, 79, 0, total
@@ -360,12 +360,12 @@ def test_what_is_known_of_a_column_stays_true(counts: list[int], looks: list[int
 def test_heads_are_those_of_fair_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exact law for few coins; mean and spread for many, also where they are thrown in several lots."""
     source = SeededForTestsOnly(2)
-    drawn = Counter(heads(5, source) for _ in range(4_000))
+    drawn = Counter(count_heads(5, source) for _ in range(4_000))
     assert fits(drawn, {k: math.comb(5, k) / 32 for k in range(6)})
-    assert heads(0, source) == 0
-    assert [heads(n, Fixed([(1 << 64) - 1] * 64)) for n in (1, 64, 1025, 3_001)] == [1, 64, 1025, 3_001]
+    assert count_heads(0, source) == 0
+    assert [count_heads(n, Fixed([(1 << 64) - 1] * 64)) for n in (1, 64, 1025, 3_001)] == [1, 64, 1025, 3_001]
     monkeypatch.setattr(ties, "_CHUNK", 1 << 10)
-    many = np.array([heads(3_001, source) for _ in range(1_000)])
+    many = np.array([count_heads(3_001, source) for _ in range(1_000)])
     assert abs(many.mean() - 1500.5) < 5 * math.sqrt(3_001 / 4 / 1_000)
     assert abs(many.var() / (3_001 / 4) - 1) < 0.25
 
@@ -426,7 +426,7 @@ def test_mode_names_the_right_empty_cell() -> None:
     """The cells without rows, between and beside those with rows, are numbered without a gap."""
     rule = CellMode(first=-2, last=5, epsilon=1)
     cells = np.array([-2, 1, 2, 5])
-    assert [rule._empty(cells, place) for place in range(4)] == [-1, 0, 3, 4]
+    assert [rule._find_empty(cells, place) for place in range(4)] == [-1, 0, 3, 4]
     full = CellMode(first=0, last=1, epsilon=Fraction(1, 10))
     assert {c for (c,) in full.release_all([histogram([0, 1])] * 50)} == {0, 1}  # no empty cell at all
 
@@ -473,11 +473,11 @@ def test_runs_of_many_groups_are_those_of_each() -> None:
 def test_uniform_numbers_below_each_limit() -> None:
     """Each is below its own limit and uniform, also for limits near 2^63."""
     limits = np.tile(np.array([1, 2, 3, (1 << 63) - 25], dtype=np.uint64), 6_000)
-    found = segments.below_each(limits, SeededForTestsOnly(6))
+    found = segments.draw_below_each(limits, SeededForTestsOnly(6))
     assert (found < limits).all()
     assert fits(Counter(found[2::4].tolist()), dict.fromkeys(range(3), 1 / 3))
     assert abs(float(found[3::4].mean()) / 2.0**62 - 1) < 0.05
-    large = segments.below_each(np.full(6_000, 3 << 62, dtype=np.uint64), SeededForTestsOnly(2))
+    large = segments.draw_below_each(np.full(6_000, 3 << 62, dtype=np.uint64), SeededForTestsOnly(2))
     assert abs(float(large.astype(np.float64).mean()) / 2.0**62 - 1.5) < 0.06  # no remainders
 
 
@@ -502,16 +502,16 @@ def test_close_calls_are_decided_exactly(few: int, monkeypatch: pytest.MonkeyPat
     """A uniform just at the chance of a proposal goes to exact arithmetic, in both ways to draw."""
     monkeypatch.setattr(cells_module, "_FEW", few)
     asked: list[int] = []
-    exact = lazy.below
+    exact = lazy.is_below
 
-    def spy(prefix: int, known: int, bounds: Any, source: Source, **more: Any) -> bool:
+    def spy(prefix: int, known: int, bounds: Any, source: EntropySource, **more: Any) -> bool:
         low, high = bounds(known)
         assert 0 <= low <= high <= (1 << 64) + 2
         assert high - low <= 3
         asked.append(prefix)
         return exact(prefix, known, bounds, source, **more)
 
-    monkeypatch.setattr(lazy, "below", spy)
+    monkeypatch.setattr(lazy, "is_below", spy)
     close = (1 << 64) - (1 << 28)  # the chance is above 1 − 2^-35
     for word in (close, (1 << 64) - 1):
         words = [0, word] if few else [0, 0, word]
@@ -610,8 +610,8 @@ def test_probabilities_sum_to_one(rows: list[int], epsilon: Fraction) -> None:
 
 def test_recursion_matches_sides_in_words() -> None:
     """The rows of a column that lie beyond taken ends are counted in no side."""
-    column = Column(np.array([0, 2]), np.array([6, 2]), 0, SeededForTestsOnly(1))
+    column = LazyRows(np.array([0, 2]), np.array([6, 2]), 0, SeededForTestsOnly(1))
     side = Side(0, 2, 6, 2, low_taken=True)
-    assert side.pieces() == [(0, 0, 6, 0), (1, 2, 6, 2)]
-    assert Side(1, 1, 6, 0, low_taken=True, high_taken=True).pieces() == [(1, 1, 6, 0)]
-    assert quantiles(column, [HALF], side, lambda _: Fraction(1000), SeededForTestsOnly(1)) == [2]
+    assert side.make_pieces() == [(0, 0, 6, 0), (1, 2, 6, 2)]
+    assert Side(1, 1, 6, 0, low_taken=True, high_taken=True).make_pieces() == [(1, 1, 6, 0)]
+    assert draw_quantiles(column, [HALF], side, lambda _: Fraction(1000), SeededForTestsOnly(1)) == [2]

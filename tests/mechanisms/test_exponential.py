@@ -18,7 +18,7 @@ from discreet.accounting.account import compose
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Interval, ln
-from discreet.mechanisms.exponential import Exponential, short, utility_loss
+from discreet.mechanisms.exponential import Exponential, shorten_down, utility_loss
 from discreet.mechanisms.scores import read_scores
 
 from .selecting import Untouched, max_divergence, neighbours_of
@@ -112,7 +112,7 @@ def test_exact_numbers_in_every_form_agree() -> None:
 def test_scores_with_large_common_denominators_stay_exact() -> None:
     """Fractions that need more than 62 bits together are kept as fractions, not rounded."""
     scores = [Fraction(1, 3**30), Fraction(1, 7**30), Fraction(5, 11**20)]
-    assert read_scores(scores).exact() == scores
+    assert read_scores(scores).exact_scores() == scores
     assert Exponential(sensitivity=1, epsilon=1).release(scores, source=SeededForTestsOnly(1)) in {0, 1, 2}
 
 
@@ -313,7 +313,7 @@ def test_messages_do_not_contain_scores() -> None:
 @settings(max_examples=100)
 def test_short_rounds_down_by_little(x: Fraction) -> None:
     """Shortening moves a number down by less than one part in 2^62."""
-    assert 0 <= x - short(x) <= x / (1 << 62)
+    assert 0 <= x - shorten_down(x) <= x / (1 << 62)
 
 
 def test_far_candidates_have_a_certified_tiny_probability() -> None:

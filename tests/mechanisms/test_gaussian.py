@@ -17,7 +17,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Interval, ln
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.mechanisms.laws import DiscreteGaussian
+from discreet.mechanisms.laws import DiscreteGaussianLaw
 
 from .exactly import Untouchable, hockey_stick
 
@@ -117,15 +117,15 @@ def test_normaliser_against_a_plain_sum() -> None:
     """Both ways to the normaliser agree with a direct float sum, and with the published value at σ² = 1."""
     for variance in (Fraction(1, 30), Fraction(1, 4), Fraction(1), Fraction(7, 3), Fraction(400)):
         plain = sum(math.exp(-z * z / (2 * float(variance))) for z in range(-900, 901))
-        normaliser = DiscreteGaussian(variance).normaliser
+        normaliser = DiscreteGaussianLaw(variance).normaliser
         assert float(normaliser) == pytest.approx(plain, rel=1e-13)
         assert normaliser.high - normaliser.low < Fraction(1, 1 << 100)
-    assert float(DiscreteGaussian(Fraction(1)).normaliser) == pytest.approx(2.506628288043, abs=1e-12)
+    assert float(DiscreteGaussianLaw(Fraction(1)).normaliser) == pytest.approx(2.506628288043, abs=1e-12)
 
 
 def test_far_and_wide_tails_are_bracketed() -> None:
     """Above the summed range the tail lies between two normal tails; both sides agree where both can be had."""
-    law = DiscreteGaussian(Fraction(600**2))
+    law = DiscreteGaussianLaw(Fraction(600**2))
     tail = law.tail(1500)
     probabilities = 1 - float(law.probability(0)) - 2 * sum(float(law.probability(z)) for z in range(1, 1500))
     assert float(tail.low) <= probabilities <= float(tail.high)

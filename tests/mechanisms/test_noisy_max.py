@@ -18,7 +18,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Interval, ln
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax, TopK
-from discreet.mechanisms.winner import OneSided, TwoSided, reach, wins
+from discreet.mechanisms.winner import OneSidedNoise, TwoSidedNoise, reach, win_probability
 
 from .selecting import Untouched, max_divergence, neighbours_of
 
@@ -42,8 +42,8 @@ def by_hand(scores: list[int], scale: Fraction, *, signed: bool, output: int, re
 @pytest.mark.parametrize("scores", [[0, 0], [0, 2], [1, -1]])
 def test_probability_against_going_through_all_noise(scores: list[int], signed: bool) -> None:
     """The certified probability is that of the definition, with ties shared evenly."""
-    noise = TwoSided(Fraction(2)) if signed else OneSided(Fraction(2))
-    exact = wins(noise, scores[0], scores[1:])
+    noise = TwoSidedNoise(Fraction(2)) if signed else OneSidedNoise(Fraction(2))
+    exact = win_probability(noise, scores[0], scores[1:])
     assert float(exact) == pytest.approx(by_hand(scores, Fraction(2), signed=signed, output=0), abs=1e-9)
     assert exact.high - exact.low < Fraction(1, 1 << 100)
 
@@ -89,17 +89,17 @@ def test_ties_by_true_score_would_break_the_guarantee() -> None:
     With scores (1, 0) ties go to the first, with the neighbouring (0, 1) to the second: the second candidate needs
     2Δ + 1 more noise, not 2Δ.
     """
-    noise = OneSided(Fraction(1, 2))  # scale 2Δ/ε for Δ = 1, ε = 4: fair ties lose at most 4
+    noise = OneSidedNoise(Fraction(1, 2))  # scale 2Δ/ε for Δ = 1, ε = 4: fair ties lose at most 4
 
     def second_wins(first: int, second: int) -> Interval:
         chance = Interval.of(0)
         for z in range(reach(noise)):
             value = second + z  # it wins from `value` against anything below, and against a tie if its score is larger
             limit = value - first + (1 if second > first else 0)
-            chance = (chance + noise.at(z) * noise.under(limit)).trim()
+            chance = (chance + noise.chance_at(z) * noise.chance_below(limit)).trim()
         return chance
 
-    fair = [wins(noise, second, [first]) for first, second in ((1, 0), (0, 1))]
+    fair = [win_probability(noise, second, [first]) for first, second in ((1, 0), (0, 1))]
     assert max_divergence([(fair[0], fair[1])]) <= 4 + 1e-12
     assert max_divergence([(second_wins(9, 7), second_wins(8, 8))]) <= 4 + 1e-9  # equal scores: no harm yet
     worst = max(
@@ -113,15 +113,15 @@ def test_ties_by_true_score_would_break_the_guarantee() -> None:
 
 def test_any_fixed_order_for_ties_keeps_the_guarantee() -> None:
     """Ties to the lowest index are as private as fair ties: the rule does not look at scores."""
-    noise = OneSided(Fraction(1, 2))
+    noise = OneSidedNoise(Fraction(1, 2))
 
     def last_wins(scores: tuple[int, ...]) -> Interval:
         """The last index wins only when strictly above all others."""
         chance = Interval.of(0)
         for z in range(reach(noise)):
-            alone = noise.at(z)
+            alone = noise.chance_at(z)
             for other in scores[:-1]:
-                alone = alone * noise.under(scores[-1] + z - other)
+                alone = alone * noise.chance_below(scores[-1] + z - other)
             chance = (chance + alone).trim()
         return chance
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import ln
-from discreet.mechanisms.bounded import Bounded, exact_sum, exact_sum_of_squares
+from discreet.mechanisms.bounded import BoundedStatistic, exact_sum, exact_sum_of_squares
 from discreet.mechanisms.budgeted import rho_within
 from discreet.mechanisms.count import Count, count_of
 from discreet.mechanisms.laplace import Laplace
@@ -38,7 +38,7 @@ def neighbours_of(values: list[int], relation: str, grid: range) -> Iterator[lis
         yield from ([*values[:i], new, *values[i + 1 :]] for i in range(len(values)) for new in grid)
 
 
-def worst_moves(mechanism: Bounded, sizes: tuple[int, ...], relation: str) -> list[int]:
+def worst_moves(mechanism: BoundedStatistic, sizes: tuple[int, ...], relation: str) -> list[int]:
     """The largest change of each noisy number over all small datasets and all of their neighbours."""
     low, high = mechanism.ends
     grid = range(low, high + 1)
@@ -52,7 +52,7 @@ def worst_moves(mechanism: Bounded, sizes: tuple[int, ...], relation: str) -> li
     return worst
 
 
-def stated(mechanism: Bounded) -> list[int]:
+def stated(mechanism: BoundedStatistic) -> list[int]:
     """The sensitivity for which each noise was made."""
     return [int(Fraction(part.event.sensitivity)) for part in mechanism.parts if isinstance(part, Laplace)]
 
@@ -105,7 +105,9 @@ def test_mean_and_variance_sensitivities(bounds: tuple[int, int], kind: type[Mea
     ],
     ids=lambda case: type(case).__name__,
 )
-def test_the_claim_is_exact_and_tight(mechanism: Bounded, x: list[int], y: list[int], outputs: list[Any]) -> None:
+def test_the_claim_is_exact_and_tight(
+    mechanism: BoundedStatistic, x: list[int], y: list[int], outputs: list[Any]
+) -> None:
     """The exact divergence on the worst neighbours is ε: not more, not less."""
     assert mechanism.privacy.epsilon() == pytest.approx(1, rel=1e-12)
     assert not violated(mechanism.probability, Fraction(1), x, y, outputs)
@@ -249,7 +251,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "given"), BAD)
 @pytest.mark.parametrize("kind", [Sum, Mean, Variance])
-def test_bad_parameters_are_named(kind: type[Bounded], name: str, given: dict[str, Any]) -> None:
+def test_bad_parameters_are_named(kind: type[BoundedStatistic], name: str, given: dict[str, Any]) -> None:
     """Each bad parameter is refused by name, with a fix."""
     with pytest.raises(ParameterError, match=name) as caught:
         kind(**{"bounds": (0, 1), "epsilon": 1, **given})

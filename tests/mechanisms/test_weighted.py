@@ -16,13 +16,13 @@ from discreet.accounting import events
 from discreet.bounding import contributions
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
-from discreet.mechanisms.laws import DiscreteGaussian
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, at_least
+from discreet.mechanisms.laws import DiscreteGaussianLaw
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, upper_tail
 from discreet.mechanisms.weighted import (
     WeightedSelection,
-    _each,
-    _tail_from,
-    _threshold,
+    _chance_for_each,
+    _find_tail,
+    _find_threshold,
     _units_needed,
     better_selection,
 )
@@ -66,10 +66,10 @@ def test_threshold_is_the_smallest_for_every_number_of_keys(
 def test_threshold_in_fine_weights(groups: int, rho: Fraction) -> None:
     """With weights of 2^20: sound for all g that were looked at, and within a 4096th of a unit of the least."""
     rule = WeightedSelection(rho=rho, delta=1e-6, max_groups=groups)
-    law, best = DiscreteGaussian(rule.noise_variance), Fraction(0)
+    law, best = DiscreteGaussianLaw(rule.noise_variance), Fraction(0)
     for g in {1, 2, 3, 5, 10, 100, groups // 2, groups - 1, groups} & set(range(1, groups + 1)):
         for bar, sound in ((rule.bar, True), (rule.bar - rule.whole // 4096 - 2, False)):
-            each = at_least(law, bar - rule.weight(g))
+            each = upper_tail(law, bar - rule.weight(g))
             chance = -math.expm1(g * math.log1p(-float(each.high)))
             if sound:
                 assert chance <= 1e-6 * (1 + 1e-9)
@@ -90,15 +90,17 @@ def test_threshold_between_the_ends(whole: int, groups: int) -> None:
     """Where whole numbers make some g in between the worst, the search finds it: it is the maximum over all g."""
     found = []
     for variance, delta in itertools.product((Fraction(100), Fraction(400)), (Fraction(1, 10), Fraction(1, 1000))):
-        each = [math.isqrt(whole**2 // g) + _tail_from(variance, _each(delta, g)) for g in range(1, groups + 1)]
-        assert _threshold(variance, delta, groups, whole) == max(each)
+        each = [
+            math.isqrt(whole**2 // g) + _find_tail(variance, _chance_for_each(delta, g)) for g in range(1, groups + 1)
+        ]
+        assert _find_threshold(variance, delta, groups, whole) == max(each)
         found.append(max(each) > max(each[0], each[-1]))
     assert any(found) == (groups > 3)
 
 
 def names(rule: WeightedSelection, weights: list[int], bar: int) -> dict[tuple[bool, ...], float]:
     """The exact law of which keys are named."""
-    each = [float(at_least(rule.law, bar - w)) if w else 0.0 for w in weights]
+    each = [float(upper_tail(rule.law, bar - w)) if w else 0.0 for w in weights]
     return {
         out: math.prod(p if named else 1 - p for named, p in zip(out, each))
         for out in itertools.product((False, True), repeat=len(weights))
@@ -191,7 +193,7 @@ def test_squares_of_weights_are_within_the_claim() -> None:
     replaced = WeightedSelection(rho=1, delta=1e-6, max_groups=10, neighbours="replace")
     assert replaced.noise_variance == 2 * WeightedSelection(rho=1, delta=1e-6).noise_variance == rule.whole**2
     for neighbours, units in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, 2)):
-        moves = contributions._by_weight(rule.whole, 1000, neighbours)
+        moves = contributions._weight_sensitivity(rule.whole, 1000, neighbours)
         assert moves.l2_squared == units * rule.whole**2
     assert rule.event == events.ZeroConcentrated(rho=1, delta=Fraction(1, 10**6))
 
@@ -204,7 +206,7 @@ def test_a_new_key_slips_through_as_often_as_stated() -> None:
     assert abs(kept - chance) < 5 * math.sqrt(chance / 100_000)
     assert 0.019 < chance <= 0.02
     loud = WeightedSelection(rho=0.05, delta=0.3)
-    assert float(at_least(loud.law, loud.bar)) > 0.1  # noise alone would often be enough
+    assert float(upper_tail(loud.law, loud.bar)) > 0.1  # noise alone would often be enough
     assert not loud.release_array(np.zeros(1_000, dtype=np.int64), source=SeededForTestsOnly(1)).any()
     assert rule.probability(True, 0).high == 0
     assert rule.probability(False, 0).low == 1

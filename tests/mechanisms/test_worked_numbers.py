@@ -9,7 +9,7 @@ import pytest
 
 from discreet.exact import ln
 from discreet.mechanisms import Count, Gaussian, Histogram, Laplace, Mean, RandomizedResponse, compose, post_process
-from discreet.mechanisms.laws import DiscreteGaussian
+from discreet.mechanisms.laws import DiscreteGaussianLaw
 
 
 def test_the_coin_is_ln_3() -> None:
@@ -94,7 +94,7 @@ def test_analytic_sigma(epsilon: float, delta: float, sigma: float) -> None:
 
 def test_discrete_gaussian_reference_values() -> None:
     """σ² = 1: variance, normaliser and δ(1) as published with the sampler's paper."""
-    law = DiscreteGaussian(Fraction(1))
+    law = DiscreteGaussianLaw(Fraction(1))
     variance = sum(2 * z * z * float(law.probability(z)) for z in range(1, 15))
     assert variance == pytest.approx(0.9999997887677, abs=1e-12)
     assert float(law.normaliser) == pytest.approx(2.506628288043, abs=1e-12)

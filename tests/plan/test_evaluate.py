@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import InternalError
 from discreet.plan.evaluate import NULL_AWARE, STRICT, _like, evaluate, settle
-from discreet.plan.expressions import Call, Column, Literal, Released
-from discreet.plan.functions import FUNCTIONS, call, literal
+from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
+from discreet.plan.functions import FUNCTIONS, make_call, make_literal
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
 from tests.engines.nasty import VALUES, calls, columns
 
@@ -113,7 +113,7 @@ EXAMPLES: list[tuple[str, tuple[Value, ...], Value]] = [
 @pytest.mark.parametrize(("name", "arguments", "wanted"), EXAMPLES)
 def test_examples(name: str, arguments: tuple[Value, ...], wanted: Value) -> None:
     """A function of literals, and what it means."""
-    found = evaluate(call(name, *(literal(argument) for argument in arguments)), {})
+    found = evaluate(make_call(name, *(make_literal(argument) for argument in arguments)), {})
     assert found == wanted and type(found) is type(wanted)
     if isinstance(found, float):
         assert math.copysign(1, found) == math.copysign(1, float(wanted or 0))  # type: ignore[arg-type]  # a number
@@ -129,7 +129,7 @@ def test_nothing_raises_and_results_are_of_their_type(name: str) -> None:
     for expression, kinds in calls(name):
         inputs = columns(kinds)
         for shift in range(max(len(VALUES[kind]) for kind in kinds)):
-            row: dict[Column | Released, Value] = {
+            row: dict[Column | ReleasedValue, Value] = {
                 c: VALUES[c.type][(shift * (i + 1)) % len(VALUES[c.type])] for i, c in enumerate(inputs)
             }
             found = evaluate(expression, row)
@@ -140,7 +140,7 @@ def test_nothing_raises_and_results_are_of_their_type(name: str) -> None:
 def test_case_takes_the_first_true_branch_only() -> None:
     """A condition that is NULL is not true; results are of the common type."""
     flag = Column("t", "flag", Type.BOOLEAN)
-    choice = call("case", flag, literal(1), call("is_null", flag), literal(2.5), literal(None))
+    choice = make_call("case", flag, make_literal(1), make_call("is_null", flag), make_literal(2.5), make_literal(None))
     assert [evaluate(choice, {flag: value}) for value in (True, None, False)] == [1.0, 2.5, None]
 
 

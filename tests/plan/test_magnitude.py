@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.bounding.facts import facts_of
-from discreet.engines.dialect import _magnitude
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.engines.dialect import _write_magnitude
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column
-from discreet.plan.functions import call, literal
-from discreet.plan.magnitude import BUCKETS, LARGEST, SMALLEST, Number, ends, magnitude
+from discreet.plan.functions import make_call, make_literal
+from discreet.plan.magnitude import BUCKETS, LARGEST, SMALLEST, IntOrFloat, ends, magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.test_dialect import in_duckdb
@@ -34,7 +34,7 @@ def around_powers_of_integers() -> list[int]:
     return [n for n in near if INTEGER_MIN <= n <= INTEGER_MAX]
 
 
-def by_definition(number: Number) -> Fraction:
+def by_definition(number: IntOrFloat) -> Fraction:
     """The largest power of two at or below the size, by trying all, with the sign."""
     size = abs(Fraction(number))
     if isinstance(number, float) and size < Fraction(SMALLEST):
@@ -45,7 +45,7 @@ def by_definition(number: Number) -> Fraction:
 
 def test_beside_every_power_of_two() -> None:
     """One step below a power of two is in the bucket before; the power and one step above are in its own."""
-    numbers: list[Number] = [*around_powers_of_reals(), *around_powers_of_integers()]
+    numbers: list[IntOrFloat] = [*around_powers_of_reals(), *around_powers_of_integers()]
     for number in numbers:
         found = magnitude(number)
         assert Fraction(found) == by_definition(number), number
@@ -58,7 +58,7 @@ def test_duckdb_agrees_beside_every_power_of_two() -> None:
     """The tree of comparisons gives the very same buckets, and a positive zero."""
     reals, whole = around_powers_of_reals(), around_powers_of_integers()
     for column, numbers in ((REAL, [*reals, None]), (WHOLE, [*whole, None])):
-        asked = call("magnitude", column)
+        asked = make_call("magnitude", column)
         found = in_duckdb([asked], (column,), [(number,) for number in numbers])
         for number, (got,) in zip(numbers, found):
             wanted = evaluate(asked, {column: number})
@@ -67,7 +67,7 @@ def test_duckdb_agrees_beside_every_power_of_two() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(INTEGER_MIN, INTEGER_MAX))
-def test_a_number_lies_in_its_bucket(number: Number) -> None:
+def test_a_number_lies_in_its_bucket(number: IntOrFloat) -> None:
     """Whatever the number, it is between the ends of its bucket, but for what is smaller or larger than all buckets."""
     low, high = map(Fraction, ends(magnitude(number)))
     if abs(number) >= 2 * LARGEST:
@@ -88,9 +88,9 @@ def test_buckets_are_few_ascending_and_their_own_magnitudes() -> None:
 def facts_with(kind: Type, low: Fraction | None, high: Fraction | None, *, nullable: bool = False) -> ColumnFacts:
     """The facts of the magnitude of a column with these bounds."""
     columns = {"x": (kind, ColumnFacts(nullable=nullable, low=low, high=high))}
-    table = TableFacts(name="t", columns=columns, unit=Unit(), limits=Limits(max_rows=1))
+    table = TableFacts(name="t", columns=columns, unit=Unit(), limits=ContributionLimits(max_rows=1))
     catalog = Catalog(tables={"t": table}, neighbours=Neighbours.ADD_REMOVE)
-    return facts_of(call("magnitude", table.column("x")), catalog)
+    return facts_of(make_call("magnitude", table.find_column("x")), catalog)
 
 
 def test_keys_are_public_for_any_number() -> None:
@@ -106,7 +106,7 @@ def test_keys_are_public_for_any_number() -> None:
 
 def test_rounding_of_doubles_leaves_no_value_out() -> None:
     """0.7 − 0.2 is a little less than 0.5 in doubles, and its bucket is a key all the same."""
-    asked = call("magnitude", call("subtract", literal(0.7), literal(0.2)))
+    asked = make_call("magnitude", make_call("subtract", make_literal(0.7), make_literal(0.2)))
     nothing = Catalog(tables={}, neighbours=Neighbours.ADD_REMOVE)
     assert evaluate(asked, {}) == 0.25 and 0.25 in (facts_of(asked, nothing).keys or ())
 
@@ -123,7 +123,7 @@ def test_no_value_within_bounds_is_left_out(kind: Type, bounds: tuple[Fraction, 
     if kind is Type.INTEGER:
         if first > last:
             return
-        number: Number = data.draw(st.integers(first, last))
+        number: IntOrFloat = data.draw(st.integers(first, last))
     else:
         number = data.draw(st.floats(float(low), float(high)))
     assert magnitude(number) in (facts_with(kind, low, high).keys or ())
@@ -132,7 +132,7 @@ def test_no_value_within_bounds_is_left_out(kind: Type, bounds: tuple[Fraction, 
 def test_the_tree_is_shallow() -> None:
     """A row is compared about eight times, not two hundred times."""
     for column in (WHOLE, REAL):
-        sql = _magnitude(call("magnitude", column), ["x"])
+        sql = _write_magnitude(make_call("magnitude", column), ["x"])
         depth = deepest = 0
         for word in sql.replace("(", " ").replace(")", " ").split():
             depth += (word == "CASE") - (word == "END")

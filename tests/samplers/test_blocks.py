@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from discreet.entropy import SeededForTestsOnly
 from discreet.exact import Interval, exp_minus_bounds
 from discreet.samplers import blocks, lazy
-from discreet.samplers.alias import alias_table
-from discreet.samplers.blocks import STANDARD, BlockTable, Layout, block_table
+from discreet.samplers.alias import make_alias_table
+from discreet.samplers.blocks import STANDARD, BlockTable, TableLayout, make_block_table
 from discreet.samplers.law import Law
 from tests.samplers.sources import Fixed, SmallWords, Written, outcomes
 from tests.statistical.chi_square import REJECT, counts, masses, p_value
@@ -73,7 +73,7 @@ def word_counts(table: BlockTable) -> Counter[int]:
 def test_an_alias_table_gives_every_outcome_exactly_its_mass(masses: list[int]) -> None:
     column = 1 + sum(masses) // len(masses)
     masses = [*masses, column * (len(masses) + 1) - sum(masses)]
-    thresholds, others = alias_table(masses, column)
+    thresholds, others = make_alias_table(masses, column)
     tally = [0] * len(masses)
     for c, threshold in enumerate(thresholds):
         tally[c] += threshold - c * column
@@ -82,8 +82,10 @@ def test_an_alias_table_gives_every_outcome_exactly_its_mass(masses: list[int]) 
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-@pytest.mark.parametrize("layout", [STANDARD, Layout(word_bits=20, tail_bits=6, fall=Fraction(1, 4))], ids=["64", "20"])
-def test_words_are_dealt_exactly(law: Law, layout: Layout) -> None:
+@pytest.mark.parametrize(
+    "layout", [STANDARD, TableLayout(word_bits=20, tail_bits=6, fall=Fraction(1, 4))], ids=["64", "20"]
+)
+def test_words_are_dealt_exactly(law: Law, layout: TableLayout) -> None:
     """Each cell has ⌊s·w⌋ words, the fraction one per cell, the tail at least its envelope, and none are left over."""
     table = BlockTable(law, layout)
     tally = word_counts(table)
@@ -125,20 +127,20 @@ def test_the_quick_comparison_is_below_every_acceptance_probability(law: Law) ->
 
 # Blocks of more than one value come with a power of two of cells, which keeps the tree small.
 TREES = [
-    (laplace(1), Layout(word_bits=5, tail_bits=2, fall=Fraction(1))),
-    (laplace(Fraction(1, 2)), Layout(word_bits=5, tail_bits=1, fall=Fraction(1))),
-    (laplace(5), Layout(word_bits=4, tail_bits=1, fall=Fraction(1))),
-    (gaussian(1), Layout(word_bits=5, tail_bits=2, fall=Fraction(1))),
-    (gaussian(9), Layout(word_bits=4, tail_bits=1, fall=Fraction(1))),
-    (geometric(Fraction(3, 2)), Layout(word_bits=5, tail_bits=2, fall=Fraction(1))),
-    (geometric(5), Layout(word_bits=4, tail_bits=2, fall=Fraction(1))),
+    (laplace(1), TableLayout(word_bits=5, tail_bits=2, fall=Fraction(1))),
+    (laplace(Fraction(1, 2)), TableLayout(word_bits=5, tail_bits=1, fall=Fraction(1))),
+    (laplace(5), TableLayout(word_bits=4, tail_bits=1, fall=Fraction(1))),
+    (gaussian(1), TableLayout(word_bits=5, tail_bits=2, fall=Fraction(1))),
+    (gaussian(9), TableLayout(word_bits=4, tail_bits=1, fall=Fraction(1))),
+    (geometric(Fraction(3, 2)), TableLayout(word_bits=5, tail_bits=2, fall=Fraction(1))),
+    (geometric(5), TableLayout(word_bits=4, tail_bits=2, fall=Fraction(1))),
 ]
 AGAIN = -(10**9)
 FURTHEST = 10
 
 
-def known_below(prefix: int, known: int, bounds: lazy.Bounds, source: Written, *, step: int) -> bool:
-    """In the place of ``lazy.below``, which has tests of its own: an event with the probability that it should have."""
+def known_below(prefix: int, known: int, bounds: lazy.RealBounds, source: Written, *, step: int) -> bool:
+    """In the place of ``lazy.is_below``, which has its own tests: an event with the probability that it should have."""
     low, high = (Fraction(bound, 1 << 200) * 2**known - prefix for bound in bounds(200))
     chance = Interval(min(max(low, Fraction(0)), Fraction(1)), min(max(high, Fraction(0)), Fraction(1)))
     return source.choose([Interval.of(1) - chance, chance]) == 1
@@ -153,7 +155,7 @@ def geometric_chances(slope: Fraction) -> list[Interval]:
 class KnownGeometric:
     """In the place of the geometric table that the tail asks: an event with the right probabilities."""
 
-    def __init__(self, law: Law, _: Layout) -> None:
+    def __init__(self, law: Law, _: TableLayout) -> None:
         assert law.linear > 0
         assert not law.square
         assert not law.signed
@@ -163,7 +165,7 @@ class KnownGeometric:
         return source.choose(self._chances)
 
 
-def tree(run: Callable[[Written], int | None], layout: Layout) -> dict[int | None, Interval]:
+def tree(run: Callable[[Written], int | None], layout: TableLayout) -> dict[int | None, Interval]:
     """The probability of every result, over all words that can come."""
     chances: dict[int | None, Interval] = {}
     for value, chance in outcomes(run, word_bits=layout.word_bits, least=1e-30):
@@ -178,12 +180,12 @@ def agree(one: Interval, other: Interval) -> bool:
 
 @pytest.mark.parametrize(("law", "layout"), TREES, ids=str)
 def test_the_whole_decision_tree_of_a_draw_has_exactly_the_law(
-    law: Law, layout: Layout, monkeypatch: pytest.MonkeyPatch
+    law: Law, layout: TableLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All words are played through the real code: one attempt gives x with s·exp(−E(|x|))/(B·2^W), to 25 digits."""
     table = BlockTable(law, layout)
-    monkeypatch.setattr(lazy, "below", known_below)
-    monkeypatch.setattr(blocks, "block_table", KnownGeometric)
+    monkeypatch.setattr(lazy, "is_below", known_below)
+    monkeypatch.setattr(blocks, "make_block_table", KnownGeometric)
     chances = tree(table.attempt, layout)
     unit = Interval.of(Fraction(table.multiplier, 1 << table.block_bits + layout.word_bits))
     for x in range(-FURTHEST - 1 if law.signed else 0, FURTHEST):
@@ -192,15 +194,15 @@ def test_the_whole_decision_tree_of_a_draw_has_exactly_the_law(
 
 @pytest.mark.parametrize(("law", "layout"), TREES, ids=str)
 def test_the_whole_decision_tree_of_a_lane_has_exactly_the_law(
-    law: Law, layout: Layout, monkeypatch: pytest.MonkeyPatch
+    law: Law, layout: TableLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same for arrays, with one lane: each x of a cell gets (words of the cell)·exp(−(E(|x|) − E(|a|)))/(B·2^W).
 
     Rare words lead to the code of single draws; here it is enough that they all do, however the lane was placed.
     """
     table = BlockTable(law, layout)
-    monkeypatch.setattr(lazy, "below", known_below)
-    monkeypatch.setattr(table, "_rare", lambda cell, _: 1000 + cell)
+    monkeypatch.setattr(lazy, "is_below", known_below)
+    monkeypatch.setattr(table, "_draw_rare", lambda cell, _: 1000 + cell)
 
     def lane(source: Written) -> int | None:
         out = np.zeros(1, dtype=np.int64)
@@ -234,29 +236,29 @@ def rare_calls(table: BlockTable, monkeypatch: pytest.MonkeyPatch) -> Counter[st
 
         monkeypatch.setattr(table, name, counted)
 
-    for name in ("_fraction", "_tail", "_keeps", "_rare"):
+    for name in ("_draw_fraction", "_draw_tail", "_keeps", "_draw_rare"):
         count(name)
     return calls
 
 
 SMALL = [
-    (laplace(Fraction(7, 3)), Layout(word_bits=8, tail_bits=3, fall=Fraction(1, 4))),
-    (laplace(21), Layout(word_bits=6, tail_bits=3, fall=Fraction(1, 4))),
-    (gaussian(Fraction(29, 2)), Layout(word_bits=8, tail_bits=3, fall=Fraction(1, 2))),
-    (gaussian(900), Layout(word_bits=6, tail_bits=3, fall=Fraction(1, 2))),
-    (geometric(Fraction(25, 2)), Layout(word_bits=7, tail_bits=2, fall=Fraction(1, 2))),
+    (laplace(Fraction(7, 3)), TableLayout(word_bits=8, tail_bits=3, fall=Fraction(1, 4))),
+    (laplace(21), TableLayout(word_bits=6, tail_bits=3, fall=Fraction(1, 4))),
+    (gaussian(Fraction(29, 2)), TableLayout(word_bits=8, tail_bits=3, fall=Fraction(1, 2))),
+    (gaussian(900), TableLayout(word_bits=6, tail_bits=3, fall=Fraction(1, 2))),
+    (geometric(Fraction(25, 2)), TableLayout(word_bits=7, tail_bits=2, fall=Fraction(1, 2))),
 ]
 
 
 def exact_range(law: Law) -> tuple[int, int]:
-    high = law.reaches(Fraction(12))
+    high = law.find_reach(Fraction(12))
     return (-high if law.signed else 0), high
 
 
 @pytest.mark.parametrize(("law", "layout"), SMALL, ids=str)
 @pytest.mark.parametrize("arrays", [False, True], ids=["one by one", "arrays"])
 def test_small_words_force_the_rare_paths_and_the_law_stays(
-    law: Law, layout: Layout, arrays: bool, monkeypatch: pytest.MonkeyPatch
+    law: Law, layout: TableLayout, arrays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = BlockTable(law, layout)
     calls = rare_calls(table, monkeypatch)
@@ -268,9 +270,9 @@ def test_small_words_force_the_rare_paths_and_the_law_stays(
         out[:] = [table.draw(source) for _ in range(out.size)]
     low, high = exact_range(law)
     assert p_value(counts(out, low, high), masses(lambda x: law.exponent(abs(x)), low, high)) > REJECT
-    assert calls["_fraction"] > 100
-    assert calls["_tail"] > 100
-    assert calls["_rare"] > calls["_fraction"] + calls["_tail"]  # the filler
+    assert calls["_draw_fraction"] > 100
+    assert calls["_draw_tail"] > 100
+    assert calls["_draw_rare"] > calls["_draw_fraction"] + calls["_draw_tail"]  # the filler
     if table.block_bits:
         assert calls["_keeps"] > 0
 
@@ -278,14 +280,14 @@ def test_small_words_force_the_rare_paths_and_the_law_stays(
 @pytest.mark.parametrize("law", [laplace(10), laplace(300), gaussian(100), gaussian(10**6), geometric(50)], ids=str)
 @pytest.mark.parametrize("arrays", [False, True], ids=["one by one", "arrays"])
 def test_full_words_have_the_law_and_a_scale_two_percent_off_is_noticed(law: Law, arrays: bool) -> None:
-    table = block_table(law)
+    table = make_block_table(law)
     source = SeededForTestsOnly(5)
     out = np.empty(1_000_000 if arrays else 40_000, dtype=np.int64)
     if arrays:
         table.fill(out, source)
     else:
         out[:] = [table.draw(source) for _ in range(out.size)]
-    high = law.reaches(Fraction(8))
+    high = law.find_reach(Fraction(8))
     width = max(1, high // 40)
     low, high = (-high // width if law.signed else 0), high // width
     inside = out // width
@@ -304,7 +306,7 @@ def test_floats_are_far_inside_the_guard_band() -> None:
     """The float exponent and numpy's exp together stay 2^-48 close to certified values, against a band of 2^-40."""
     rng = np.random.default_rng(3)
     for law in (laplace(Fraction(10**6, 7)), laplace((1 << 56) - 1), gaussian(10**12), gaussian((1 << 112) - 1)):
-        table = block_table(law)
+        table = make_block_table(law)
         starts = (rng.integers(0, table.blocks, 300) << table.block_bits) + rng.integers(0, 2, 300)
         places = rng.integers(0, 1 << table.block_bits, 300)
         floats = np.exp(-table._rises(starts.astype(np.float64), places.astype(np.float64)))
@@ -350,7 +352,7 @@ def test_lanes_just_beside_a_tie_go_the_right_way(law: Law) -> None:
                     continue
                 top, more = prefix >> 64, prefix & ((1 << 64) - 1)
                 word = np.array([top << table.block_bits | place], dtype=np.uint64)
-                found = table._kept(np.array([base]), word, Fixed(more))
+                found = table._keeps_each(np.array([base]), word, Fixed(more))
                 assert found.tolist() == [kept]
                 assert table._keeps_one(base, base ^ place, top, Fixed(more)) is kept
 
@@ -369,6 +371,6 @@ def test_any_rational_makes_a_table_of_bounded_size(parameter: Fraction, kind: A
 
 def test_reaches_is_the_first_magnitude_at_a_level() -> None:
     for law in LAWS:
-        first = law.reaches(Fraction(22))
+        first = law.find_reach(Fraction(22))
         assert law.exponent(first) >= 22
         assert first == 1 or law.exponent(first - 1) < 22

@@ -29,7 +29,7 @@ from discreet.samplers import (
     uniform_below,
 )
 from discreet.samplers.exponents import Exponents
-from discreet.samplers.uniform import words_below
+from discreet.samplers.uniform import draw_words_below
 from tests.samplers.sources import Fixed
 from tests.statistical.chi_square import REJECT, p_value
 
@@ -194,7 +194,7 @@ def test_float_exponents_are_as_close_as_they_promise(scores: list[Any], factor:
     """Whatever the scores: e^(−float) and e^(−exact) differ by less than 2^-48."""
     exponents = Exponents.below_best(np.array(scores), factor)
     for lane, value in enumerate(exponents.approximate.tolist()):
-        exact = exponents.exact(lane)
+        exact = exponents.exact_exponent(lane)
         assert exact >= 0
         assert exact == abs(Fraction(factor)) * abs(exponents.origin - Fraction(scores[lane]))
         if exact > 800:
@@ -236,7 +236,7 @@ def test_every_uniform_number_owns_equally_many_words(n: int) -> None:
     share = 2**64 // n
     for x in {0, 1, n // 2, n - 1}:
         for word in (x * share, (x + 1) * share - 1):
-            assert words_below(n, 2, Fixed(word)).tolist() == [x, x]
+            assert draw_words_below(n, 2, Fixed(word)).tolist() == [x, x]
 
     class First:
         """A leftover word first, then zeros."""
@@ -255,7 +255,7 @@ def test_every_uniform_number_owns_equally_many_words(n: int) -> None:
             return 0
 
     source = First()
-    assert words_below(n, 2, source).tolist() == [0, 0]
+    assert draw_words_below(n, 2, source).tolist() == [0, 0]
     assert source.calls == 2
 
 
@@ -360,14 +360,14 @@ def test_spare_words_are_settled_exactly(monkeypatch: pytest.MonkeyPatch) -> Non
     module = sys.modules["discreet.samplers.categorical"]
     monkeypatch.setattr(module, "GUARD", 1 / 3)
     spared = 0
-    original = module._ExpTable._spared
+    original = module._ExpTable._takes_spare
 
     def counted(self: Any, index: int, source: Any) -> bool:
         nonlocal spared
         spared += 1
         return bool(original(self, index, source))
 
-    monkeypatch.setattr(module._ExpTable, "_spared", counted)
+    monkeypatch.setattr(module._ExpTable, "_takes_spare", counted)
     scores = [0, 1, 2, 2.5, -3]
     tally = np.bincount(categorical_exp(scores, size=8_000, source=SeededForTestsOnly(14)), minlength=5)
     assert spared > 4_000
@@ -381,12 +381,12 @@ def test_a_candidate_of_negligible_weight_keeps_its_tiny_probability(monkeypatch
     assert table._sure[1] == 0
     asked: list[tuple[int, int]] = []
 
-    def below(prefix: int, known: int, bounds: lazy.Bounds, _: Any) -> bool:
+    def below(prefix: int, known: int, bounds: lazy.RealBounds, _: Any) -> bool:
         asked.append(bounds(300))
         return prefix == known == 0
 
-    monkeypatch.setattr(lazy, "below", below)
-    assert table._spared(1, SeededForTestsOnly(1))
+    monkeypatch.setattr(lazy, "is_below", below)
+    assert table._takes_spare(1, SeededForTestsOnly(1))
     low, high = asked[0]
     exact = Interval.exp_minus(Fraction(50)) * Interval.of(Fraction(1 << table._bits, table._spare))
     assert Fraction(low, 1 << 300) <= exact.high
@@ -407,7 +407,7 @@ def test_sizes_are_met_by_all(size: Any) -> None:
     for draw in (
         bernoulli(0.5, size),
         bernoulli_exp(1, size),
-        bernoulli_real(lazy.ratio(Fraction(1, 2)), size),
+        bernoulli_real(lazy.bounds_of_ratio(Fraction(1, 2)), size),
         uniform_below(5, size),
         uniform_below(2**70, size),
         categorical([1, 2], size),

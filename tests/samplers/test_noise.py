@@ -138,10 +138,10 @@ def test_equal_rationals_of_any_kind_give_the_same_draws(sampler: Any) -> None:
 
 def test_a_float_is_the_dyadic_rational_it_is() -> None:
     """0.1 as a float is a little above one tenth, and the table is built for that number."""
-    from discreet.samplers.discrete_laplace import _table
+    from discreet.samplers.discrete_laplace import _make_table
 
-    assert _table(0.1).law.linear == 1 / Fraction(0.1)
-    assert _table(Fraction(1, 10)).law.linear == 10
+    assert _make_table(0.1).law.linear == 1 / Fraction(0.1)
+    assert _make_table(Fraction(1, 10)).law.linear == 10
 
 
 BAD = [0, -1, 0.0, -2.5, math.nan, math.inf, -math.inf, Decimal("nan"), True, False, "1", None, 1j, [1], np.bool_(True)]

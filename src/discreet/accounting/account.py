@@ -19,14 +19,14 @@ from typing import Any
 
 from discreet import parameters
 from discreet.accounting import events as ev
-from discreet.accounting.approximate import Approximate
-from discreet.accounting.gdp import Gaussian
+from discreet.accounting.approximate import ApproximateNotion
+from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.notions import KINDS, has_distribution, loss_of
 from discreet.accounting.pld import LossDistribution
 from discreet.accounting.profiles import group_event
-from discreet.accounting.pure import Pure
+from discreet.accounting.pure import PureNotion
 from discreet.accounting.rdp import Renyi
-from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import float_down
 from discreet.odds import Odds
@@ -55,8 +55,8 @@ class Account:
     group: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", _merged(self.events))
-        object.__setattr__(self, "group", parameters.whole(self.group, "group"))
+        object.__setattr__(self, "events", _merge_events(self.events))
+        object.__setattr__(self, "group", parameters.read_whole(self.group, "group"))
 
     @property
     def unit(self) -> Unit:
@@ -71,11 +71,11 @@ class Account:
     @cached_property
     def loss(self) -> Loss:
         """The loss of all events together, in every notion that is valid for all of them."""
-        losses = [_against_group(event, self.group) for event in self.events]
+        losses = [_price_for_group(event, self.group) for event in self.events]
         kinds = [
             kind for kind in KINDS if kind != "pld" and all(loss is not None and loss.has(kind) for loss in losses)
         ]
-        notions = [_together([loss.notion(kind) for loss in losses if loss is not None]) for kind in kinds]
+        notions = [_compose_all([loss.notion(kind) for loss in losses if loss is not None]) for kind in kinds]
         if self._distribution is not None:
             notions.append(self._distribution)
         if not notions:
@@ -89,7 +89,7 @@ class Account:
             return None
         return LossDistribution(self.events).for_group(self.group)
 
-    def _asked(self, notion: str | None) -> Loss:
+    def _find_loss(self, notion: str | None) -> Loss:
         """The loss, or the part of it that is asked for: a distribution does not wait for the other notions."""
         if notion is not None and notion not in KINDS:
             fix = f"Use one of {', '.join(KINDS)}, or None for the best."
@@ -100,11 +100,11 @@ class Account:
 
     def epsilon(self, delta: Number = 0, notion: str | None = None) -> float:
         """The smallest ε known to hold at this δ: the tightest valid notion, or the one asked for."""
-        return self._asked(notion).epsilon(delta, notion=notion)
+        return self._find_loss(notion).epsilon(delta, notion=notion)
 
     def delta(self, epsilon: Epsilon, notion: str | None = None) -> float:
         """The smallest δ known to hold at this ε: the tightest valid notion, or the one asked for."""
-        return self._asked(notion).delta(epsilon, notion=notion)
+        return self._find_loss(notion).delta(epsilon, notion=notion)
 
     def bounds(self, delta: Number) -> tuple[float, float]:
         """(lower, upper): the exact ε at this δ lies between them.
@@ -112,14 +112,14 @@ class Account:
         The lower one comes from the privacy-loss distribution; where there is none, nothing is known from below and
         it is 0. It is about the worst neighbours and the worst mechanisms that fit the events.
         """
-        target = float_down(parameters.delta(delta))
+        target = float_down(parameters.read_delta(delta))
         upper = self.epsilon(delta)
         lower = 0.0 if self._distribution is None else self._distribution.bounds(target)[0]
         return min(lower, upper), upper
 
     def for_group(self, size: int) -> Account:
         """The same releases, stated against ``size`` units that are added, removed or replaced together."""
-        return replace(self, group=self.group * parameters.whole(size, "size"))
+        return replace(self, group=self.group * parameters.read_whole(size, "size"))
 
     def odds(self, delta: Number = 0) -> Odds:
         """What the account means for one person (or group), as numbers and as words."""
@@ -162,12 +162,12 @@ class Account:
         whom = str(self.unit) if self.group == 1 else f"a group of {self.group} (unit: {self.unit})"
         lines = [f"Account of {total:,} release{'s' * (total > 1)}, protecting {whom} ({self.neighbours})"]
         shown = self.events[:_SHOWN_EVENTS]
-        lines += [f"  {event.count:>9,} × {_brief(event)}" for event in shown]
+        lines += [f"  {event.count:>9,} × {_describe_event(event)}" for event in shown]
         if len(self.events) > len(shown):
             lines.append(f"  … and {len(self.events) - len(shown):,} other kinds")
         lines.append(f"  {'':7} {'ε at δ = 1e-06':>14}   parameters")
         for notion in self.loss.notions:
-            lines.append(f"  {notion.kind:<7} {_shown(notion.epsilon(_SHOWN_DELTA)):>14}   {notion.words()}")
+            lines.append(f"  {notion.kind:<7} {_format_epsilon(notion.epsilon(_SHOWN_DELTA)):>14}   {notion.words()}")
         return "\n".join(lines)
 
 
@@ -215,35 +215,35 @@ def parallel(accounts: Iterable[Account], *, disjoint: bool) -> Loss:
     first = listed[0]
     if all(account == first for account in listed):
         return first.loss
-    notions = (_largest(kind, [account.loss for account in listed]) for kind in KINDS)
+    notions = (_find_largest(kind, [account.loss for account in listed]) for kind in KINDS)
     return Loss(tuple(notion for notion in notions if notion is not None), first.unit, first.neighbours)
 
 
-def _largest(kind: str, losses: list[Loss]) -> Notion | None:
+def _find_largest(kind: str, losses: list[Loss]) -> Notion | None:
     """A statement in one notion that holds for each of these losses; None where there is none."""
     if not all(loss.has(kind) for loss in losses):
         return None
-    return reduce(_either, (loss.notion(kind) for loss in losses))  # type: ignore[arg-type]  # None ends in None
+    return reduce(_take_larger, (loss.notion(kind) for loss in losses))  # type: ignore[arg-type]  # None ends in None
 
 
-def _either(one: Notion | None, other: Notion | None) -> Notion | None:
+def _take_larger(one: Notion | None, other: Notion | None) -> Notion | None:
     match one, other:
-        case Pure(), Pure():
+        case PureNotion(), PureNotion():
             return one if one.amount > other.amount else other
-        case Approximate(), Approximate():
-            (first, failure), (second, other_failure) = one.basic(), other.basic()
-            return Approximate.of(first if first > second else second, max(failure, other_failure))
-        case ZeroConcentrated(), ZeroConcentrated():
-            return ZeroConcentrated(max(one.rho, other.rho), max(one.slack, other.slack))
+        case ApproximateNotion(), ApproximateNotion():
+            (first, failure), (second, other_failure) = one.basic_total(), other.basic_total()
+            return ApproximateNotion.of(first if first > second else second, max(failure, other_failure))
+        case ZeroConcentratedNotion(), ZeroConcentratedNotion():
+            return ZeroConcentratedNotion(max(one.rho, other.rho), max(one.slack, other.slack))
         case Renyi(), Renyi():
-            return one.most(other)
-        case Gaussian(), Gaussian():
+            return one.take_most(other)
+        case GaussianNotion(), GaussianNotion():
             return one if one.mu_squared > other.mu_squared else other
         case _:
             return None
 
 
-def _merged(events: Iterable[ev.Event]) -> tuple[ev.Event, ...]:
+def _merge_events(events: Iterable[ev.Event]) -> tuple[ev.Event, ...]:
     """Equal events counted together, in one order."""
     listed = tuple(events)
     if not listed:
@@ -269,7 +269,7 @@ def _check_alike(events: Sequence[ev.Event]) -> None:
             )
 
 
-def _together(notions: list[Notion]) -> Notion:
+def _compose_all(notions: list[Notion]) -> Notion:
     """All of one kind composed, in pairs of pairs, so that long ones are merged seldom."""
     while len(notions) > 1:
         pairs = [one.compose(other) for one, other in zip(notions[::2], notions[1::2])]
@@ -277,7 +277,7 @@ def _together(notions: list[Notion]) -> Notion:
     return notions[0]
 
 
-def _against_group(event: ev.Event, size: int) -> Loss | None:
+def _price_for_group(event: ev.Event, size: int) -> Loss | None:
     """What an event costs a group: priced anew where it is an event again, else by each notion's own group rule."""
     rebuilt = group_event(event, size)
     if rebuilt is not None:
@@ -287,10 +287,10 @@ def _against_group(event: ev.Event, size: int) -> Loss | None:
     return Loss(known, loss.unit, loss.neighbours) if known else None
 
 
-def _brief(event: ev.Event) -> str:
+def _describe_event(event: ev.Event) -> str:
     """An event without what the account's first lines say already."""
     return re.sub(r"(, )?count=1(, neighbours='[^']*')(, unit='[^']*')", "", repr(replace(event, count=1)))
 
 
-def _shown(epsilon: float) -> str:
+def _format_epsilon(epsilon: float) -> str:
     return "none" if math.isinf(epsilon) else f"{epsilon:.6g}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet import parameters
 from discreet.accounting.rdp import ORDERS, Renyi
-from discreet.accounting.rounding import UNIT, real
+from discreet.accounting.rounding import UNIT, to_float
 from discreet.exact import Exact, Floats, Interval, Ln, ceil_div
 
 # An amplified ε that is not an exact logarithm is rounded up to a multiple of 2^-128.
@@ -23,14 +23,14 @@ _GRID = 1 << 128
 _MOST_POINTS = 1 << 16
 
 
-def amplified(epsilon: Exact, rate: Fraction) -> Exact:
+def amplify(epsilon: Exact, rate: Fraction) -> Exact:
     """ln(1 + q(e^ε − 1)): exact for ε = ln(x), otherwise rounded up by less than 2^-127.
 
     Privacy: an ε-private release from a Poisson sample with rate q has this loss under add-remove, and an (ε, δ) one
     has it at qδ: the output is a mixture of which only the part of weight q saw the unit (Li, Qardaji & Su 2012;
     Balle, Barthe & Gaboardi 2018, Thm. 8).
 
-    >>> amplified(Ln(Fraction(3)), Fraction(1, 2))
+    >>> amplify(Ln(Fraction(3)), Fraction(1, 2))
     ln(2)
     """
     if rate == 1:
@@ -45,7 +45,7 @@ def amplified(epsilon: Exact, rate: Fraction) -> Exact:
     return min(epsilon, Fraction(ceil_div(bound.numerator * _GRID, bound.denominator), _GRID))
 
 
-def sampled_gaussian(mu_squared: Fraction, rate: Fraction) -> Renyi:
+def sampled_gaussian_curve(mu_squared: Fraction, rate: Fraction) -> Renyi:
     """The Rényi curve of Gaussian noise on a Poisson sample, at whole and fractional orders; rounded up.
 
     Privacy: with w the likelihood ratio of N(μ, 1) to N(0, 1) the worse direction is E[(1 − q + qw)^α] under N(0, 1)
@@ -55,14 +55,14 @@ def sampled_gaussian(mu_squared: Fraction, rate: Fraction) -> Renyi:
     what lies beyond the grid is bounded by (1 − q + qw)^α ≤ 1 − q + q·w^α.
     """
     # Amplification grows weaker with q, so a smallest q costs nothing; for huge μ there is none to speak of.
-    mu, q = math.sqrt(real(mu_squared)), max(real(rate), 1e-250)
+    mu, q = math.sqrt(to_float(mu_squared)), max(to_float(rate), 1e-250)
     plain = Renyi.linear(mu_squared / 2)
     if q == 1 or mu > 1e3:
         return plain
     values = [_log_moment(order, mu, q) / (order - 1) for order in ORDERS]
     # A failed quadrature is infinite, and there the unamplified curve stands in.
-    bounded = [min(value, 2 * real(mu_squared) * order) for value, order in zip(values, ORDERS)]
-    return Renyi.of(lambda _: np.array(bounded)).least(plain)
+    bounded = [min(value, 2 * to_float(mu_squared) * order) for value, order in zip(values, ORDERS)]
+    return Renyi.of(lambda _: np.array(bounded)).take_least(plain)
 
 
 def _log_moment(order: float, mu: float, q: float) -> float:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet import exact
-from discreet.accounting.rounding import UNIT, probability_up, real, short, smallest, sum_up, up
+from discreet.accounting.rounding import UNIT, find_smallest, move_up, probability_up, shorten, sum_up, to_float
 from discreet.accounting.zcdp import epsilon_of
 from discreet.exact import Exact, Floats, Ln, decimal, float_up, upper
 
@@ -23,7 +23,7 @@ _VAST = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ApproximatePart:
     """``count`` releases that are each (epsilon, delta)-private."""
 
     epsilon: Exact
@@ -32,7 +32,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Approximate:
+class ApproximateNotion:
     """Releases that are each (ε, δ)-private for its own ε and δ, as a multiset of ``parts``.
 
     Privacy: for all neighbours x, x' and every set S of outputs, Pr[M(x) ∈ S] ≤ e^ε·Pr[M(x') ∈ S] + δ. The total at a
@@ -42,18 +42,18 @@ class Approximate:
     part is post-processing of randomized response that fails with probability δ, and those are composed exactly. Valid
     when the queries are adaptive and the parameters are fixed in advance. A group of k: (kε, δ(e^(kε) − 1)/(e^ε − 1)).
 
-    >>> Approximate.of(Fraction(1), Fraction(1, 1000)).repeat(30).delta(22) <= 0.06
+    >>> ApproximateNotion.of(Fraction(1), Fraction(1, 1000)).repeat(30).delta(22) <= 0.06
     True
     """
 
     kind: ClassVar[str] = "approx"
 
-    parts: tuple[Part, ...]
+    parts: tuple[ApproximatePart, ...]
 
     @classmethod
-    def of(cls, epsilon: Exact, delta: Fraction, count: int = 1) -> Approximate:
+    def of(cls, epsilon: Exact, delta: Fraction, count: int = 1) -> ApproximateNotion:
         """``count`` releases that are each (ε, δ)-private."""
-        return cls((Part(epsilon, delta, count),))
+        return cls((ApproximatePart(epsilon, delta, count),))
 
     def epsilon(self, delta: float) -> float:
         best = math.inf
@@ -61,7 +61,7 @@ class Approximate:
             best = float_up(self._epsilon_sum())
         spare = self._spare(delta)
         if spare > 0:
-            best = min(best, self._advanced(spare), self._optimal(delta, best))
+            best = min(best, self._advanced_epsilon(spare), self._optimal_epsilon(delta, best))
         return best
 
     def delta(self, epsilon: float) -> float:
@@ -71,14 +71,14 @@ class Approximate:
         table = self._table()
         return basic if table is None else min(basic, self._delta_from(table, epsilon))
 
-    def basic(self) -> tuple[Exact, Fraction]:
+    def basic_total(self) -> tuple[Exact, Fraction]:
         """The single (ε, δ) that basic composition gives: both sums."""
         if len(self.parts) == 1 and self.parts[0].count == 1:
             return self.parts[0].epsilon, self.parts[0].delta
         return self._epsilon_sum(), self._delta_sum()
 
     def _epsilon_sum(self) -> Exact:
-        terms = [exact.times(part.epsilon, part.count) for part in self.parts]
+        terms = [exact.multiply(part.epsilon, part.count) for part in self.parts]
         logs = [term for term in terms if isinstance(term, Ln)]
         total: Exact = sum((term for term in terms if isinstance(term, Fraction)), Fraction(0))
         if logs:
@@ -95,7 +95,7 @@ class Approximate:
         """1 − Π(1 − δ): the probability that some part fails."""
         if any(part.delta >= 1 for part in self.parts):
             return 1.0
-        return up(-math.expm1(math.fsum(part.count * math.log1p(-real(part.delta)) for part in self.parts)))
+        return move_up(-math.expm1(math.fsum(part.count * math.log1p(-to_float(part.delta)) for part in self.parts)))
 
     def _spare(self, delta: float) -> float:
         """What a target δ leaves after the parts' own δ: δ = 1 − (1 − spare)·Π(1 − δ_i), rounded down."""
@@ -104,30 +104,30 @@ class Approximate:
             return 0.0
         return (delta - failure) / (1 - failure) * (1 - 4 * UNIT) - UNIT * delta
 
-    def _advanced(self, spare: float) -> float:
+    def _advanced_epsilon(self, spare: float) -> float:
         """Unequal parts in closed form: mean loss plus a deviation term, and the same by zCDP; rounded up."""
         squares = mean = 0.0
         for part in self.parts:
-            size = real(part.epsilon)
+            size = to_float(part.epsilon)
             squares += part.count * size * size
             mean += part.count * size * math.tanh(size / 2)
-        squares, mean = up(squares, 1e-13), up(mean, 1e-13)
+        squares, mean = move_up(squares, 1e-13), move_up(mean, 1e-13)
         deviations = (-math.log(spare), math.log(math.e + math.sqrt(squares) / spare))
         closed = min(sum_up(mean, math.sqrt(2 * squares * deviation)) for deviation in deviations)
         return min(closed, epsilon_of(squares / 2, spare))
 
-    def _optimal(self, delta: float, most: float) -> float:
+    def _optimal_epsilon(self, delta: float, most: float) -> float:
         table = self._table()
         if table is None:
             return math.inf
-        return smallest(lambda epsilon: self._delta_from(table, epsilon), delta, min(most, float(table[0].max())))
+        return find_smallest(lambda epsilon: self._delta_from(table, epsilon), delta, min(most, float(table[0].max())))
 
     def _delta_from(self, table: tuple[Floats, Floats], epsilon: float) -> float:
         """δ at ε of composed losses with these probabilities, plus the parts' own failures; rounded up."""
         losses, chances = table
         above = losses > epsilon
         inner = float(-(chances[above] * np.expm1(epsilon - losses[above])).sum())
-        inner = min(1.0, up(inner, 1e-12))
+        inner = min(1.0, move_up(inner, 1e-12))
         failure = self._failure()
         return probability_up(failure + (1 - failure) * inner)
 
@@ -141,46 +141,48 @@ class Approximate:
             return None
         losses, chances, reach = np.zeros(1), np.ones(1), 0.0
         for epsilon, count in counts.items():
-            more, shares = _binomial(real(epsilon), count)
+            more, shares = _binomial(to_float(epsilon), count)
             losses, chances = np.add.outer(losses, more).ravel(), np.multiply.outer(chances, shares).ravel()
-            reach += count * real(epsilon)
+            reach += count * to_float(epsilon)
         # Sums of losses are off by a few units in the last place of the largest: one margin upwards covers them.
         return losses + UNIT * reach, chances
 
-    def compose(self, other: Approximate) -> Approximate:
-        return Approximate(_merged((*self.parts, *other.parts)))
+    def compose(self, other: ApproximateNotion) -> ApproximateNotion:
+        return ApproximateNotion(_merge_parts((*self.parts, *other.parts)))
 
-    def repeat(self, count: int) -> Approximate:
-        return Approximate(tuple(Part(part.epsilon, part.delta, part.count * count) for part in self.parts))
+    def repeat(self, count: int) -> ApproximateNotion:
+        return ApproximateNotion(
+            tuple(ApproximatePart(part.epsilon, part.delta, part.count * count) for part in self.parts)
+        )
 
-    def for_group(self, size: int) -> Approximate:
-        return Approximate(_merged(_grouped(part, size) for part in self.parts))
+    def for_group(self, size: int) -> ApproximateNotion:
+        return ApproximateNotion(_merge_parts(_group_part(part, size) for part in self.parts))
 
     def words(self) -> str:
         return f"basic ε = {float_up(self._epsilon_sum()):.6g} at δ = {float_up(self._delta_sum()):.3g}"
 
 
-def _merged(parts: Iterable[Part]) -> tuple[Part, ...]:
+def _merge_parts(parts: Iterable[ApproximatePart]) -> tuple[ApproximatePart, ...]:
     """Parts with equal parameters counted together, in one order."""
     counts: Counter[tuple[Exact, Fraction]] = Counter()
     for part in parts:
         counts[part.epsilon, part.delta] += part.count
     ordered = sorted(counts.items(), key=lambda item: (upper(item[0][0]), item[0][1]))
-    return tuple(Part(epsilon, delta, count) for (epsilon, delta), count in ordered)
+    return tuple(ApproximatePart(epsilon, delta, count) for (epsilon, delta), count in ordered)
 
 
-def _grouped(part: Part, size: int) -> Part:
+def _group_part(part: ApproximatePart, size: int) -> ApproximatePart:
     """A group of k: (kε, δ·(1 + e^ε + … + e^((k−1)ε))), δ rounded up."""
     if size == 1:
         return part
-    epsilon = exact.times(part.epsilon, size) if part.epsilon else part.epsilon
+    epsilon = exact.multiply(part.epsilon, size) if part.epsilon else part.epsilon
     if not part.delta:
-        return Part(epsilon, part.delta, part.count)
-    step = real(part.epsilon)
+        return ApproximatePart(epsilon, part.delta, part.count)
+    step = to_float(part.epsilon)
     if step * size > 700:
-        return Part(epsilon, Fraction(1), part.count)
-    factor = Fraction(up(math.expm1(step * size) / math.expm1(step), 1e-12)) if step else Fraction(size)
-    return Part(epsilon, min(Fraction(1), short(part.delta * factor)), part.count)
+        return ApproximatePart(epsilon, Fraction(1), part.count)
+    factor = Fraction(move_up(math.expm1(step * size) / math.expm1(step), 1e-12)) if step else Fraction(size)
+    return ApproximatePart(epsilon, min(Fraction(1), shorten(part.delta * factor)), part.count)
 
 
 def _binomial(step: float, count: int) -> tuple[Floats, Floats]:

@@ -18,10 +18,10 @@ import numpy as np
 from discreet import parameters
 from discreet.accounting import events as ev
 from discreet.accounting.account import Account, compose
-from discreet.accounting.gdp import Gaussian
+from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.notions import KINDS
-from discreet.accounting.pure import Pure
-from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.accounting.pure import PureNotion
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln, decimal, float_down, lower, sqrt_upper, upper
 from discreet.parameters import Number
@@ -51,50 +51,50 @@ def calibrate(
     compose(templates)  # refuses what is empty, mixed, or no event
     if not isinstance(budget, Budget):
         raise ParameterError("budget", "must be a Budget", "Say Budget(epsilon=1, delta=1e-9), for example.")
-    shares = _weights(weights, len(templates))
+    shares = _read_weights(weights, len(templates))
 
-    def noised(factor: Fraction) -> tuple[ev.Event, ...]:
-        return tuple(scaled(event, factor / share) for event, share in zip(templates, shares))
+    def add_noise(factor: Fraction) -> tuple[ev.Event, ...]:
+        return tuple(scale_event(event, factor / share) for event, share in zip(templates, shares))
 
-    start = compose(noised(Fraction(1)))
+    start = compose(add_noise(Fraction(1)))
     exact = _exact_factor(start, budget)
-    if exact is not None and _within(noised(exact), budget):
-        return noised(exact)
-    return noised(_searched_factor(noised, budget))
+    if exact is not None and _is_within(add_noise(exact), budget):
+        return add_noise(exact)
+    return add_noise(_search_factor(add_noise, budget))
 
 
-def _weights(weights: Sequence[Number] | None, count: int) -> list[Fraction]:
+def _read_weights(weights: Sequence[Number] | None, count: int) -> list[Fraction]:
     if weights is None:
         return [Fraction(1)] * count
-    shares = [parameters.positive(weight, "weights") for weight in weights]
+    shares = [parameters.read_positive(weight, "weights") for weight in weights]
     if len(shares) != count:
         raise ParameterError("weights", "must be as many as the events", "Give one weight for each event of the plan.")
     return shares
 
 
-def scaled(event: ev.Event, factor: Fraction) -> ev.Event:
+def scale_event(event: ev.Event, factor: Fraction) -> ev.Event:
     """The event with its noise multiplied by a factor, or its loss divided by it; rounded to more noise."""
     if factor == 1:
         return event
     match event:
         case ev.Laplace() | ev.DiscreteLaplace():
-            return replace(event, scale=ev.exact(event.scale) * factor)
+            return replace(event, scale=ev.to_exact(event.scale) * factor)
         case ev.Gaussian():
-            return replace(event, sigma=ev.exact(event.sigma) * factor)
+            return replace(event, sigma=ev.to_exact(event.sigma) * factor)
         case ev.DiscreteGaussian():
-            return replace(event, variance=ev.exact(event.variance) * factor**2)
+            return replace(event, variance=ev.to_exact(event.variance) * factor**2)
         case ev.RandomizedResponse() | ev.Exponential() | ev.Pure() | ev.Approximate():
             return replace(event, epsilon=_read(event.epsilon) / factor)
         case ev.ZeroConcentrated():
-            return replace(event, rho=ev.exact(event.rho) / factor**2)
+            return replace(event, rho=ev.to_exact(event.rho) / factor**2)
         case ev.PoissonSampled():
-            return replace(event, event=scaled(event.event, factor))
+            return replace(event, event=scale_event(event.event, factor))
         case _:
             raise UnknownLoss(f"{type(event).__name__} is no event whose noise can be scaled.")
 
 
 def _read(epsilon: parameters.Epsilon) -> Fraction:
-    return epsilon.lower if isinstance(epsilon, Ln) else ev.exact(epsilon)
+    return epsilon.lower if isinstance(epsilon, Ln) else ev.to_exact(epsilon)
 
 
 def _exact_factor(start: Account, budget: Budget) -> Fraction | None:
@@ -103,18 +103,18 @@ def _exact_factor(start: Account, budget: Budget) -> Fraction | None:
         return None
     amount = budget.amount()
     match start.loss.notion(budget.notion):
-        case Pure(total):
+        case PureNotion(total):
             same = isinstance(total, Ln) and isinstance(amount, Ln) and total == amount
             return Fraction(1) if same else upper(total) / lower(amount)
-        case ZeroConcentrated(rho, slack) if not slack:
-            return rounded_up(sqrt_upper(rho / lower(amount)))
-        case Gaussian(mu_squared):
-            return rounded_up(sqrt_upper(mu_squared) / lower(amount))
+        case ZeroConcentratedNotion(rho, slack) if not slack:
+            return round_up(sqrt_upper(rho / lower(amount)))
+        case GaussianNotion(mu_squared):
+            return round_up(sqrt_upper(mu_squared) / lower(amount))
         case _:
             return None
 
 
-def _within(events: tuple[ev.Event, ...], budget: Budget, kinds: Sequence[str] = KINDS) -> bool:
+def _is_within(events: tuple[ev.Event, ...], budget: Budget, kinds: Sequence[str] = KINDS) -> bool:
     """Whether these events are within a budget, judged by these notions only."""
     loss = compose(events).loss
     if budget.notion != "approx":
@@ -130,56 +130,56 @@ def _reads_within(epsilon: float, limit: Exact) -> bool:
 
 def _fits(notion: Notion, amount: Exact) -> bool:
     match notion:
-        case Pure(total):
+        case PureNotion(total):
             return bool(total <= amount)
-        case ZeroConcentrated(rho, slack):
+        case ZeroConcentratedNotion(rho, slack):
             return not slack and rho <= lower(amount)
-        case Gaussian(mu_squared):
+        case GaussianNotion(mu_squared):
             return mu_squared <= lower(amount) ** 2
         case _:
             return False
 
 
-def _searched_factor(noised: Callable[[Fraction], tuple[ev.Event, ...]], budget: Budget) -> Fraction:
+def _search_factor(noised: Callable[[Fraction], tuple[ev.Event, ...]], budget: Budget) -> Fraction:
     """The smallest factor found by bisection: first with the quick notions, then with the slow tight one below it."""
 
-    def quick(factor: Fraction) -> bool:
-        return _within(noised(factor), budget, _QUICK)
+    def fits_quickly(factor: Fraction) -> bool:
+        return _is_within(noised(factor), budget, _QUICK)
 
     loss = compose(noised(Fraction(1))).loss
     only_slow = budget.notion == "approx" and all(notion.kind not in _QUICK for notion in loss.notions)
-    high = Fraction(1) if only_slow else _bisected(quick, Fraction(1))
+    high = Fraction(1) if only_slow else _bisect(fits_quickly, Fraction(1))
     # Where all is Gaussian the quick answer is exact; elsewhere the distribution is tighter.
     all_gaussian = all(type(event) is ev.Gaussian for event in noised(Fraction(1)))
     if budget.notion != "approx" or all_gaussian or not loss.has("pld"):
         return high
-    return _bisected(lambda factor: _within(noised(factor), budget), high)
+    return _bisect(lambda factor: _is_within(noised(factor), budget), high)
 
 
-def _bisected(within: Callable[[Fraction], bool], start: Fraction) -> Fraction:
+def _bisect(within: Callable[[Fraction], bool], start: Fraction) -> Fraction:
     """A factor that is within, such that one smaller by PRECISION is not (or was not found to be)."""
     high, step = start, Fraction(2)
-    while not _possible(within, high):
+    while not _is_possible(within, high):
         high, step = high * step, step**2
         if high > 1 << 128:
             raise UnknownLoss(
                 "No amount of noise brings this plan within the budget: its own δ, perhaps, is too large."
             )
     low, step = high * Fraction(7, 8), Fraction(7, 8)
-    while _possible(within, low):
+    while _is_possible(within, low):
         high, step = low, step**2
         low = high * step
         if low < Fraction(1, 1 << 128):
             return high
     while high > low * (1 + _PRECISION):
-        middle = rounded_up(sqrt_upper(low * high, bits=64))
+        middle = round_up(sqrt_upper(low * high, bits=64))
         if not low < middle < high:
             break
-        low, high = (low, middle) if _possible(within, middle) else (middle, high)
+        low, high = (low, middle) if _is_possible(within, middle) else (middle, high)
     return high
 
 
-def _possible(within: Callable[[Fraction], bool], factor: Fraction) -> bool:
+def _is_possible(within: Callable[[Fraction], bool], factor: Fraction) -> bool:
     """Within, where a factor so small that no event allows it is not."""
     try:
         return within(factor)
@@ -187,16 +187,16 @@ def _possible(within: Callable[[Fraction], bool], factor: Fraction) -> bool:
         return False
 
 
-def rounded_up(x: Fraction, digits: int = 12) -> Fraction:
+def round_up(x: Fraction, digits: int = 12) -> Fraction:
     """A number above zero, rounded up to this many significant decimal digits.
 
-    >>> rounded_up(Fraction(1, 3), 2), rounded_up(Fraction(5, 2))
+    >>> round_up(Fraction(1, 3), 2), round_up(Fraction(5, 2))
     (Fraction(17, 50), Fraction(5, 2))
     """
-    return _rounded(x, digits, up=True)
+    return _round_digits(x, digits, up=True)
 
 
-def _rounded(x: Fraction, digits: int, *, up: bool) -> Fraction:
+def _round_digits(x: Fraction, digits: int, *, up: bool) -> Fraction:
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return Fraction(context.divide(Decimal(x.numerator), Decimal(x.denominator)))
 
@@ -221,26 +221,26 @@ def cost_of_error(
     >>> round(1 / float(cheap.scale), 2)
     0.99
     """
-    wanted = parameters.positive(error, "error")
-    each = _each(parameters.open_probability(beta, "beta"), parameters.whole(of, "of"))
+    wanted = parameters.read_positive(error, "error")
+    each = _chance_for_each(parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of"))
     shared = {"neighbours": neighbours, "unit": unit}
     if kind is ev.Laplace:
-        scale = _most_noise(lambda b: math.exp(-float(wanted) / b) <= each, float(wanted))
+        scale = _find_most_noise(lambda b: math.exp(-float(wanted) / b) <= each, float(wanted))
         return ev.Laplace(sensitivity=sensitivity, scale=scale, **shared)  # type: ignore[arg-type]  # two known fields
     if kind is ev.Gaussian:
-        sigma = _most_noise(lambda s: math.erfc(float(wanted) / (s * math.sqrt(2))) <= each, float(wanted))
+        sigma = _find_most_noise(lambda s: math.erfc(float(wanted) / (s * math.sqrt(2))) <= each, float(wanted))
         return ev.Gaussian(sensitivity=sensitivity, sigma=sigma, **shared)  # type: ignore[arg-type]  # two known fields
     steps = math.floor(wanted)
     if kind is ev.DiscreteLaplace:
-        scale = _most_noise(lambda b: _discrete_laplace_tail(b, steps) <= each, float(wanted))
-        whole = parameters.whole(sensitivity, "sensitivity", most=1 << 62)
+        scale = _find_most_noise(lambda b: _discrete_laplace_tail(b, steps) <= each, float(wanted))
+        whole = parameters.read_whole(sensitivity, "sensitivity", most=1 << 62)
         return ev.DiscreteLaplace(sensitivity=whole, scale=scale, **shared)  # type: ignore[arg-type]  # two known fields
     if kind is ev.DiscreteGaussian:
-        sigma = _most_noise(lambda s: _discrete_gaussian_tail(s, steps) <= each, float(wanted))
-        squared = parameters.number(sensitivity, "sensitivity") ** 2
+        sigma = _find_most_noise(lambda s: _discrete_gaussian_tail(s, steps) <= each, float(wanted))
+        squared = parameters.read_number(sensitivity, "sensitivity") ** 2
         if squared.denominator != 1:
             raise ParameterError("sensitivity", "must have a whole square here", "Whole queries change by whole steps.")
-        whole = parameters.whole(int(squared), "sensitivity", most=1 << 124)
+        whole = parameters.read_whole(int(squared), "sensitivity", most=1 << 124)
         dimension = min(of, whole)
         return ev.DiscreteGaussian(
             squared_sensitivity=whole,
@@ -252,12 +252,12 @@ def cost_of_error(
     raise ParameterError("kind", "must be a kind of additive noise", fix)
 
 
-def _each(beta: Fraction, of: int) -> float:
+def _chance_for_each(beta: Fraction, of: int) -> float:
     """How often one of k independent errors may exceed, so that all are within with 1 − beta; rounded down."""
     return -math.expm1(math.log1p(-float(beta)) / of) * (1 - 1e-12)
 
 
-def _most_noise(holds: Callable[[float], bool], start: float) -> Fraction:
+def _find_most_noise(holds: Callable[[float], bool], start: float) -> Fraction:
     """The largest noise found for which the error holds, rounded down to 12 digits."""
     low = start
     while not holds(low):
@@ -270,7 +270,7 @@ def _most_noise(holds: Callable[[float], bool], start: float) -> Fraction:
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
-    return _rounded(Fraction(low), 12, up=False)
+    return _round_digits(Fraction(low), 12, up=False)
 
 
 def _discrete_laplace_tail(scale: float, steps: int) -> float:

@@ -5,7 +5,7 @@ to the tilted sum, and the tilt is chosen so that the losses that decide the ans
 noise of the transform, about 10^-14 of the largest mass, is tiny relative to the answer, however small δ is; without
 tilting it drowns every δ below 10^-12.
 
-Privacy: ``Composed.upper`` is at or above the true δ(ε) of the masses given and ``Composed.lower`` at or below, because
+Privacy: ``TiltedSum.upper`` is at or above the true δ(ε) of the masses given, ``TiltedSum.lower`` at or below, because
 
 - a transform of length n has an error of at most 8·log₂n roundings of the sum of its inputs at every frequency (each
   output is a sum over levels; Higham 2002, "Accuracy and stability of numerical algorithms", Thm 24.2), and what n-fold
@@ -40,12 +40,12 @@ _GROUP = 32
 # Parts with more points than this are thinned out where only moments are asked for.
 _THIN = 4096
 
-Part = tuple[int, Floats, int]
+LossPart = tuple[int, Floats, int]
 Spectrum = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sum:
+class LossSum:
     """A sum of independent losses on one grid, before anything is convolved.
 
     Part j has masses at (firsts[j] + i)·step and is taken counts[j] times. ``tilts`` are the smallest and the largest
@@ -53,20 +53,20 @@ class Sum:
     """
 
     step: float
-    parts: tuple[Part, ...]
+    parts: tuple[LossPart, ...]
     tilts: tuple[float, float]
     _known: dict[int, float] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def flat(self) -> Flat:
+    def flat(self) -> FlatMasses:
         """All parts in one array."""
-        return Flat.of(self.step, self.parts)
+        return FlatMasses.of(self.step, self.parts)
 
     @cached_property
-    def _thin(self) -> Flat:
+    def _thin(self) -> FlatMasses:
         """The same sum on a coarser grid. Mass is split so that means stay, which raises every moment e^(t·loss)."""
         by = -(-max(len(masses) for _, masses, _ in self.parts) // _THIN)
-        return self.flat if by == 1 else Flat.of(self.step * by, [_thinned(part, by) for part in self.parts])
+        return self.flat if by == 1 else FlatMasses.of(self.step * by, [_thin_out(part, by) for part in self.parts])
 
     @cached_property
     def size(self) -> int:
@@ -95,21 +95,21 @@ class Sum:
             self._known[k] = thin.total(thin.logs(tilt)) + self.size * thin.doubt(tilt)
         return self._known[k]
 
-    def for_epsilon(self, epsilon: float) -> int:
+    def tilt_for_epsilon(self, epsilon: float) -> int:
         """The tilt that puts this loss in the middle: where Chernoff's bound on it is best."""
-        return _valley(lambda k: self.cumulant(k) - self.tilt(k) * epsilon, 0, self.most)
+        return _find_valley(lambda k: self.cumulant(k) - self.tilt(k) * epsilon, 0, self.most)
 
-    def for_delta(self, delta: float) -> int:
+    def tilt_for_delta(self, delta: float) -> int:
         """The tilt at which moments give the smallest ε for this δ (Canonne, Kamath & Steinke 2020, Prop. 12)."""
 
         def epsilon(k: int) -> float:
             t = self.tilt(k)
             return (self.cumulant(k) - math.log(delta) - math.log1p(t)) / t - math.log1p(1 / t)
 
-        return _valley(epsilon, 1, self.most)
+        return _find_valley(epsilon, 1, self.most)
 
 
-def _valley(function: Callable[[int], float], low: int, high: int) -> int:
+def _find_valley(function: Callable[[int], float], low: int, high: int) -> int:
     """Where a function with one valley is smallest, by thirds; any answer is valid, this one is best."""
     while high - low > 2:
         left, right = low + (high - low) // 3, high - (high - low) // 3
@@ -117,7 +117,7 @@ def _valley(function: Callable[[int], float], low: int, high: int) -> int:
     return min(range(low, high + 1), key=function)
 
 
-def _thinned(part: Part, by: int) -> Part:
+def _thin_out(part: LossPart, by: int) -> LossPart:
     first, masses, count = part
     place = first + np.arange(len(masses))
     block = place // by
@@ -131,7 +131,7 @@ def _thinned(part: Part, by: int) -> Part:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Flat:
+class FlatMasses:
     """The masses of all parts in one array, so that all parts are tilted at once."""
 
     counts: Floats
@@ -141,7 +141,7 @@ class Flat:
     losses: Floats
 
     @classmethod
-    def of(cls, step: float, parts: Sequence[Part]) -> Flat:
+    def of(cls, step: float, parts: Sequence[LossPart]) -> FlatMasses:
         """Put the parts side by side."""
         lengths = [len(masses) for _, masses, _ in parts]
         return cls(
@@ -157,7 +157,7 @@ class Flat:
         """The largest loss of any part, in either direction."""
         return float(np.max(np.abs(self.losses)))
 
-    def _raised(self, tilt: float) -> tuple[Floats, Floats | float]:
+    def _apply_tilt(self, tilt: float) -> tuple[Floats, Floats | float]:
         """Masses times e^(tilt·loss), and the logarithm of what they were divided by to stay within floats."""
         if self.widest * abs(tilt) < 300:
             return self.masses * np.exp(tilt * self.losses), 0.0
@@ -168,13 +168,13 @@ class Flat:
 
     def logs(self, tilt: float) -> Floats:
         """Of each part, ln E[e^(tilt·loss)]."""
-        masses, peaks = self._raised(tilt)
+        masses, peaks = self._apply_tilt(tilt)
         logs: Floats = np.log(np.add.reduceat(masses, self.edges[:-1])) + peaks
         return logs
 
-    def tilted(self, tilt: float) -> tuple[Floats, Floats]:
+    def tilt_masses(self, tilt: float) -> tuple[Floats, Floats]:
         """Each part's tilted masses, summing to one, and the logarithm of what they were divided by."""
-        masses, peaks = self._raised(tilt)
+        masses, peaks = self._apply_tilt(tilt)
         sums = np.add.reduceat(masses, self.edges[:-1])
         return masses / sums[self.owners], np.log(sums) + peaks
 
@@ -189,7 +189,7 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Window:
+class LossWindow:
     """Where the tilted sum is computed: all but a little of it lies here.
 
     ``above`` bounds the untilted mass beyond the upper end, ``wrapped`` the tilted mass beyond both.
@@ -207,7 +207,7 @@ def _length(least: int) -> int:
     return next(size for size in (power * 5 // 8, power * 3 // 4, power) if size >= least)
 
 
-def _window(total: Sum, k: int) -> Window:
+def _find_window(total: LossSum, k: int) -> LossWindow:
     tilt, flat = total.tilt(k), total.flat
     exact = flat.total(flat.logs(tilt)) - total.size * flat.doubt(tilt)
     right = [(total.tilt(k + jump), total.cumulant(k + jump)) for jump in _JUMPS]
@@ -226,11 +226,11 @@ def _window(total: Sum, k: int) -> Window:
     before = min(math.exp(min(at - exact - (t - tilt) * start, 0.0)) for t, at in left)
     if first + length > highest:
         above = beyond = 0.0
-    return Window(first=first, length=length, above=above, wrapped=beyond + (before if first > lowest else 0.0))
+    return LossWindow(first=first, length=length, above=above, wrapped=beyond + (before if first > lowest else 0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Composed:
+class TiltedSum:
     """The tilted sum on a window of losses.
 
     ``over`` and ``over_q`` are sums from the right of mass·e^(−tilt·(loss − middle)) and of the same times
@@ -247,7 +247,7 @@ class Composed:
     scale: float
     noise: float
     relative: float
-    window: Window
+    window: LossWindow
 
     @property
     def end(self) -> float:
@@ -272,7 +272,8 @@ class Composed:
             return 1.0
         value, error = self._excess(epsilon)
         return min(
-            1.0, self._shown(value + error, self.middle, 1) + self._shown(self._noise(), epsilon, 1) + self.window.above
+            1.0,
+            self._untilt(value + error, self.middle, 1) + self._untilt(self._noise(), epsilon, 1) + self.window.above,
         )
 
     def lower(self, epsilon: float) -> float:
@@ -282,10 +283,10 @@ class Composed:
             return 0.0
         value, error = self._excess(at)
         most = math.exp(-self.tilt * math.log1p(1 / self.tilt)) / (1 + self.tilt) if self.tilt else 1.0
-        doubt = self._shown(self._noise() + self.window.wrapped * most, at, 1)
-        return max(0.0, self._shown(max(value - error, 0.0), self.middle, -1) - doubt)
+        doubt = self._untilt(self._noise() + self.window.wrapped * most, at, 1)
+        return max(0.0, self._untilt(max(value - error, 0.0), self.middle, -1) - doubt)
 
-    def _shown(self, value: float, at: float, sign: int) -> float:
+    def _untilt(self, value: float, at: float, sign: int) -> float:
         """value·e^(scale − tilt·at), rounded up or down."""
         if value <= 0:
             return 0.0
@@ -293,17 +294,17 @@ class Composed:
 
 
 @lru_cache(maxsize=8)
-def composed(total: Sum, k: int) -> Composed | None:
+def compute_tilted_sum(total: LossSum, k: int) -> TiltedSum | None:
     """The sum under the k-th tilt, or under a smaller one if that needs too much memory; None if all do."""
-    window = _window(total, k)
+    window = _find_window(total, k)
     while window.length > MAX_LENGTH and k:
         k = k * 3 // 4
-        window = _window(total, k)
+        window = _find_window(total, k)
     if window.length > MAX_LENGTH:
         return None
     tilt, flat, length = total.tilt(k), total.flat, window.length
-    masses, logs = flat.tilted(tilt)
-    spectrum, error = _product(total, masses, length)
+    masses, logs = flat.tilt_masses(tilt)
+    spectrum, error = _multiply_transforms(total, masses, length)
     levels = math.log2(length)
     # Parseval: errors at the frequencies, and those of the way back.
     noise = math.sqrt(2 * float(error @ error) / length)
@@ -315,13 +316,13 @@ def composed(total: Sum, k: int) -> Composed | None:
     middle = min(total.step * int(np.argmax(sums)), 300 / (1 + tilt))
     beyond = total.step * np.arange(length) - middle
     sums *= np.exp(-tilt * beyond)
-    return Composed(
+    return TiltedSum(
         tilt=tilt,
         start=window.first * total.step,
         middle=window.first * total.step + middle,
         step=total.step,
-        over=_from_right(sums),
-        over_q=_from_right(sums * np.exp(-beyond)),
+        over=_sum_from_right(sums),
+        over_q=_sum_from_right(sums * np.exp(-beyond)),
         scale=flat.total(logs),
         noise=noise,
         relative=relative,
@@ -329,13 +330,13 @@ def composed(total: Sum, k: int) -> Composed | None:
     )
 
 
-def _from_right(values: Floats) -> Floats:
+def _sum_from_right(values: Floats) -> Floats:
     sums = np.zeros(len(values) + 1)
     np.cumsum(values[::-1], out=sums[:-1][::-1])
     return sums
 
 
-def _product(total: Sum, masses: Floats, length: int) -> tuple[Spectrum, Floats]:
+def _multiply_transforms(total: LossSum, masses: Floats, length: int) -> tuple[Spectrum, Floats]:
     """The product of all transforms, and a bound on its error at each frequency.
 
     With |true − seen| ≤ e for one factor, products differ by at most Π(|seen| + e) − Π|seen|.
@@ -343,8 +344,8 @@ def _product(total: Sum, masses: Floats, length: int) -> tuple[Spectrum, Floats]
     each = 8 * math.log2(length) * ROUNDING + 1e-290
     product = np.ones(length // 2 + 1, dtype=np.complex128)
     bound = np.ones(length // 2 + 1)
-    for first, part, count, error in _grouped(total, masses, length):
-        seen = np.fft.rfft(_folded(part, first, length))
+    for first, part, count, error in _group_parts(total, masses, length):
+        seen = np.fft.rfft(_fold(part, first, length))
         bound *= (np.abs(seen) + (each + error)) ** count
         product *= _power(seen, count)
     rounding = 8 * ROUNDING * (total.size + 1)
@@ -352,7 +353,7 @@ def _product(total: Sum, masses: Floats, length: int) -> tuple[Spectrum, Floats]
     return product, np.maximum(gap, 0.0) + 1e-290
 
 
-def _grouped(total: Sum, masses: Floats, length: int) -> Iterator[tuple[int, Floats, int, float]]:
+def _group_parts(total: LossSum, masses: Floats, length: int) -> Iterator[tuple[int, Floats, int, float]]:
     """The parts as (first, masses, count, error): short ones that occur once are convolved in short groups before."""
     edges = total.flat.edges.tolist()
     waiting: list[tuple[int, Floats]] = []
@@ -363,15 +364,15 @@ def _grouped(total: Sum, masses: Floats, length: int) -> Iterator[tuple[int, Flo
             yield first, part, count, 0.0
             continue
         if len(part) > room or len(waiting) == _GROUP:
-            yield _short(waiting)
+            yield _convolve_short(waiting)
             waiting, room = [], reach
         waiting.append((first, part))
         room -= len(part)
     if waiting:
-        yield _short(waiting)
+        yield _convolve_short(waiting)
 
 
-def _short(parts: list[tuple[int, Floats]]) -> tuple[int, Floats, int, float]:
+def _convolve_short(parts: list[tuple[int, Floats]]) -> tuple[int, Floats, int, float]:
     """The convolution of a few short parts, whole, and a bound on the sum of its errors."""
     if len(parts) == 1:
         return (*parts[0], 1, 0.0)
@@ -400,7 +401,7 @@ def _power(base: Spectrum, count: int) -> Spectrum:
     return base if result is None else result
 
 
-def _folded(masses: Floats, first: int, length: int) -> Floats:
+def _fold(masses: Floats, first: int, length: int) -> Floats:
     """The masses on a circle of this length."""
     start = first % length
     rows = -(-(start + len(masses)) // length)

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import Protocol, TypeAlias
 
 from discreet import parameters
-from discreet.accounting.approximate import Approximate as Pairs
-from discreet.accounting.gdp import Gaussian
-from discreet.accounting.pure import Pure
+from discreet.accounting.approximate import ApproximateNotion as Pairs
+from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.pure import PureNotion
 from discreet.accounting.rdp import ORDERS, SCALE, Renyi
-from discreet.accounting.zcdp import ZeroConcentrated, epsilon_of, rho_for
+from discreet.accounting.zcdp import ZeroConcentratedNotion, epsilon_of, rho_for
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln, ceil_div, decimal, float_down, lower, sqrt_upper, upper
 from discreet.parameters import Number
@@ -32,20 +32,20 @@ _GRID = 10**24
 _NEVER = Fraction(10**30)
 
 
-def settled(x: Fraction) -> Fraction:
+def round_sum(x: Fraction) -> Fraction:
     """A number exactly while it is short, otherwise rounded up to a multiple of 10^-24."""
     if x.denominator.bit_length() <= _LONG:
         return x
     return Fraction(ceil_div(x.numerator * _GRID, x.denominator), _GRID)
 
 
-def _at_most(x: Fraction, limit: Fraction) -> bool:
+def _is_at_most(x: Fraction, limit: Fraction) -> bool:
     """Whether x ≤ limit: in plain integers, several times as quick as comparing Fractions."""
     return x.numerator * limit.denominator <= limit.numerator * x.denominator
 
 
 class Currency(Protocol):
-    """Sums in one notion against limits. The members: ``Sum``, ``Logarithm`` and ``Approximate``."""
+    """Sums in one notion against limits: ``SumCurrency``, ``LogarithmCurrency`` and ``ApproximateCurrency``."""
 
     @property
     def nothing(self) -> Price:
@@ -64,7 +64,7 @@ class Currency(Protocol):
         """Whether a total is within the limits."""
         ...
 
-    def shown(self, total: Price) -> Exact:
+    def amount_of(self, total: Price) -> Exact:
         """A total in the budget's own form, rounded up."""
         ...
 
@@ -73,7 +73,7 @@ class Currency(Protocol):
         ...
 
 
-def of(budget: Budget, notion: str | None, order: float | None, share: Number) -> Currency:
+def choose_currency(budget: Budget, notion: str | None, order: float | None, share: Number) -> Currency:
     """The currency in which a filter for this budget counts."""
     kind = budget.notion if notion is None else notion
     if kind == "pld":
@@ -86,22 +86,22 @@ def of(budget: Budget, notion: str | None, order: float | None, share: Number) -
     match kind, budget.notion:
         case "pure", "pure":
             limit = budget.amount()
-            return Logarithm(limit) if isinstance(limit, Ln) else Sum("epsilon", limit)
+            return LogarithmCurrency(limit) if isinstance(limit, Ln) else SumCurrency("epsilon", limit)
         case "zcdp", "zcdp":
-            return Sum("rho", upper(budget.amount()))
+            return SumCurrency("rho", upper(budget.amount()))
         case "gdp", "gdp":
-            return Sum("mu_squared", upper(budget.amount()) ** 2)
+            return SumCurrency("mu_squared", upper(budget.amount()) ** 2)
         case "approx", "approx":
-            return Approximate.of(budget, share)
+            return ApproximateCurrency.of(budget, share)
         case "rdp", "approx":
-            return _renyi(budget, order)
+            return _make_renyi_currency(budget, order)
     raise ParameterError(
         "notion", f"does not fit a budget in {budget.notion!r}", "Leave it out, or state another budget."
     )
 
 
 @dataclass(frozen=True)
-class Sum:
+class SumCurrency:
     """One number that adds up to at most ``limit``: ε, ρ, μ², or τ at the ``order``; ``name`` says which."""
 
     name: str
@@ -112,15 +112,15 @@ class Sum:
 
     def price(self, loss: Loss) -> Price:
         match self.name, loss.notion(_NOTIONS[self.name]):
-            case "epsilon", Pure() as known:
+            case "epsilon", PureNotion() as known:
                 amount = upper(known.amount)
-            case "rho", ZeroConcentrated() as known:
+            case "rho", ZeroConcentratedNotion() as known:
                 if known.slack:
                     raise UnknownLoss(
                         "The charge has a δ of its own, and a budget in ρ has none to give. Budget (ε, δ)."
                     )
                 amount = known.rho
-            case "mu_squared", Gaussian() as known:
+            case "mu_squared", GaussianNotion() as known:
                 amount = known.mu_squared
             case "tau", Renyi() as known:
                 if self.order not in known.orders:
@@ -128,16 +128,16 @@ class Sum:
                 amount = Fraction(known.values[known.orders.index(self.order)], SCALE)
             case _:
                 raise UnknownLoss(f"The charge cannot be stated as {self.name}.")
-        return (settled(amount),)
+        return (round_sum(amount),)
 
     def add(self, total: Price, price: Price) -> Price:
         (spent,), (more,) = total, price
-        return (settled(spent + more),)
+        return (round_sum(spent + more),)
 
     def fits(self, total: Price) -> bool:
-        return _at_most(total[0], self.limit)
+        return _is_at_most(total[0], self.limit)
 
-    def shown(self, total: Price) -> Exact:
+    def amount_of(self, total: Price) -> Exact:
         (spent,) = total
         if self.name == "mu_squared":
             return sqrt_upper(spent)
@@ -154,7 +154,7 @@ _NOTIONS = {"epsilon": "pure", "rho": "zcdp", "mu_squared": "gdp", "tau": "rdp"}
 
 
 @dataclass(frozen=True)
-class Logarithm:
+class LogarithmCurrency:
     """Pure ε against a limit ln(x): logarithms are multiplied under the logarithm, so that ln 3 twice fits ln 9."""
 
     limit: Ln
@@ -162,35 +162,35 @@ class Logarithm:
 
     def price(self, loss: Loss) -> Price:
         known = loss.notion("pure")
-        if not isinstance(known, Pure):
+        if not isinstance(known, PureNotion):
             raise UnknownLoss("The charge cannot be stated as a pure ε.")
         amount = known.amount
         if isinstance(amount, Ln) and amount.of.numerator.bit_length() <= _LONG:
             return Fraction(0), amount.of
-        return settled(upper(amount)), Fraction(1)
+        return round_sum(upper(amount)), Fraction(1)
 
     def add(self, total: Price, price: Price) -> Price:
         (plain, product), (more, factor) = total, price
-        return settled(plain + more), settled(product * factor)
+        return round_sum(plain + more), round_sum(product * factor)
 
     def fits(self, total: Price) -> bool:
         plain, product = total
         if not plain:
             return product <= self.limit.of
-        return upper(self.shown(total)) <= self.limit.lower
+        return upper(self.amount_of(total)) <= self.limit.lower
 
-    def shown(self, total: Price) -> Exact:
+    def amount_of(self, total: Price) -> Exact:
         plain, product = total
         if product == 1:
             return plain
         return plain + Ln(product).upper if plain else Ln(product)
 
     def sums(self, total: Price) -> Mapping[str, Fraction]:
-        return {"epsilon": upper(self.shown(total))}
+        return {"epsilon": upper(self.amount_of(total))}
 
 
 @dataclass(frozen=True)
-class Approximate:
+class ApproximateCurrency:
     """(ε, δ): the δ of events sum to at most ``failure``, and either their ε sum to at most ε or their ρ to ``rho``.
 
     ρ is the largest zCDP that converts to ε at what is left of δ. Totals are (Σε, Σρ, Σδ).
@@ -210,9 +210,9 @@ class Approximate:
     nothing: Price = (Fraction(0), Fraction(0), Fraction(0))
 
     @classmethod
-    def of(cls, budget: Budget, share: Number) -> Approximate:
+    def of(cls, budget: Budget, share: Number) -> ApproximateCurrency:
         """For a declared (ε, δ), of whose δ this share is kept for the δ of events."""
-        part = parameters.nonnegative(share, "share")
+        part = parameters.read_nonnegative(share, "share")
         if part > 1:
             raise parameters.refuse("share", "between 0 and 1", share, "Give a share of δ, for example share=0.5.")
         epsilon, failure = lower(budget.amount()), budget.slack() * part
@@ -223,29 +223,29 @@ class Approximate:
         pairs = loss.notion("approx") if loss.has("approx") else None
         zcdp = loss.notion("zcdp") if loss.has("zcdp") else None
         if isinstance(pairs, Pairs):
-            epsilon, delta = pairs.basic()
+            epsilon, delta = pairs.basic_total()
             squares = sum((part.count * upper(part.epsilon) ** 2 for part in pairs.parts), Fraction(0))
             rho = squares / 2
-            if not delta and isinstance(zcdp, ZeroConcentrated) and not zcdp.slack:
+            if not delta and isinstance(zcdp, ZeroConcentratedNotion) and not zcdp.slack:
                 rho = min(rho, zcdp.rho)
-            return settled(upper(epsilon)), settled(rho), settled(delta)
-        if isinstance(zcdp, ZeroConcentrated):
-            return _NEVER, settled(zcdp.rho), settled(zcdp.slack)
+            return round_sum(upper(epsilon)), round_sum(rho), round_sum(delta)
+        if isinstance(zcdp, ZeroConcentratedNotion):
+            return _NEVER, round_sum(zcdp.rho), round_sum(zcdp.slack)
         raise UnknownLoss("The charge is known neither as (ε, δ) nor in zCDP, so an (ε, δ) filter cannot take it.")
 
     def add(self, total: Price, price: Price) -> Price:
         (spent, rho, failure), (more, more_rho, more_failure) = total, price
         # Most charges have no δ of their own.
-        failed = settled(failure + more_failure) if more_failure else failure
-        return settled(spent + more), settled(rho + more_rho), failed
+        failed = round_sum(failure + more_failure) if more_failure else failure
+        return round_sum(spent + more), round_sum(rho + more_rho), failed
 
     def fits(self, total: Price) -> bool:
         spent, rho, failure = total
-        if not _at_most(failure, self.failure):
+        if not _is_at_most(failure, self.failure):
             return False
-        return _at_most(spent, self.epsilon) or _at_most(rho, self.rho)
+        return _is_at_most(spent, self.epsilon) or _is_at_most(rho, self.rho)
 
-    def shown(self, total: Price) -> Exact:
+    def amount_of(self, total: Price) -> Exact:
         spent, rho, _ = total
         converted = epsilon_of(float(rho), self.rest) if self.rest > 0 else math.inf
         return spent if math.isinf(converted) else min(spent, decimal(converted))
@@ -256,7 +256,7 @@ class Approximate:
         return named if spent >= _NEVER else {"epsilon": spent} | named
 
 
-def _renyi(budget: Budget, order: float | None) -> Sum:
+def _make_renyi_currency(budget: Budget, order: float | None) -> SumCurrency:
     """τ at one order, against the largest τ that converts to the budget: ε − ln(1 − 1/α) + ln(δα)/(α − 1)."""
     epsilon, delta = float_down(budget.amount()), float_down(budget.slack())
     if order is not None and order not in ORDERS:
@@ -270,4 +270,4 @@ def _renyi(budget: Budget, order: float | None) -> Sum:
     best = float(order) if order is not None else max(ORDERS, key=lambda a: limit(a) / a)
     if limit(best) <= 0:
         raise ParameterError("budget", "is too small for a filter at this order", "Raise it, or leave notion out.")
-    return Sum("tau", Fraction(limit(best)), order=best, delta=delta)
+    return SumCurrency("tau", Fraction(limit(best)), order=best, delta=delta)

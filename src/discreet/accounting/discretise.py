@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.pairs import ROUNDING, TINY, Atoms, Curve, Direction, Law
+from discreet.accounting.pairs import ROUNDING, TINY, Atoms, Curve, Direction, DominatingPair
 from discreet.exact import Floats
 
 
@@ -57,10 +57,10 @@ class Masses:
         return masses
 
 
-def span(law: Law, direction: Direction, ignored: float) -> tuple[float, float]:
+def span(law: DominatingPair, direction: Direction, ignored: float) -> tuple[float, float]:
     """A range (low, high) outside of which P has a mass of about ``ignored`` at most."""
     if isinstance(law, Atoms):
-        losses = law.towards(direction).losses
+        losses = law.turn_to(direction).losses
         return float(losses.min()), float(losses.max())
     return -_reach(law, direction, ignored, mirrored=True), _reach(law, direction, ignored, mirrored=False)
 
@@ -69,7 +69,7 @@ def _reach(law: Curve, direction: Direction, ignored: float, *, mirrored: bool) 
     """How far out the profile (or its mirror image on the left) stays above ``ignored``."""
 
     def fades(x: float) -> bool:
-        value, _ = law.mirror(np.array([-x]), direction) if mirrored else law.half(direction)(np.array([x]))
+        value, _ = law.mirror(np.array([-x]), direction) if mirrored else law.profile_in(direction)(np.array([x]))
         return bool(value[0] <= ignored)
 
     opposite: Direction = "add" if direction == "remove" else "remove"
@@ -86,19 +86,19 @@ def _reach(law: Curve, direction: Direction, ignored: float, *, mirrored: bool) 
     return high
 
 
-def connect(law: Law, direction: Direction, *, step: float, low: float, high: float) -> Masses:
+def connect(law: DominatingPair, direction: Direction, *, step: float, low: float, high: float) -> Masses:
     """The masses of a pair on the grid of multiples of ``step`` that covers low..high."""
     if isinstance(law, Atoms):
-        return _connect_atoms(law.towards(direction), step)
+        return _connect_atoms(law.turn_to(direction), step)
     first, last = min(math.floor(low / step) - 1, -1), max(math.ceil(high / step) + 1, 1)
     return _connect_curve(law, direction, step, first, last)
 
 
 def _connect_curve(law: Curve, direction: Direction, step: float, first: int, last: int) -> Masses:
     reach: Floats = np.arange(max(-first, last) + 1, dtype=np.float64) * step
-    right, right_error = law.half(direction)(reach[: last + 1])
+    right, right_error = law.profile_in(direction)(reach[: last + 1])
     if law.symmetric and -first <= last:
-        left, left_error = _mirrored(reach[: 1 - first], right[: 1 - first], right_error[: 1 - first])
+        left, left_error = _mirror(reach[: 1 - first], right[: 1 - first], right_error[: 1 - first])
     else:
         left, left_error = law.mirror(-reach[-first::-1], direction)
     # P's mass at a point is the change of slope of the profile in e^ε, times e^ε: the next rise over e^step − 1 less
@@ -138,7 +138,7 @@ def _connect_curve(law: Curve, direction: Direction, step: float, first: int, la
     )
 
 
-def _mirrored(reach: Floats, values: Floats, errors: Floats) -> tuple[Floats, Floats]:
+def _mirror(reach: Floats, values: Floats, errors: Floats) -> tuple[Floats, Floats]:
     """The mirror image of a symmetric profile: e^−x·δ(x), from left to right."""
     scale = np.exp(-reach)
     image, doubt = scale * values, scale * (errors + 4 * ROUNDING * values)

@@ -46,7 +46,7 @@ class Event:
     unit: Unit | str | None = None
 
     def __post_init__(self) -> None:
-        self._settle("count", parameters.whole(self.count, "count", most=1 << 62))
+        self._settle("count", parameters.read_whole(self.count, "count", most=1 << 62))
         self._settle("neighbours", Neighbours.read(self.neighbours))
         self._settle("unit", Unit.read(self.unit))
 
@@ -56,7 +56,7 @@ class Event:
 
     def times(self, count: int) -> Self:
         """The same event, ``count`` times as often."""
-        return replace(self, count=self.count * parameters.whole(count, "count", most=1 << 62))
+        return replace(self, count=self.count * parameters.read_whole(count, "count", most=1 << 62))
 
     def __repr__(self) -> str:
         own = [f.name for f in fields(self) if f.name not in {"count", "neighbours", "unit"}]
@@ -64,9 +64,9 @@ class Event:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def exact(value: Epsilon) -> Fraction:
+def to_exact(value: Epsilon) -> Fraction:
     """A parameter of an event that is known to have been made exact."""
-    return value if isinstance(value, Fraction) else parameters.number(value, "parameter")
+    return value if isinstance(value, Fraction) else parameters.read_number(value, "parameter")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -78,8 +78,8 @@ class Laplace(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("sensitivity", parameters.positive(self.sensitivity, "sensitivity"))
-        self._settle("scale", parameters.positive(self.scale, "scale"))
+        self._settle("sensitivity", parameters.read_positive(self.sensitivity, "sensitivity"))
+        self._settle("scale", parameters.read_positive(self.scale, "scale"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -95,8 +95,8 @@ class DiscreteLaplace(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("sensitivity", parameters.whole(self.sensitivity, "sensitivity", most=1 << 62))
-        self._settle("scale", parameters.positive(self.scale, "scale"))
+        self._settle("sensitivity", parameters.read_whole(self.sensitivity, "sensitivity", most=1 << 62))
+        self._settle("scale", parameters.read_positive(self.scale, "scale"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -108,8 +108,8 @@ class Gaussian(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("sensitivity", parameters.positive(self.sensitivity, "sensitivity"))
-        self._settle("sigma", parameters.positive(self.sigma, "sigma"))
+        self._settle("sensitivity", parameters.read_positive(self.sensitivity, "sensitivity"))
+        self._settle("sigma", parameters.read_positive(self.sigma, "sigma"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -127,10 +127,10 @@ class DiscreteGaussian(Event):
     def __post_init__(self) -> None:
         Event.__post_init__(self)
         self._settle(
-            "squared_sensitivity", parameters.whole(self.squared_sensitivity, "squared_sensitivity", most=1 << 124)
+            "squared_sensitivity", parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=1 << 124)
         )
-        self._settle("variance", parameters.positive(self.variance, "variance"))
-        self._settle("dimension", parameters.whole(self.dimension, "dimension"))
+        self._settle("variance", parameters.read_positive(self.variance, "variance"))
+        self._settle("dimension", parameters.read_whole(self.dimension, "dimension"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -146,8 +146,8 @@ class RandomizedResponse(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("epsilon", parameters.epsilon(self.epsilon))
-        self._settle("categories", parameters.whole(self.categories, "categories", least=2))
+        self._settle("epsilon", parameters.read_epsilon(self.epsilon))
+        self._settle("categories", parameters.read_whole(self.categories, "categories", least=2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -158,7 +158,7 @@ class Exponential(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("epsilon", parameters.epsilon(self.epsilon))
+        self._settle("epsilon", parameters.read_epsilon(self.epsilon))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -169,7 +169,7 @@ class Pure(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("epsilon", parameters.epsilon(self.epsilon))
+        self._settle("epsilon", parameters.read_epsilon(self.epsilon))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -182,8 +182,8 @@ class Approximate(Event):
     def __post_init__(self) -> None:
         Event.__post_init__(self)
         none = isinstance(self.epsilon, int | float | Fraction) and self.epsilon == 0
-        self._settle("epsilon", Fraction(0) if none else parameters.epsilon(self.epsilon))
-        self._settle("delta", parameters.delta(self.delta))
+        self._settle("epsilon", Fraction(0) if none else parameters.read_epsilon(self.epsilon))
+        self._settle("delta", parameters.read_delta(self.delta))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -195,8 +195,8 @@ class ZeroConcentrated(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("rho", parameters.positive(self.rho, "rho"))
-        self._settle("delta", parameters.delta(self.delta))
+        self._settle("rho", parameters.read_positive(self.rho, "rho"))
+        self._settle("delta", parameters.read_delta(self.delta))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -215,7 +215,7 @@ class PoissonSampled(Event):
             raise ParameterError(
                 "event", "must be an event", "Give for example events.Gaussian(sensitivity=1, sigma=2)."
             )
-        rate = parameters.positive(self.rate, "rate", fix="Give the sampling probability, for example rate=0.01.")
+        rate = parameters.read_positive(self.rate, "rate", fix="Give the sampling probability, for example rate=0.01.")
         if rate > 1:
             raise parameters.refuse("rate", "at most 1", self.rate, "Give a probability, for example rate=0.01.")
         self._settle("rate", rate)

@@ -24,11 +24,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from discreet.accounting import currencies
-from discreet.accounting.approximate import Approximate
+from discreet.accounting.approximate import ApproximateNotion
 from discreet.accounting.currencies import Currency, Price
 from discreet.accounting.events import Event
 from discreet.accounting.notions import loss_of
-from discreet.accounting.rounding import short
+from discreet.accounting.rounding import shorten
 from discreet.errors import BudgetExceeded, MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import Exact, float_up, lower, upper
 from discreet.parameters import Epsilon, Number
@@ -38,7 +38,7 @@ from discreet.privacy import Budget, Loss, Neighbours, Notion, Unit
 _MEMORY = 4096
 
 
-class _Meter:
+class _ChargeCounter:
     """What filters and odometers share: one protected unit, a lock, and a count of charges."""
 
     def __init__(self, unit: Unit | str | None, neighbours: Neighbours | str) -> None:
@@ -52,7 +52,7 @@ class _Meter:
         """How many charges were let through."""
         return self._charges
 
-    def _loss(self, charge: Event | Loss) -> Loss:
+    def _read_loss(self, charge: Event | Loss) -> Loss:
         if isinstance(charge, Event):
             charge = loss_of(charge)
         if not isinstance(charge, Loss):
@@ -65,7 +65,7 @@ class _Meter:
         return charge
 
 
-class Filter(_Meter):
+class Filter(_ChargeCounter):
     """A budget that refuses what does not fit; safe when charges are chosen adaptively, and from many threads.
 
     ``notion`` is the budget's own unless an (ε, δ) budget is asked to run in ``"rdp"``, at a fixed ``order``.
@@ -97,7 +97,7 @@ class Filter(_Meter):
         if not isinstance(budget, Budget):
             raise ParameterError("budget", "must be a Budget", "Say Budget(epsilon=1, delta=1e-9), for example.")
         self.budget = budget
-        self._currency: Currency = currencies.of(budget, notion, order, share)
+        self._currency: Currency = currencies.choose_currency(budget, notion, order, share)
         self._total: Price = self._currency.nothing
         self._prices: dict[int, tuple[object, Price]] = {}
 
@@ -120,7 +120,7 @@ class Filter(_Meter):
         found = self._prices.get(id(charge))
         if found is not None:
             return found[1]
-        price = self._currency.price(self._loss(charge))
+        price = self._currency.price(self._read_loss(charge))
         if len(self._prices) >= _MEMORY:
             self._prices.clear()
         self._prices[id(charge)] = (charge, price)
@@ -129,7 +129,7 @@ class Filter(_Meter):
     @property
     def spent(self) -> Exact:
         """What is spent, in the budget's own form (ε, ρ or μ), rounded up; for (ε, δ) the ε that holds at its δ."""
-        return self._currency.shown(self._total)
+        return self._currency.amount_of(self._total)
 
     @property
     def remaining(self) -> Fraction:
@@ -147,7 +147,7 @@ class Filter(_Meter):
         return f"Filter({self.budget!r}, {left}; {self.unit}, {self.neighbours})"
 
 
-class Odometer(_Meter):
+class Odometer(_ChargeCounter):
     """The running total of adaptively chosen charges, in every notion that all of them have.
 
     Privacy: what is claimed is the filter's statement, for every limit at once: for each ε, ρ, μ² or (at one order) τ
@@ -170,9 +170,9 @@ class Odometer(_Meter):
 
     def charge(self, charge: Event | Loss) -> None:
         """Add a charge to the running total."""
-        fresh = self._loss(charge).notions
+        fresh = self._read_loss(charge).notions
         with self._lock:
-            total = _added(self._notions, fresh) if self._charges else _first(fresh)
+            total = _add_notions(self._notions, fresh) if self._charges else _start_total(fresh)
             if not total:
                 raise UnknownLoss("The charge and the total share no notion in which they could be added.")
             self._notions = total
@@ -199,19 +199,22 @@ class Odometer(_Meter):
         return "\n".join([title, *lines])
 
 
-def _first(fresh: tuple[Notion, ...]) -> tuple[Notion, ...]:
+def _start_total(fresh: tuple[Notion, ...]) -> tuple[Notion, ...]:
     """The notions that an odometer sums: pairs by basic composition only, and no privacy-loss distribution."""
     kept = (notion for notion in fresh if notion.kind != "pld")
-    return tuple(Approximate.of(*notion.basic()) if isinstance(notion, Approximate) else notion for notion in kept)
+    return tuple(
+        ApproximateNotion.of(*notion.basic_total()) if isinstance(notion, ApproximateNotion) else notion
+        for notion in kept
+    )
 
 
-def _added(totals: tuple[Notion, ...], fresh: tuple[Notion, ...]) -> tuple[Notion, ...]:
+def _add_notions(totals: tuple[Notion, ...], fresh: tuple[Notion, ...]) -> tuple[Notion, ...]:
     known = {notion.kind: notion for notion in fresh}
     return tuple(_sum(total, known[total.kind]) for total in totals if total.kind in known)
 
 
 def _sum(total: Notion, more: Notion) -> Notion:
-    if isinstance(total, Approximate) and isinstance(more, Approximate):
-        (epsilon, delta), (more_epsilon, more_delta) = total.basic(), more.basic()
-        return Approximate.of(short(upper(epsilon) + upper(more_epsilon)), short(delta + more_delta))
+    if isinstance(total, ApproximateNotion) and isinstance(more, ApproximateNotion):
+        (epsilon, delta), (more_epsilon, more_delta) = total.basic_total(), more.basic_total()
+        return ApproximateNotion.of(shorten(upper(epsilon) + upper(more_epsilon)), shorten(delta + more_delta))
     return total.compose(more)

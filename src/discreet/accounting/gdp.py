@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from discreet.accounting.rounding import UNIT, real, short, smallest
+from discreet.accounting.rounding import UNIT, find_smallest, shorten, to_float
 from discreet.exact import float_up, sqrt_upper
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class GaussianNotion:
     """The release is μ-Gaussian private; the exact μ² is kept, so composition is exact.
 
     Privacy: for all neighbours, any test between the two outputs is at best as good as one between N(0,1) and N(μ,1).
@@ -21,7 +21,7 @@ class Gaussian:
     δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) (Balle & Wang 2018, Thm. 8), rounded up by a margin of 2^-50 times the sizes
     that enter: below 10^-11 relative for μ above 10^-3.
 
-    >>> round(Gaussian(Fraction(1)).epsilon(1e-6), 6)
+    >>> round(GaussianNotion(Fraction(1)).epsilon(1e-6), 6)
     4.886554
     """
 
@@ -35,23 +35,23 @@ class Gaussian:
         return sqrt_upper(self.mu_squared)
 
     def epsilon(self, delta: float) -> float:
-        mu = math.sqrt(real(self.mu_squared))
+        mu = math.sqrt(to_float(self.mu_squared))
         if delta <= 0 or math.isinf(mu):
             return math.inf
         # The tail bound that solves μ²/2 + μ·√(2·ln(1/δ)) is a first guess from above.
-        return smallest(self.delta, delta, mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta)))
+        return find_smallest(self.delta, delta, mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta)))
 
     def delta(self, epsilon: float) -> float:
-        return delta_of(math.sqrt(real(self.mu_squared)), epsilon)
+        return delta_of(math.sqrt(to_float(self.mu_squared)), epsilon)
 
-    def compose(self, other: Gaussian) -> Gaussian:
-        return Gaussian(short(self.mu_squared + other.mu_squared))
+    def compose(self, other: GaussianNotion) -> GaussianNotion:
+        return GaussianNotion(shorten(self.mu_squared + other.mu_squared))
 
-    def repeat(self, count: int) -> Gaussian:
-        return Gaussian(self.mu_squared * count)
+    def repeat(self, count: int) -> GaussianNotion:
+        return GaussianNotion(self.mu_squared * count)
 
-    def for_group(self, size: int) -> Gaussian:
-        return Gaussian(self.mu_squared * size * size)
+    def for_group(self, size: int) -> GaussianNotion:
+        return GaussianNotion(self.mu_squared * size * size)
 
     def words(self) -> str:
         return f"μ = {float_up(self.mu):.6g}"

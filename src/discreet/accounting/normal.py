@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.pairs import ROUNDING, TINY, Function, Valued
+from discreet.accounting.pairs import ROUNDING, TINY, FloatsWithErrors, ProfileFunction
 from discreet.exact import Floats
 
 # Where the ratio of the nearer tail grows too large to difference, the tail itself is almost one.
@@ -31,7 +31,7 @@ def _phi(x: Floats) -> Floats:
     return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
-def gaussian_profile(mu: float) -> Function:
+def gaussian_profile(mu: float) -> ProfileFunction:
     """δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), for ε ≥ 0, where μ is sensitivity over standard deviation.
 
     Privacy: two normals at distance μ dominate the Gaussian mechanism of any dimension, for each relation that the
@@ -39,7 +39,7 @@ def gaussian_profile(mu: float) -> Function:
     with μ, so μ is rounded up by the caller. Symmetric in both directions.
     """
 
-    def profile(epsilon: Floats) -> Valued:
+    def profile(epsilon: Floats) -> FloatsWithErrors:
         a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
         zero = np.zeros_like(a)
         return _gap(a, b, np.ones_like(a), zero, zero)
@@ -47,7 +47,7 @@ def gaussian_profile(mu: float) -> Function:
     return profile
 
 
-def _gap(a: Floats, b: Floats, c: Floats, more_a: Floats, more_b: Floats) -> Valued:
+def _gap(a: Floats, b: Floats, c: Floats, more_a: Floats, more_b: Floats) -> FloatsWithErrors:
     """φ(a)·(R(a) + more_a − c·(R(b) + more_b)) with its error, where a and b hold to 2 roundings of |b|."""
     near = np.maximum(a, _FAR)
     ratio_a, ratio_b = _mills(near) + more_a, _mills(np.maximum(b, _FAR)) + more_b
@@ -66,7 +66,7 @@ def _gap(a: Floats, b: Floats, c: Floats, more_a: Floats, more_b: Floats) -> Val
     return np.maximum(value, 0.0), error + TINY
 
 
-def discrete_gaussian_profile(shift: int, variance: Fraction) -> Function:
+def discrete_gaussian_profile(shift: int, variance: Fraction) -> ProfileFunction:
     """The profile of wide integer Gaussian noise (σ ≥ 4096) on an integer query that moves by ``shift``.
 
     The loss falls with the noise x, so the worst event is "x ≤ m", and δ(ε) = P[X ≤ m] − e^ε·P[X ≤ m − shift]
@@ -75,12 +75,12 @@ def discrete_gaussian_profile(shift: int, variance: Fraction) -> Function:
     """
     sigma, step = math.sqrt(variance), float(Fraction(shift) / variance)
 
-    def profile(epsilon: Floats) -> Valued:
+    def profile(epsilon: Floats) -> FloatsWithErrors:
         edge = np.ceil(shift / 2 - epsilon / step) - 0.5
         # The loss at the edge is ε up to half a step; what is left over enters as the ratio c.
         c = np.exp(epsilon - step * (shift / 2 - edge))
         a, b = -edge / sigma, (shift - edge) / sigma
-        value, error = _gap(a, b, c, _summed(a, sigma), _summed(b, sigma))
+        value, error = _gap(a, b, c, _sum_correction(a, sigma), _sum_correction(b, sigma))
         # Rounding of the edge, of c, and of the sum in place of the integral.
         near = np.maximum(a, _FAR)
         error += _phi(near) * _mills(np.maximum(b, _FAR)) * 8 * ROUNDING * (np.abs(epsilon) + step * np.abs(edge) + 4)
@@ -89,6 +89,6 @@ def discrete_gaussian_profile(shift: int, variance: Fraction) -> Function:
     return profile
 
 
-def _summed(x: Floats, sigma: float) -> Floats:
+def _sum_correction(x: Floats, sigma: float) -> Floats:
     """What a sum over integers beyond an edge adds to Mills' ratio there (lower tail, at −x standard deviations)."""
     return -x / (24 * sigma**2) + 7 / 5760 * (x**3 - 3 * x) / sigma**4

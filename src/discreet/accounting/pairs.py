@@ -24,8 +24,8 @@ import numpy as np
 from discreet.exact import Exact, Floats, lower, upper
 
 Direction: TypeAlias = Literal["remove", "add"]
-Valued: TypeAlias = tuple[Floats, Floats]
-Function: TypeAlias = Callable[[Floats], Valued]
+FloatsWithErrors: TypeAlias = tuple[Floats, Floats]
+ProfileFunction: TypeAlias = Callable[[Floats], FloatsWithErrors]
 
 # The unit of rounding of a float, and a bound on what underflow can hide.
 ROUNDING = 2.0**-53
@@ -46,7 +46,7 @@ def floor(x: Exact) -> float:
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
 
 
-def other(direction: Direction) -> Direction:
+def opposite_of(direction: Direction) -> Direction:
     """The opposite direction."""
     return "add" if direction == "remove" else "remove"
 
@@ -71,9 +71,9 @@ class Atoms:
 
     def top(self, direction: Direction) -> float:
         """The largest finite loss in one direction, rounded up."""
-        return _up(float(self.towards(direction).losses.max()))
+        return _move_up(float(self.turn_to(direction).losses.max()))
 
-    def towards(self, direction: Direction) -> Atoms:
+    def turn_to(self, direction: Direction) -> Atoms:
         """The pair seen in one direction: ``add`` swaps the roles of P and Q."""
         if direction == "remove" or self.symmetric:
             return self
@@ -88,9 +88,9 @@ class Atoms:
             lattice=self.lattice,
         )
 
-    def delta(self, epsilon: Floats, direction: Direction) -> Valued:
+    def delta(self, epsilon: Floats, direction: Direction) -> FloatsWithErrors:
         """δ(ε) for ε of any sign: the mass of P minus e^ε times that of Q, over all losses above ε."""
-        law = self.towards(direction)
+        law = self.turn_to(direction)
         pairs = [_excess(law, at) for at in epsilon.tolist()]
         values, errors = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
         return values, errors
@@ -114,13 +114,13 @@ class Curve:
     ``lattice`` is a step that puts whatever separate losses there are on a grid.
     """
 
-    remove: Function
-    add: Function
+    remove: ProfileFunction
+    add: ProfileFunction
     tops: tuple[float, float]
     symmetric: bool = True
     lattice: Fraction | None = None
 
-    def half(self, direction: Direction) -> Function:
+    def profile_in(self, direction: Direction) -> ProfileFunction:
         """δ(ε) in one direction, for ε ≥ 0."""
         return self.remove if direction == "remove" else self.add
 
@@ -128,17 +128,17 @@ class Curve:
         """The largest loss in one direction, rounded up; infinite when there is none."""
         return self.tops[0 if direction == "remove" else 1]
 
-    def mirror(self, epsilon: Floats, direction: Direction) -> Valued:
+    def mirror(self, epsilon: Floats, direction: Direction) -> FloatsWithErrors:
         """δ(ε) − (1 − e^ε) for ε ≤ 0: by duality e^ε·δ'(−ε), with δ' the other direction. It fades to the left."""
-        values, errors = self.half(other(direction))(-epsilon)
+        values, errors = self.profile_in(opposite_of(direction))(-epsilon)
         scale = np.exp(epsilon)
         return scale * values, scale * (errors + 4 * ROUNDING * values)
 
-    def delta(self, epsilon: Floats, direction: Direction) -> Valued:
+    def delta(self, epsilon: Floats, direction: Direction) -> FloatsWithErrors:
         """δ(ε) for ε of any sign."""
         values, errors = np.empty(len(epsilon)), np.empty(len(epsilon))
         right = epsilon >= 0
-        values[right], errors[right] = self.half(direction)(epsilon[right])
+        values[right], errors[right] = self.profile_in(direction)(epsilon[right])
         left = epsilon[~right]
         faded, error = self.mirror(left, direction)
         values[~right] = faded - np.expm1(left)
@@ -146,8 +146,8 @@ class Curve:
         return values, errors
 
 
-Law: TypeAlias = Atoms | Curve
+DominatingPair: TypeAlias = Atoms | Curve
 
 
-def _up(x: float) -> float:
+def _move_up(x: float) -> float:
     return x + 16 * ROUNDING * abs(x)

@@ -23,12 +23,12 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from discreet.accounting import events as ev
-from discreet.accounting.convolve import MAX_LENGTH, Sum, composed
+from discreet.accounting.convolve import MAX_LENGTH, LossSum, compute_tilted_sum
 from discreet.accounting.discretise import Masses, connect, span
-from discreet.accounting.pairs import ROUNDING, Atoms, Direction, Law
-from discreet.accounting.profiles import gaussian, group_event, pair_of
+from discreet.accounting.pairs import ROUNDING, Atoms, Direction, DominatingPair
+from discreet.accounting.profiles import gaussian_pair, group_event, pair_of
 
-Terms: TypeAlias = tuple[tuple[Law, int], ...]
+CountedPairs: TypeAlias = tuple[tuple[DominatingPair, int], ...]
 
 # Variance that the grid may add, relative to that of the sum: the price in ε is about half of it.
 _ADDED = 2e-6
@@ -100,11 +100,11 @@ class LossDistribution:
         return f"distribution of {releases:,} release{'s' if releases != 1 else ''}, parameters fixed up front"
 
 
-def _order(pair: tuple[ev.Event, int]) -> tuple[object, ...]:
+def _sort_key(pair: tuple[ev.Event, int]) -> tuple[object, ...]:
     """Where an event stands among others: by its parameters, whatever order it came in."""
     event, count = pair
     own = [getattr(event, name) for name in _PARAMETERS[type(event)]]
-    return type(event).__name__, *(str(_order((x, 1))) if isinstance(x, ev.Event) else float(x) for x in own), count
+    return type(event).__name__, *(str(_sort_key((x, 1))) if isinstance(x, ev.Event) else float(x) for x in own), count
 
 
 _PARAMETERS = {
@@ -113,38 +113,38 @@ _PARAMETERS = {
 
 
 @lru_cache(maxsize=256)
-def _terms(plan: LossDistribution) -> Terms:
+def _count_pairs(plan: LossDistribution) -> CountedPairs:
     """The dominating pairs and their counts; Gaussians add up to one of larger distance, exactly."""
     squared_mu, terms = Fraction(0), []
-    for event, count in sorted(plan.counts, key=_order):
+    for event, count in sorted(plan.counts, key=_sort_key):
         if isinstance(event, ev.Gaussian):
-            squared_mu += count * (ev.exact(event.sensitivity) / ev.exact(event.sigma)) ** 2
+            squared_mu += count * (ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2
         else:
             terms.append((pair_of(event), count))
     if squared_mu:
-        terms.append((gaussian(squared_mu), 1))
+        terms.append((gaussian_pair(squared_mu), 1))
     return tuple(terms)
 
 
-def _directions(terms: Terms) -> tuple[Direction, ...]:
+def _directions(terms: CountedPairs) -> tuple[Direction, ...]:
     return ("remove",) if all(law.symmetric for law, _ in terms) else ("remove", "add")
 
 
-def _top(terms: Terms, direction: Direction) -> float:
+def _top(terms: CountedPairs, direction: Direction) -> float:
     """The largest total loss there can be, rounded up; infinite when there is no bound."""
     total = math.fsum(law.top(direction) * count for law, count in terms)
-    return total * (1 + 8 * ROUNDING) if all(_infinite(law) == 0 for law, _ in terms) else math.inf
+    return total * (1 + 8 * ROUNDING) if all(_infinite_mass(law) == 0 for law, _ in terms) else math.inf
 
 
-def _infinite(law: Law) -> float:
+def _infinite_mass(law: DominatingPair) -> float:
     return law.only_p + law.only_q if isinstance(law, Atoms) else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Prepared:
+class GridSum:
     """Everything about a sum of losses that does not depend on the question."""
 
-    total: Sum
+    total: LossSum
     infinite: float
     certain: float
     slack: float
@@ -153,21 +153,21 @@ class Prepared:
 
 
 @lru_cache(maxsize=16)
-def _prepared(plan: LossDistribution, direction: Direction, decades: int, *, fine: bool) -> Prepared:
+def _prepare_sum(plan: LossDistribution, direction: Direction, decades: int, *, fine: bool) -> GridSum:
     """The masses of all parts on one grid, with tails ignored below 10^-decades; lower ones when ``fine``."""
-    terms = _terms(plan)
+    terms = _count_pairs(plan)
     ignored = 10.0**-decades / sum(count for _, count in terms)
     spans = [span(law, direction, ignored) for law, _ in terms]
     deviation = math.sqrt(sum(count * _variance(law, direction) for law, count in terms))
-    step = _step(terms, deviation, max(high - low for low, high in spans), fine=fine)
+    step = _choose_step(terms, deviation, max(high - low for low, high in spans), fine=fine)
     parts = [connect(law, direction, step=step, low=low, high=high) for (law, _), (low, high) in zip(terms, spans)]
     counts = [count for _, count in terms]
     tilts = (min(0.25 / deviation, 0.05), max(40 / deviation, 1.0))
     masses = [(part.first, part.lower if fine else part.upper, count) for part, count in zip(parts, counts)]
-    return Prepared(
-        total=Sum(step=step, parts=tuple(masses), tilts=tilts),
-        infinite=_either([part.infinite for part in parts], counts) * (1 + 64 * ROUNDING),
-        certain=_either([part.certain for part in parts], counts) * (1 - 64 * ROUNDING),
+    return GridSum(
+        total=LossSum(step=step, parts=tuple(masses), tilts=tilts),
+        infinite=_chance_of_any([part.infinite for part in parts], counts) * (1 + 64 * ROUNDING),
+        certain=_chance_of_any([part.certain for part in parts], counts) * (1 - 64 * ROUNDING),
         slack=_sum(parts, counts, lambda part: part.slack),
         splits=int(_sum(parts, counts, lambda part: part.spread > 0)),
         drift=_sum(parts, counts, lambda part: part.drift),
@@ -178,18 +178,18 @@ def _sum(parts: list[Masses], counts: list[int], value: Callable[[Masses], float
     return math.fsum(value(part) * count for part, count in zip(parts, counts))
 
 
-def _either(chances: list[float], counts: list[int]) -> float:
+def _chance_of_any(chances: list[float], counts: list[int]) -> float:
     """The probability that something happens at least once."""
     return -math.expm1(math.fsum(math.log1p(-min(p, 1 - ROUNDING)) * n for p, n in zip(chances, counts)))
 
 
-def _variance(law: Law, direction: Direction) -> float:
+def _variance(law: DominatingPair, direction: Direction) -> float:
     """Roughly the variance of one loss: it chooses the grid, no bound depends on it."""
     if isinstance(law, Atoms):
-        law = law.towards(direction)
+        law = law.turn_to(direction)
         mean = float(law.p @ law.losses)
         return max(float(law.p @ (law.losses - mean) ** 2), 1e-4 * float(np.max(np.abs(law.losses))) ** 2, 1e-20)
-    distance = min(float(law.half(direction)(np.zeros(1))[0][0]), 1 - 1e-15)
+    distance = min(float(law.profile_in(direction)(np.zeros(1))[0][0]), 1 - 1e-15)
     rough = -4 * distance * math.log1p(-distance) + 1e-20
     if law.symmetric:
         return rough
@@ -200,7 +200,7 @@ def _variance(law: Law, direction: Direction) -> float:
     return float(coarse.upper @ (coarse.losses - mean) ** 2)
 
 
-def _step(terms: Terms, deviation: float, widest: float, *, fine: bool) -> float:
+def _choose_step(terms: CountedPairs, deviation: float, widest: float, *, fine: bool) -> float:
     """The distance of grid points: fine enough for the answer, coarse enough for the memory."""
     size = sum(count for _, count in terms)
     added = _ADDED_FINE if fine else _ADDED_MANY if len(terms) > _MANY else _ADDED
@@ -210,7 +210,7 @@ def _step(terms: Terms, deviation: float, widest: float, *, fine: bool) -> float
     room = MAX_LENGTH // 4
     coarsest = max(4 * widest / room, 32 * deviation / room)
     step = max(step, coarsest)
-    common = _common([law.lattice for law, _ in terms if law.lattice is not None])
+    common = _common_step([law.lattice for law, _ in terms if law.lattice is not None])
     exact = all(isinstance(law, Atoms) and law.lattice is not None for law, _ in terms)
     if exact and common * MAX_LENGTH > 24 * max(deviation, widest / 6):
         return common  # every loss is a multiple of it: nothing is split, and the answer is exact
@@ -220,7 +220,7 @@ def _step(terms: Terms, deviation: float, widest: float, *, fine: bool) -> float
     return math.ldexp(math.ceil(fraction * (1 << 20)) / (1 << 20), exponent)  # so that its multiples are exact
 
 
-def _common(lattices: list[Fraction]) -> float:
+def _common_step(lattices: list[Fraction]) -> float:
     """The largest step that all these lattices are multiples of; zero where there are none."""
     common = Fraction(0)
     if len(lattices) > _MANY:
@@ -237,25 +237,25 @@ def _decades(delta: float) -> int:
     return next((limit for limit in (20, 40, 80, 160) if needed <= limit), 290)
 
 
-def _closed(terms: Terms) -> Law | None:
+def _find_only_pair(terms: CountedPairs) -> DominatingPair | None:
     """The only pair, where there is just one: its profile needs no convolution."""
     return terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
 
 
-def _too_many(terms: Terms) -> bool:
+def _has_too_many(terms: CountedPairs) -> bool:
     """Whether there are more releases than floats can count without drowning the answer."""
     return sum(count for _, count in terms) > _MAX_RELEASES
 
 
 def _delta_towards(plan: LossDistribution, epsilon: float, direction: Direction, decades: int) -> float:
-    law = _closed(_terms(plan))
+    law = _find_only_pair(_count_pairs(plan))
     if law is not None:
         value, error = law.delta(np.array([epsilon]), direction)
         return min(1.0, float(value[0] + error[0]))
-    ready = _prepared(plan, direction, decades, fine=False)
+    ready = _prepare_sum(plan, direction, decades, fine=False)
     at = epsilon - ready.slack
     # Neighbouring questions share a tilt: a curve of many ε needs few convolutions.
-    found = composed(ready.total, 4 * round(ready.total.for_epsilon(at) / 4))
+    found = compute_tilted_sum(ready.total, 4 * round(ready.total.tilt_for_epsilon(at) / 4))
     return 1.0 if found is None else min(1.0, ready.infinite + found.upper(at))
 
 
@@ -264,13 +264,13 @@ def _delta(plan: LossDistribution, epsilon: float) -> float:
     if not plan.events:
         return 0.0
     at = math.nextafter(epsilon, -math.inf)  # a float stands for the decimal it prints as
-    return max(_delta_refined(plan, at, direction) for direction in _directions(_terms(plan)))
+    return max(_refine_delta(plan, at, direction) for direction in _directions(_count_pairs(plan)))
 
 
-def _delta_refined(plan: LossDistribution, epsilon: float, direction: Direction) -> float:
-    if epsilon >= _top(_terms(plan), direction):
+def _refine_delta(plan: LossDistribution, epsilon: float, direction: Direction) -> float:
+    if epsilon >= _top(_count_pairs(plan), direction):
         return 0.0
-    if _too_many(_terms(plan)):
+    if _has_too_many(_count_pairs(plan)):
         return 1.0
     decades = 20
     while True:
@@ -286,22 +286,22 @@ def _epsilon(plan: LossDistribution, delta: float) -> float:
     if not plan.events:
         return 0.0
     at = math.nextafter(delta, 0.0) if delta > 0 else 0.0
-    return max(_epsilon_towards(plan, at, direction) for direction in _directions(_terms(plan)))
+    return max(_epsilon_towards(plan, at, direction) for direction in _directions(_count_pairs(plan)))
 
 
 def _epsilon_towards(plan: LossDistribution, delta: float, direction: Direction) -> float:
-    terms = _terms(plan)
+    terms = _count_pairs(plan)
     top = _top(terms, direction)
-    if delta <= 0 or _too_many(terms):
+    if delta <= 0 or _has_too_many(terms):
         return top
-    law = _closed(terms)
+    law = _find_only_pair(terms)
     if law is not None:
         return min(top, _solve(lambda x: _delta_towards(plan, x, direction, 20), delta, 0.0, 1.0))
-    ready = _prepared(plan, direction, _decades(delta), fine=False)
+    ready = _prepare_sum(plan, direction, _decades(delta), fine=False)
     rest = delta - ready.infinite
     if rest <= 0:
         return top
-    found = composed(ready.total, ready.total.for_delta(rest))
+    found = compute_tilted_sum(ready.total, ready.total.tilt_for_delta(rest))
     if found is None:
         return top
     return min(top, max(0.0, ready.slack + _solve(found.upper, rest, found.start, found.end)))
@@ -338,31 +338,33 @@ def _least_epsilon(plan: LossDistribution, delta: float) -> float:
     if not plan.events:
         return 0.0
     at = math.nextafter(delta, 1.0)
-    return max(_least_towards(plan, at, direction) for direction in _directions(_terms(plan)))
+    return max(_least_epsilon_towards(plan, at, direction) for direction in _directions(_count_pairs(plan)))
 
 
-def _least_towards(plan: LossDistribution, delta: float, direction: Direction) -> float:
+def _least_epsilon_towards(plan: LossDistribution, delta: float, direction: Direction) -> float:
     """An ε at which δ is surely larger than this one: the loss is above it."""
-    law = _closed(_terms(plan))
+    law = _find_only_pair(_count_pairs(plan))
     if law is not None:
-        return _last(
+        return _find_last(
             lambda x: float(np.subtract(*law.delta(np.array([x]), direction))[0]), delta, _epsilon(plan, delta)
         )
-    if delta <= 1e-280 or _too_many(_terms(plan)):
+    if delta <= 1e-280 or _has_too_many(_count_pairs(plan)):
         return 0.0
-    ready = _prepared(plan, direction, _decades(delta), fine=True)
+    ready = _prepare_sum(plan, direction, _decades(delta), fine=True)
     # The splits moved the sum up by at most ``moved``, except with probability ``doubt`` (Hoeffding 1963, Thm 2).
     doubt = _DOUBTED * delta
     moved = ready.drift + ready.total.step * math.sqrt(ready.splits * -math.log(doubt) / 2) if ready.splits else 0.0
     moved = (moved + ready.slack) * (1 + 8 * ROUNDING)
-    found = composed(ready.total, ready.total.for_delta(delta))
+    found = compute_tilted_sum(ready.total, ready.total.tilt_for_delta(delta))
     if found is None:
         return 0.0
     floor = found.lower
-    return _last(lambda x: ready.certain + floor(x + moved) - doubt * bool(ready.splits), delta, _epsilon(plan, delta))
+    return _find_last(
+        lambda x: ready.certain + floor(x + moved) - doubt * bool(ready.splits), delta, _epsilon(plan, delta)
+    )
 
 
-def _last(function: Callable[[float], float], target: float, high: float) -> float:
+def _find_last(function: Callable[[float], float], target: float, high: float) -> float:
     """A point below ``high``, near the largest one where a falling function is above its target; zero if none is."""
     if not math.isfinite(high):
         return 0.0

@@ -21,10 +21,20 @@ import numpy.typing as npt
 
 from discreet.accounting import events as ev
 from discreet.accounting.normal import discrete_gaussian_profile, gaussian_profile
-from discreet.accounting.pairs import ROUNDING, TINY, Atoms, Curve, Direction, Function, Law, Valued, ceiling
-from discreet.accounting.subsampling import sampled
+from discreet.accounting.pairs import (
+    ROUNDING,
+    TINY,
+    Atoms,
+    Curve,
+    Direction,
+    DominatingPair,
+    FloatsWithErrors,
+    ProfileFunction,
+    ceiling,
+)
+from discreet.accounting.subsampling import sample_pair
 from discreet.errors import UnknownLoss
-from discreet.exact import Exact, Floats, Ln, sqrt_upper, times, upper
+from discreet.exact import Exact, Floats, Ln, multiply, sqrt_upper, upper
 from discreet.parameters import MAX_EPSILON, Epsilon
 
 # Laws with more separate losses than this are told as curves.
@@ -44,7 +54,7 @@ def has_profile(event: ev.Event) -> bool:
         case ev.ZeroConcentrated():
             return False
         case ev.DiscreteGaussian():
-            return event.dimension == 1 and ev.exact(event.variance) < _LARGEST_SIGMA**2
+            return event.dimension == 1 and ev.to_exact(event.variance) < _LARGEST_SIGMA**2
         case ev.PoissonSampled():
             return has_profile(event.event) and (event.event.count == 1 or isinstance(event.event, ev.Gaussian))
         case ev.DiscreteLaplace():
@@ -53,12 +63,12 @@ def has_profile(event: ev.Event) -> bool:
             return type(event) in ev.KINDS.values()
 
 
-def pair_of(event: ev.Event) -> Law:
+def pair_of(event: ev.Event) -> DominatingPair:
     """The dominating pair of one event, whatever its count; refused where none is known."""
-    return _pair(event if event.count == 1 else replace(event, count=1))
+    return _make_pair(event if event.count == 1 else replace(event, count=1))
 
 
-def directions(law: Law) -> tuple[Direction, ...]:
+def directions(law: DominatingPair) -> tuple[Direction, ...]:
     """The directions that have to be looked at: one where both are the same."""
     return ("remove",) if law.symmetric else ("remove", "add")
 
@@ -74,47 +84,47 @@ def profile(event: ev.Event, epsilon: npt.ArrayLike, direction: Direction | None
 
 
 @lru_cache(maxsize=4096)
-def _pair(event: ev.Event) -> Law:
+def _make_pair(event: ev.Event) -> DominatingPair:
     if not has_profile(event):
         raise UnknownLoss(f"{type(event).__name__} has no known privacy profile; ask for another notion.")
     match event:
         case ev.Laplace():
-            return laplace(ev.exact(event.sensitivity) / ev.exact(event.scale))
+            return laplace_pair(ev.to_exact(event.sensitivity) / ev.to_exact(event.scale))
         case ev.Gaussian():
-            return gaussian((ev.exact(event.sensitivity) / ev.exact(event.sigma)) ** 2)
+            return gaussian_pair((ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2)
         case ev.DiscreteLaplace():
-            return discrete_laplace(event.sensitivity, ev.exact(event.scale))
+            return discrete_laplace_pair(event.sensitivity, ev.to_exact(event.scale))
         case ev.DiscreteGaussian():
-            return discrete_gaussian(math.isqrt(event.squared_sensitivity), ev.exact(event.variance))
+            return discrete_gaussian_pair(math.isqrt(event.squared_sensitivity), ev.to_exact(event.variance))
         case ev.RandomizedResponse():
-            return randomized_response(_exact(event.epsilon), event.categories)
+            return randomized_response_pair(_to_exact(event.epsilon), event.categories)
         case ev.Exponential():
-            return bounded_range(_exact(event.epsilon))
+            return bounded_range_pair(_to_exact(event.epsilon))
         case ev.Pure():
-            return randomized_response(_exact(event.epsilon), 2)
+            return randomized_response_pair(_to_exact(event.epsilon), 2)
         case ev.Approximate():
-            return approximate(_exact(event.epsilon), ev.exact(event.delta))
+            return approximate_pair(_to_exact(event.epsilon), ev.to_exact(event.delta))
         case ev.PoissonSampled():
-            return sampled(_inner(event.event), ev.exact(event.rate))
+            return sample_pair(_pair_of_sample(event.event), ev.to_exact(event.rate))
     raise UnknownLoss(f"{type(event).__name__} is not an event whose profile is known here.")
 
 
-def _inner(event: ev.Event) -> Law:
+def _pair_of_sample(event: ev.Event) -> DominatingPair:
     """The pair of everything released from one sample: the inner count matters here."""
     if isinstance(event, ev.Gaussian):
-        return gaussian(event.count * (ev.exact(event.sensitivity) / ev.exact(event.sigma)) ** 2)
+        return gaussian_pair(event.count * (ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2)
     return pair_of(event)
 
 
-def _exact(epsilon: Epsilon) -> Exact:
-    return epsilon if isinstance(epsilon, Ln) else ev.exact(epsilon)
+def _to_exact(epsilon: Epsilon) -> Exact:
+    return epsilon if isinstance(epsilon, Ln) else ev.to_exact(epsilon)
 
 
-def _symmetric(function: Function, top: float) -> Curve:
+def _make_symmetric(function: ProfileFunction, top: float) -> Curve:
     return Curve(remove=function, add=function, tops=(top, top))
 
 
-def laplace(epsilon: Fraction) -> Curve:
+def laplace_pair(epsilon: Fraction) -> Curve:
     """Laplace noise of scale sensitivity/ε.
 
     Privacy: δ(x) = 1 − e^((x − ε)/2) for |x| ≤ ε. Two Laplace laws at the full distance in one coordinate dominate all
@@ -122,7 +132,7 @@ def laplace(epsilon: Fraction) -> Curve:
     """
     top = ceiling(epsilon)
 
-    def curve(at: Floats) -> Valued:
+    def curve(at: Floats) -> FloatsWithErrors:
         value = np.maximum(-np.expm1((at - top) / 2), 0.0)
         return value, 8 * ROUNDING * value
 
@@ -130,15 +140,15 @@ def laplace(epsilon: Fraction) -> Curve:
     return Curve(remove=curve, add=curve, tops=(top, top), lattice=epsilon)
 
 
-def gaussian(squared_mu: Fraction) -> Curve:
+def gaussian_pair(squared_mu: Fraction) -> Curve:
     """Gaussian noise whose squared sensitivity over variance is ``squared_mu``; many compose to one by adding these.
 
     Privacy: two normals at distance μ (Balle & Wang 2018, Thm 8; Dong, Roth & Su 2022, Cor. 3.3 for sums).
     """
-    return _symmetric(gaussian_profile(ceiling(sqrt_upper(squared_mu))), math.inf)
+    return _make_symmetric(gaussian_profile(ceiling(sqrt_upper(squared_mu))), math.inf)
 
 
-def bounded_range(epsilon: Exact) -> Curve:
+def bounded_range_pair(epsilon: Exact) -> Curve:
     """The exponential mechanism, or anything whose log-ratios span at most ε.
 
     Privacy: δ(x) = (1 − e^(−(ε − x)/2))²/(1 − e^−ε) for |x| ≤ ε, the worst over all pairs of bounded range. Rises with
@@ -146,14 +156,14 @@ def bounded_range(epsilon: Exact) -> Curve:
     """
     top = ceiling(epsilon)
 
-    def curve(at: Floats) -> Valued:
+    def curve(at: Floats) -> FloatsWithErrors:
         value = np.expm1(np.minimum(at - top, 0.0) / 2) ** 2 / -math.expm1(-top)
         return value, 16 * ROUNDING * value
 
-    return _symmetric(curve, top)
+    return _make_symmetric(curve, top)
 
 
-def randomized_response(epsilon: Exact, categories: int) -> Atoms:
+def randomized_response_pair(epsilon: Exact, categories: int) -> Atoms:
     """Randomized response; with two categories the worst of all ε-private mechanisms.
 
     Privacy: the kept answer has loss ε, the other person's answer −ε, the rest 0. With two categories the pair
@@ -172,31 +182,31 @@ def randomized_response(epsilon: Exact, categories: int) -> Atoms:
     return Atoms(losses=losses, p=p, q=q, relative=np.full(len(p), 16 * ROUNDING), lattice=upper(epsilon))
 
 
-def approximate(epsilon: Exact, delta: Fraction) -> Atoms:
+def approximate_pair(epsilon: Exact, delta: Fraction) -> Atoms:
     """The worst of all (ε,δ)-private mechanisms: with probability δ it tells all, otherwise randomized response.
 
     Reference: Kairouz, Oh & Viswanath 2015, Thm 3.2.
     """
     failure = ceiling(delta)
-    base = randomized_response(epsilon, 2) if epsilon > 0 else _nothing()
+    base = randomized_response_pair(epsilon, 2) if epsilon > 0 else _empty_pair()
     keep = 1 - failure
     relative = base.relative + 4 * ROUNDING
     return replace(base, p=base.p * keep, q=base.q * keep, relative=relative, only_p=failure, only_q=failure)
 
 
-def _nothing() -> Atoms:
+def _empty_pair() -> Atoms:
     one = np.ones(1)
     return Atoms(losses=np.zeros(1), p=one, q=one, relative=np.zeros(1))
 
 
-def discrete_laplace(sensitivity: int, scale: Fraction) -> Law:
+def discrete_laplace_pair(sensitivity: int, scale: Fraction) -> DominatingPair:
     """Integer Laplace noise on an integer query.
 
     Privacy: the loss at noise x is (|x − Δ| − |x|)/scale, one of −Δ, −Δ + 2, ..., Δ over the scale, with geometric
     masses. Log-concave noise is worst at the full shift, and for vectors in one coordinate. Symmetric.
     """
     if sensitivity > _MAX_ATOMS:
-        return _symmetric(_wide_discrete_laplace(sensitivity, scale), ceiling(sensitivity / scale))
+        return _make_symmetric(_wide_discrete_laplace_profile(sensitivity, scale), ceiling(sensitivity / scale))
     rate = float(1 / scale)
     whole = 1 + math.exp(-rate)
     noise = np.arange(1, sensitivity, dtype=np.float64)
@@ -209,12 +219,12 @@ def discrete_laplace(sensitivity: int, scale: Fraction) -> Law:
     return Atoms(losses=losses, p=p, q=p[::-1].copy(), relative=relative, lattice=step)
 
 
-def _wide_discrete_laplace(sensitivity: int, scale: Fraction) -> Function:
+def _wide_discrete_laplace_profile(sensitivity: int, scale: Fraction) -> ProfileFunction:
     """δ(ε) = P[X ≤ m] − e^ε·P[X ≤ m − Δ], where m is the largest noise whose loss is above ε; no term cancels."""
     rate, top = float(1 / scale), ceiling(sensitivity / scale)
     whole = 1 + math.exp(-rate)
 
-    def curve(at: Floats) -> Valued:
+    def curve(at: Floats) -> FloatsWithErrors:
         m = np.clip(np.ceil((sensitivity - at / rate) / 2) - 1, 0.0, float(sensitivity))
         first = -np.expm1(-rate * (m + 1))
         second = -math.exp(-rate) * np.expm1(at - rate * (sensitivity - m - 1))
@@ -225,7 +235,7 @@ def _wide_discrete_laplace(sensitivity: int, scale: Fraction) -> Function:
     return curve
 
 
-def discrete_gaussian(shift: int, variance: Fraction) -> Law:
+def discrete_gaussian_pair(shift: int, variance: Fraction) -> DominatingPair:
     """Integer Gaussian noise on one integer query that moves by at most ``shift``.
 
     Privacy: the loss at noise x is (shift² − 2·shift·x)/(2·variance), with the discrete law's own masses; narrow noise
@@ -233,7 +243,7 @@ def discrete_gaussian(shift: int, variance: Fraction) -> Law:
     Reference: Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy", Thm 7.
     """
     if variance > _SUMMED_SIGMA**2:
-        return _symmetric(discrete_gaussian_profile(shift, variance), math.inf)
+        return _make_symmetric(discrete_gaussian_profile(shift, variance), math.inf)
     # Terms down to e^-700; what lies beyond is below the constant for underflow.
     reach = math.isqrt(math.ceil(1400 * variance)) + 1
     x = np.arange(-reach, reach + 1, dtype=np.float64)
@@ -259,24 +269,24 @@ def group_event(event: ev.Event, size: int) -> ev.Event | None:
         return event
     match event:
         case ev.Laplace() | ev.Gaussian():
-            return replace(event, sensitivity=ev.exact(event.sensitivity) * size)
+            return replace(event, sensitivity=ev.to_exact(event.sensitivity) * size)
         case ev.DiscreteLaplace():
             return replace(event, sensitivity=event.sensitivity * size)
         case ev.DiscreteGaussian() if event.dimension == 1:
             return replace(event, squared_sensitivity=(math.isqrt(event.squared_sensitivity) * size) ** 2)
         case ev.Exponential() | ev.Pure() | ev.RandomizedResponse():
-            epsilon = times(_exact(event.epsilon), size)
+            epsilon = multiply(_to_exact(event.epsilon), size)
             if epsilon > MAX_EPSILON:
                 return None
             kind = ev.Exponential if isinstance(event, ev.Exponential) else ev.Pure
             return kind(epsilon=epsilon, count=event.count, neighbours=event.neighbours, unit=event.unit)
         case ev.Approximate():
-            return _grouped_approximate(event, size)
+            return _group_approximate(event, size)
     return None
 
 
-def _grouped_approximate(event: ev.Approximate, size: int) -> ev.Event | None:
-    epsilon, delta = upper(_exact(event.epsilon)), ev.exact(event.delta)
+def _group_approximate(event: ev.Approximate, size: int) -> ev.Event | None:
+    epsilon, delta = upper(_to_exact(event.epsilon)), ev.to_exact(event.delta)
     if epsilon * size > 700:
         return None
     # Each step of the chain multiplies what came before by e^ε, rounded up: 1 + e^ε + ... + e^((size−1)·ε).
@@ -286,4 +296,4 @@ def _grouped_approximate(event: ev.Approximate, size: int) -> ev.Event | None:
         factor = Fraction(ceiling(factor * growth + 1))
     if size > 1 << 16 or factor * delta >= 1:
         return None
-    return replace(event, epsilon=times(_exact(event.epsilon), size) if epsilon else 0, delta=factor * delta)
+    return replace(event, epsilon=multiply(_to_exact(event.epsilon), size) if epsilon else 0, delta=factor * delta)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet import exact
-from discreet.accounting.rounding import probability_up, real, short, smallest
+from discreet.accounting.rounding import find_smallest, probability_up, shorten, to_float
 from discreet.exact import Exact, Ln, decimal, float_up, upper
 
 # A logarithm of a longer rational is rounded up to a rational, so that sums of many stay cheap.
@@ -15,7 +15,7 @@ _LONG_LOG = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Pure:
+class PureNotion:
     """The release is ε-private, with ε the exact ``amount``.
 
     Privacy: for all neighbours x, x' and every set S of outputs, Pr[M(x) ∈ S] ≤ e^ε·Pr[M(x') ∈ S]. It sums under
@@ -25,9 +25,9 @@ class Pure:
 
     Results are rounded up; where they are not exact, by at most 10^-14 relative.
 
-    >>> Pure(exact.ln(3)).compose(Pure(exact.ln(3)))
-    Pure(amount=ln(9))
-    >>> Pure(decimal(0.1)).repeat(10).epsilon(0)
+    >>> PureNotion(exact.ln(3)).compose(PureNotion(exact.ln(3)))
+    PureNotion(amount=ln(9))
+    >>> PureNotion(decimal(0.1)).repeat(10).epsilon(0)
     1.0
     """
 
@@ -39,7 +39,7 @@ class Pure:
         most = float_up(self.amount)
         if delta <= 0 or math.isinf(most):
             return most
-        return min(most, smallest(self.delta, delta, most))
+        return min(most, find_smallest(self.delta, delta, most))
 
     def delta(self, epsilon: float) -> float:
         if math.isinf(epsilon):
@@ -47,22 +47,22 @@ class Pure:
         gap = upper(self.amount) - decimal(epsilon)
         if gap <= 0 or not self.amount > decimal(epsilon):
             return 0.0
-        return probability_up(-math.expm1(-real(gap)) / (1 + math.exp(-real(self.amount))))
+        return probability_up(-math.expm1(-to_float(gap)) / (1 + math.exp(-to_float(self.amount))))
 
-    def compose(self, other: Pure) -> Pure:
-        return Pure(_short(exact.add(self.amount, other.amount)))
+    def compose(self, other: PureNotion) -> PureNotion:
+        return PureNotion(_shorten(exact.add(self.amount, other.amount)))
 
-    def repeat(self, count: int) -> Pure:
-        return Pure(_short(exact.times(self.amount, count)))
+    def repeat(self, count: int) -> PureNotion:
+        return PureNotion(_shorten(exact.multiply(self.amount, count)))
 
-    def for_group(self, size: int) -> Pure:
+    def for_group(self, size: int) -> PureNotion:
         return self.repeat(size)
 
     def words(self) -> str:
         return f"ε = {float_up(self.amount):.6g}"
 
 
-def _short(x: Exact) -> Exact:
+def _shorten(x: Exact) -> Exact:
     if isinstance(x, Ln):
         return x if x.of.numerator.bit_length() <= _LONG_LOG else x.upper
-    return short(x)
+    return shorten(x)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.accounting.rounding import UNIT, exp_up, real, sum_up, up
+from discreet.accounting.rounding import UNIT, exp_up, move_up, sum_up, to_float
 from discreet.exact import Exact, Floats, ceil_div, upper
 
 # Orders at which every curve is kept: dense where large losses convert best, sparse towards small ones.
@@ -50,7 +50,7 @@ class Renyi:
     def of(cls, curve: Callable[[Floats], Floats]) -> Renyi:
         """A curve from a vectorised function that gives upper bounds."""
         values = curve(np.array(ORDERS))
-        return cls(ORDERS, tuple(map(_fixed, values.tolist())))
+        return cls(ORDERS, tuple(map(_to_fixed, values.tolist())))
 
     @classmethod
     def linear(cls, rho: Fraction) -> Renyi:
@@ -58,18 +58,18 @@ class Renyi:
         top, bottom = rho.numerator * SCALE, rho.denominator << 52
         return cls(ORDERS, tuple(-(-top * order // bottom) for order in _WHOLE))
 
-    def least(self, other: Renyi) -> Renyi:
+    def take_least(self, other: Renyi) -> Renyi:
         """Two curves that both hold: the lower one at each order."""
         return Renyi(self.orders, tuple(map(min, self.values, other.values)))
 
-    def most(self, other: Renyi) -> Renyi:
+    def take_most(self, other: Renyi) -> Renyi:
         """A curve at or above both, at the orders that both know."""
         kept = tuple(order for order in self.orders if order in other.orders)
-        return Renyi(kept, tuple(map(max, self.only(kept).values, other.only(kept).values)))
+        return Renyi(kept, tuple(map(max, self.keep_orders(kept).values, other.keep_orders(kept).values)))
 
-    def at(self, order: float) -> float:
+    def value_at(self, order: float) -> float:
         """τ at one of the orders, rounded up."""
-        return up(_real(self.values[self.orders.index(order)]))
+        return move_up(_to_float(self.values[self.orders.index(order)]))
 
     def epsilon(self, delta: float) -> float:
         if delta <= 0:
@@ -77,9 +77,9 @@ class Renyi:
         log = -math.log(delta)
         best = math.inf
         for order, value in zip(self.orders, self.values):
-            terms = (_real(value), math.log1p(-1 / order), log / (order - 1), -math.log(order) / (order - 1))
+            terms = (_to_float(value), math.log1p(-1 / order), log / (order - 1), -math.log(order) / (order - 1))
             best = min(best, sum_up(*terms))
-        return max(0.0, up(best))
+        return max(0.0, move_up(best))
 
     def delta(self, epsilon: float) -> float:
         if math.isinf(epsilon):
@@ -87,17 +87,17 @@ class Renyi:
         best = 1.0
         for order, value in zip(self.orders, self.values):
             a = order - 1
-            best = min(best, exp_up(a * _real(value), -a * epsilon, a * math.log1p(-1 / order), -math.log(order)))
+            best = min(best, exp_up(a * _to_float(value), -a * epsilon, a * math.log1p(-1 / order), -math.log(order)))
         return best
 
     def compose(self, other: Renyi) -> Renyi:
         if self.orders is not other.orders and self.orders != other.orders:
             # Orders that only one of the two knows are dropped.
             kept = tuple(order for order in self.orders if order in other.orders)
-            return self.only(kept).compose(other.only(kept))
+            return self.keep_orders(kept).compose(other.keep_orders(kept))
         return Renyi(self.orders, tuple(map(add, self.values, other.values)))
 
-    def only(self, orders: tuple[float, ...]) -> Renyi:
+    def keep_orders(self, orders: tuple[float, ...]) -> Renyi:
         """The same curve at fewer orders."""
         known = dict(zip(self.orders, self.values))
         return Renyi(orders, tuple(known[order] for order in orders))
@@ -119,7 +119,7 @@ class Renyi:
 
     def words(self) -> str:
         shown = [order for order in (2.0, 8.0, 32.0) if order in self.orders]
-        return ", ".join(f"τ({order:g}) = {self.at(order):.4g}" for order in shown)
+        return ", ".join(f"τ({order:g}) = {self.value_at(order):.4g}" for order in shown)
 
 
 # The orders as whole multiples of 2^-52, which floats between 1 and 2^53 are.
@@ -130,14 +130,14 @@ def _ceil(x: Fraction) -> int:
     return ceil_div(x.numerator * SCALE, x.denominator)
 
 
-def _real(value: int) -> float:
+def _to_float(value: int) -> float:
     try:
         return value / SCALE
     except OverflowError:
         return math.inf
 
 
-def _fixed(x: float) -> int:
+def _to_fixed(x: float) -> int:
     # Beyond any use; adding to it keeps it there.
     return SCALE << 64 if math.isinf(x) else math.ceil(math.ldexp(x, 96))
 
@@ -149,7 +149,7 @@ def pure_curve(epsilon: Exact) -> Renyi:
 
 def response_curve(epsilon: Exact, categories: int) -> Renyi:
     """Randomized response: E[ratio^α] = (e^(αε) + e^((1−α)ε) + k − 2)/(e^ε + k − 1)."""
-    size = real(epsilon)
+    size = to_float(epsilon)
 
     def log_moment(orders: Floats) -> Floats:
         # Divided by e^(αε): every term is then at most one.
@@ -158,24 +158,24 @@ def response_curve(epsilon: Exact, categories: int) -> Renyi:
         bottom = math.log1p((categories - 1) * math.exp(-size))
         return np.asarray((orders - 1) * size + top - bottom)
 
-    return _capped(epsilon, log_moment)
+    return _cap_curve(epsilon, log_moment)
 
 
 def laplace_curve(epsilon: Fraction) -> Renyi:
     """Continuous Laplace noise (Mironov 2017, Prop. 6)."""
-    size = real(epsilon)
+    size = to_float(epsilon)
 
     def log_moment(orders: Floats) -> Floats:
         tail = np.expm1((1 - 2 * orders) * size) * (orders - 1) / (2 * orders - 1)
         return np.asarray((orders - 1) * size + np.log1p(tail))
 
-    return _capped(epsilon, log_moment)
+    return _cap_curve(epsilon, log_moment)
 
 
 def discrete_laplace_curve(sensitivity: int, scale: Fraction) -> Renyi:
     """Integer Laplace noise: the losses (Δ − 2x)/scale for 0 ≤ x ≤ Δ have geometric masses, so the sum is closed."""
-    step = real(1 / scale)
-    size = real(sensitivity / scale)
+    step = to_float(1 / scale)
+    size = to_float(sensitivity / scale)
 
     def log_moment(orders: Floats) -> Floats:
         p = math.exp(-step)
@@ -185,7 +185,7 @@ def discrete_laplace_curve(sensitivity: int, scale: Fraction) -> Renyi:
         moment = (1 + np.exp(-(2 * orders - 1) * size) - math.expm1(-step) * inner) / (1 + p)
         return np.asarray((orders - 1) * size + np.log(moment))
 
-    return _capped(sensitivity / scale, log_moment)
+    return _cap_curve(sensitivity / scale, log_moment)
 
 
 def exponential_curve(epsilon: Exact) -> Renyi:
@@ -195,19 +195,19 @@ def exponential_curve(epsilon: Exact) -> Renyi:
     for two-point ratios (Cesar & Rogers 2021, "Bounding, concentrating, and truncating", Lemma 3.4). It is never above
     αε²/8, nor above the curve of any ε-private release.
     """
-    size = real(epsilon)
+    size = to_float(epsilon)
 
     def curve(orders: Floats) -> Floats:
         eta = size / math.expm1(size) if size < 700 else 0.0
         mean = sum_up(eta, -1.0, -math.log(eta)) if eta else math.inf
         return np.asarray((mean + (orders - 1) * size * size / 8) * (1 + 4 * UNIT))
 
-    return Renyi.of(curve).least(Renyi.linear(upper(epsilon) ** 2 / 8)).least(pure_curve(epsilon))
+    return Renyi.of(curve).take_least(Renyi.linear(upper(epsilon) ** 2 / 8)).take_least(pure_curve(epsilon))
 
 
-def _capped(epsilon: Exact, log_moment: Callable[[Floats], Floats]) -> Renyi:
+def _cap_curve(epsilon: Exact, log_moment: Callable[[Floats], Floats]) -> Renyi:
     """A curve from ln E[ratio^α], rounded up, and never above what holds for every ε-private release."""
-    size = real(epsilon)
+    size = to_float(epsilon)
 
     def curve(orders: Floats) -> Floats:
         margin = UNIT * (4 + 2 * orders * size)
@@ -217,4 +217,4 @@ def _capped(epsilon: Exact, log_moment: Callable[[Floats], Floats]) -> Renyi:
     most = _ceil(bound)
     zcdp = Renyi.linear(bound * bound / 2)
     caps = Renyi(ORDERS, tuple(min(most, value) for value in zcdp.values))
-    return Renyi.of(curve).least(caps) if size < _VAST else caps
+    return Renyi.of(curve).take_least(caps) if size < _VAST else caps

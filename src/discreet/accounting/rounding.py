@@ -38,20 +38,20 @@ def exp_up(*terms: float) -> float:
     return math.exp(exponent) * (1 + UNIT) + 5e-324
 
 
-def up(x: float, margin: float = 8 * UNIT) -> float:
+def move_up(x: float, margin: float = 8 * UNIT) -> float:
     """A float moved up by a relative margin."""
     return x + abs(x) * margin
 
 
 def probability_up(x: float) -> float:
     """A probability at or above x, which is known to a few units in the last place."""
-    return min(1.0, max(0.0, up(x)))
+    return min(1.0, max(0.0, move_up(x)))
 
 
-def short(x: Fraction) -> Fraction:
+def shorten(x: Fraction) -> Fraction:
     """A rational itself, or a shorter one at most 2^-320 above it when it is very long.
 
-    >>> short(Fraction(1, 3))
+    >>> shorten(Fraction(1, 3))
     Fraction(1, 3)
     """
     if x.denominator.bit_length() <= LONG:
@@ -59,7 +59,7 @@ def short(x: Fraction) -> Fraction:
     return Fraction(ceil_div(x.numerator * GRID, x.denominator), GRID)
 
 
-def real(x: Exact) -> float:
+def to_float(x: Exact) -> float:
     """The float nearest to x ≥ 0; infinite beyond all floats, and never zero unless x is."""
     exact = upper(x)
     try:
@@ -68,7 +68,7 @@ def real(x: Exact) -> float:
         return math.inf
 
 
-def smallest(profile: Callable[[float], float], limit: float, high: float) -> float:
+def find_smallest(profile: Callable[[float], float], limit: float, high: float) -> float:
     """The smallest ε found with profile(ε) ≤ limit, for a decreasing profile of upper bounds; infinite if none.
 
     ``high`` is a first guess of an ε that is large enough. The answer is always a point at which the profile itself

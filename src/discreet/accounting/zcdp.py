@@ -9,14 +9,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from discreet.accounting.rounding import exp_up, probability_up, real, short, sum_up, up
+from discreet.accounting.rounding import exp_up, move_up, probability_up, shorten, sum_up, to_float
 from discreet.exact import decimal, float_up
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroConcentrated:
+class ZeroConcentratedNotion:
     """The release is δ-approximately ρ-zCDP: ρ is ``rho``, δ is ``slack``.
 
     Privacy: outside of an event of probability at most δ, the Rényi divergence of every order α > 1 between the
@@ -25,7 +25,7 @@ class ZeroConcentrated:
     Lemma 2.3, Prop. 1.9), known here for δ = 0 only. To (ε, δ) by Canonne, Kamath & Steinke 2020, Prop. 12, which is
     valid for every order α, so only the last evaluation is rounded, upwards.
 
-    >>> round(ZeroConcentrated(Fraction(1, 40)).epsilon(1e-6), 6)
+    >>> round(ZeroConcentratedNotion(Fraction(1, 40)).epsilon(1e-6), 6)
     1.014074
     """
 
@@ -38,15 +38,15 @@ class ZeroConcentrated:
         spare = self._spare(delta)
         if spare <= 0:
             return math.inf
-        return epsilon_of(real(self.rho), spare)
+        return epsilon_of(to_float(self.rho), spare)
 
     def delta(self, epsilon: float) -> float:
         if self.slack >= 1:
             return 1.0
-        converted = delta_of(real(self.rho), epsilon)
+        converted = delta_of(to_float(self.rho), epsilon)
         if not self.slack:
             return converted
-        slack = real(self.slack)
+        slack = to_float(self.slack)
         return probability_up(slack + (1 - slack) * converted)
 
     def _spare(self, delta: float) -> float:
@@ -56,16 +56,16 @@ class ZeroConcentrated:
             return 0.0
         return float(left / (1 - self.slack)) * (1 - 2.0**-50)
 
-    def compose(self, other: ZeroConcentrated) -> ZeroConcentrated:
-        return ZeroConcentrated(short(self.rho + other.rho), short(self.slack + other.slack))
+    def compose(self, other: ZeroConcentratedNotion) -> ZeroConcentratedNotion:
+        return ZeroConcentratedNotion(shorten(self.rho + other.rho), shorten(self.slack + other.slack))
 
-    def repeat(self, count: int) -> ZeroConcentrated:
-        return ZeroConcentrated(self.rho * count, self.slack * count)
+    def repeat(self, count: int) -> ZeroConcentratedNotion:
+        return ZeroConcentratedNotion(self.rho * count, self.slack * count)
 
-    def for_group(self, size: int) -> ZeroConcentrated | None:
+    def for_group(self, size: int) -> ZeroConcentratedNotion | None:
         if self.slack and size > 1:
             return None
-        return ZeroConcentrated(self.rho * size * size, self.slack)
+        return ZeroConcentratedNotion(self.rho * size * size, self.slack)
 
     def words(self) -> str:
         text = f"ρ = {float_up(self.rho):.6g}"
@@ -83,7 +83,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     def terms(a: float) -> tuple[float, ...]:  # a = α − 1
         return rho, a * rho, -math.log1p(1 / a), log / a, -math.log1p(a) / a
 
-    return max(0.0, up(sum_up(*terms(_least(lambda a: sum(terms(a)))))))
+    return max(0.0, move_up(sum_up(*terms(_find_least(lambda a: sum(terms(a)))))))
 
 
 def delta_of(rho: float, epsilon: float) -> float:
@@ -96,7 +96,7 @@ def delta_of(rho: float, epsilon: float) -> float:
     def terms(a: float) -> tuple[float, ...]:
         return a * rho, a * a * rho, -a * epsilon, -a * math.log1p(1 / a), -math.log1p(a)
 
-    return min(1.0, exp_up(*terms(_least(lambda a: sum(terms(a))))))
+    return min(1.0, exp_up(*terms(_find_least(lambda a: sum(terms(a))))))
 
 
 @lru_cache(maxsize=256)
@@ -118,7 +118,7 @@ def rho_for(epsilon: float, delta: float) -> Fraction:
     return Fraction(low * (1 - 1e-11))
 
 
-def _least(function: Callable[[float], float]) -> float:
+def _find_least(function: Callable[[float], float]) -> float:
     """Where a function of α − 1 with a single valley is least, by golden section over its logarithm."""
     low, high = -30.0, 120.0
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

@@ -21,12 +21,14 @@ def curator_of(
     return curate({"people": table}, budget=budget, unit="person", max_rows=max_rows, keys=keys, **declared)
 
 
-def column(curator: Curator, sql: str, name: str = "n", *, by: tuple[str, ...] = ("town",), **offer: Any) -> Integers:
+def ask_column(
+    curator: Curator, sql: str, name: str = "n", *, by: tuple[str, ...] = ("town",), **offer: Any
+) -> Integers:
     """One measured column of an answer, in the order of its keys."""
-    return columns(curator, sql, [name], by=by, **offer)[0]
+    return ask_columns(curator, sql, [name], by=by, **offer)[0]
 
 
-def columns(
+def ask_columns(
     curator: Curator, sql: str, names: Iterable[str], *, by: tuple[str, ...] = ("town",), **offer: Any
 ) -> list[Integers]:
     """Measured columns of an answer, in the order of its keys."""

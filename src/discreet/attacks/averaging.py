@@ -34,7 +34,9 @@ LESSON = (
 def run(*, towns: int = 400, repeats: int = 10_000) -> Outcome:
     """Guess for each town's mayor whether they are among the debtors, from the mean of many answers."""
     register = Register.of(towns)
-    once, often = (Rate.agreement(_is_listed(register, _fresh(register, k)), register.listed) for k in (1, repeats))
+    once, often = (
+        Rate.agreement(_is_listed(register, _average_fresh_answers(register, k)), register.listed) for k in (1, repeats)
+    )
     asked = _ask(register)
     private = Rate.agreement(_is_listed(register, asked.means), register.listed)
     return Outcome(
@@ -55,7 +57,7 @@ def _is_listed(register: Register, means: Means) -> npt.NDArray[np.bool_]:
     return means - register.others > 0.5
 
 
-def _fresh(register: Register, repeats: int) -> Means:
+def _average_fresh_answers(register: Register, repeats: int) -> Means:
     """The mean of so many answers, each with noise of its own: a service without a memory."""
     noise = Laplace(sensitivity=1, epsilon=EACH)
     total = np.zeros(register.towns, dtype=np.int64)
@@ -67,7 +69,7 @@ def _fresh(register: Register, repeats: int) -> Means:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _CuratorAnswers:
     """What the curator gave: the mean of all different answers, and how often it charged, replayed and refused."""
 
     means: Means
@@ -76,10 +78,10 @@ class _Asked:
     refused: int
 
 
-def _ask(register: Register) -> _Asked:
+def _ask(register: Register) -> _CuratorAnswers:
     answers: list[Integers] = []
     again = refused = 0
-    with curator_of(register.frame(), epsilon=EPSILON, keys={"town": range(register.towns)}) as curator:
+    with curator_of(register.to_frame(), epsilon=EPSILON, keys={"town": range(register.towns)}) as curator:
         for condition in (*SPELLINGS, *SPELLINGS, *MEANINGS):
             sql = f"SELECT town, COUNT(*) AS n FROM people WHERE {condition} GROUP BY town ORDER BY town"
             try:
@@ -90,4 +92,4 @@ def _ask(register: Register) -> _Asked:
             again += answer.replayed
             if not answer.replayed:
                 answers.append(np.asarray(answer.table["n"].to_numpy()))
-    return _Asked(means=np.mean(answers, axis=0), charged=len(answers), again=again, refused=refused)
+    return _CuratorAnswers(means=np.mean(answers, axis=0), charged=len(answers), again=again, refused=refused)

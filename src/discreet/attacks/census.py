@@ -15,11 +15,11 @@ from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.attacks.asking import columns, curator_of
-from discreet.attacks.fiction import Bits, coins, frame, whole
+from discreet.attacks.asking import ask_columns, curator_of
+from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
+from discreet.exact import Flags, Floats
 
 OLDEST = 89
 NEIGHBOURS = 5
@@ -33,7 +33,7 @@ TABLE = (
 )
 
 
-class Person(NamedTuple):
+class Resident(NamedTuple):
     """A resident, as a census knows them."""
 
     age: int
@@ -41,9 +41,8 @@ class Person(NamedTuple):
     works: bool
 
 
-Block: TypeAlias = tuple[Person, ...]
+CensusBlock: TypeAlias = tuple[Resident, ...]
 Ages: TypeAlias = tuple[int, ...]
-Reals: TypeAlias = npt.NDArray[np.float64]
 
 
 class Summary(NamedTuple):
@@ -76,7 +75,7 @@ class Tables:
     working_women: int
 
     @classmethod
-    def of(cls, block: Block) -> Tables:
+    def of(cls, block: CensusBlock) -> Tables:
         """The tables of a block."""
         return cls(
             everyone=Summary.of(p.age for p in block),
@@ -89,14 +88,14 @@ class Tables:
 
 def run(*, blocks: int = 300) -> Outcome:
     """Guess for one person near each block whether they live in it."""
-    targets, present, residents = _fiction(blocks)
-    solved = [solutions(Tables.of(block)) for block in residents]
+    targets, present, residents = _make_fiction(blocks)
+    solved = [find_solutions(Tables.of(block)) for block in residents]
     guesses = [
         2 * sum(target in found for found in several) >= len(several) for target, several in zip(targets, solved)
     ]
     raw = Rate.agreement(guesses, present)
     alone = Rate.of(sum(len(several) == 1 for several in solved), blocks)
-    private = Rate.agreement(_from_noise(targets, residents), present)
+    private = Rate.agreement(_guess_from_noise(targets, residents), present)
     return Outcome(
         name="census",
         raw=raw,
@@ -111,34 +110,36 @@ def run(*, blocks: int = 300) -> Outcome:
     )
 
 
-def _fiction(blocks: int) -> tuple[Block, Bits, list[Block]]:
+def _make_fiction(blocks: int) -> tuple[CensusBlock, Flags, list[CensusBlock]]:
     """A target for each block, whether they live there, and who does."""
     size = NEIGHBOURS + 1
-    age = whole("census ages", blocks * size, OLDEST + 1).reshape(blocks, size).tolist()
-    woman = coins("census women", blocks * size).reshape(blocks, size).tolist()
-    works = coins("census work", blocks * size).reshape(blocks, size).tolist()
-    crowds = [tuple(map(Person, *rows)) for rows in zip(age, woman, works)]
-    present = coins("census targets", blocks)
+    age = make_numbers("census ages", blocks * size, OLDEST + 1).reshape(blocks, size).tolist()
+    woman = make_coins("census women", blocks * size).reshape(blocks, size).tolist()
+    works = make_coins("census work", blocks * size).reshape(blocks, size).tolist()
+    crowds = [tuple(map(Resident, *rows)) for rows in zip(age, woman, works)]
+    present = make_coins("census targets", blocks)
     residents = [crowd if lives else crowd[1:] for crowd, lives in zip(crowds, present.tolist())]
     return tuple(crowd[0] for crowd in crowds), present, residents
 
 
-def solutions(tables: Tables) -> list[Block]:
+def find_solutions(tables: Tables) -> list[CensusBlock]:
     """Every block that has these tables, each once."""
-    found: set[Block] = set()
-    for women in _fitting(tables.women):
-        for men in _fitting(tables.men):
+    found: set[CensusBlock] = set()
+    for women in _find_ages(tables.women):
+        for men in _find_ages(tables.men):
             if Summary.of(women + men) == tables.everyone:
-                found.update(_with_work(women, men, tables))
+                found.update(_assign_work(women, men, tables))
     return sorted(found)
 
 
-def _fitting(summary: Summary) -> list[Ages]:
+def _find_ages(summary: Summary) -> list[Ages]:
     """All ages, in order, that have these sums and this median."""
-    return [ages for ages in _sums(summary.people, summary.ages, summary.squares, 0) if Summary.of(ages) == summary]
+    return [
+        ages for ages in _list_ages(summary.people, summary.ages, summary.squares, 0) if Summary.of(ages) == summary
+    ]
 
 
-def _sums(count: int, total: int, squares: int, least: int) -> Iterator[Ages]:
+def _list_ages(count: int, total: int, squares: int, least: int) -> Iterator[Ages]:
     """Ages from ``least`` on, in order, with this sum and this sum of squares.
 
     No numbers have a sum whose square is above count times the sum of their squares; the last two follow from both.
@@ -156,30 +157,30 @@ def _sums(count: int, total: int, squares: int, least: int) -> Iterator[Ages]:
             yield first, second
         return
     for age in range(least, min(OLDEST, total // count) + 1):
-        for rest in _sums(count - 1, total - age, squares - age * age, age):
+        for rest in _list_ages(count - 1, total - age, squares - age * age, age):
             yield (age, *rest)
 
 
-def _with_work(women: Ages, men: Ages, tables: Tables) -> Iterator[Block]:
+def _assign_work(women: Ages, men: Ages, tables: Tables) -> Iterator[CensusBlock]:
     """Every way to say who works that fits the table of those who do."""
     working_men = tables.working.people - tables.working_women
     for some in combinations(range(len(women)), tables.working_women):
         for others in combinations(range(len(men)), working_men):
             ages = [women[i] for i in some] + [men[i] for i in others]
             if Summary.of(ages) == tables.working:
-                people = [Person(age=age, woman=True, works=i in some) for i, age in enumerate(women)]
-                people += [Person(age=age, woman=False, works=i in others) for i, age in enumerate(men)]
+                people = [Resident(age=age, woman=True, works=i in some) for i, age in enumerate(women)]
+                people += [Resident(age=age, woman=False, works=i in others) for i, age in enumerate(men)]
                 yield tuple(sorted(people))
 
 
-def _from_noise(targets: Sequence[Person], residents: Sequence[Block]) -> Bits:
+def _guess_from_noise(targets: Sequence[Resident], residents: Sequence[CensusBlock]) -> Flags:
     """The same sums from the curator, and the likelier of two stories: the target lives there, or does not.
 
     Laplace noise makes a story of likelihood exp(−Σ|answer − sum|·ε/(3·largest change)). The attacker averages it over
     up to two other people of any age in the target's part of the table, as many as five neighbours would have there.
     """
     measured = _ask(residents)
-    sums, weights = _others()
+    sums, weights = _list_others()
     scales = np.array([1, OLDEST, OLDEST**2]) * 3 / EPSILON
     guesses = []
     for block, target in enumerate(targets):
@@ -192,7 +193,7 @@ def _from_noise(targets: Sequence[Person], residents: Sequence[Block]) -> Bits:
     return np.array(guesses)
 
 
-def _others() -> tuple[Reals, Reals]:
+def _list_others() -> tuple[Floats, Floats]:
     """Up to two people of any ages: their number, sum and sum of squares, and how likely such a group is."""
     sums, weights = [], []
     for size in range(3):
@@ -203,14 +204,14 @@ def _others() -> tuple[Reals, Reals]:
     return np.array(sums, dtype=np.float64), np.array(weights)
 
 
-def _ask(residents: Sequence[Block]) -> Reals:
+def _ask(residents: Sequence[CensusBlock]) -> Floats:
     """Count, sum and sum of squares by block, sex and work: an array of shape (blocks, 2, 2, 3)."""
     rows = [(number, *person) for number, block in enumerate(residents) for person in block]
     block, age, woman, works = zip(*rows)
-    table = frame({"person": np.arange(len(rows)), "block": block, "age": age, "woman": woman, "works": works})
+    table = make_frame({"person": np.arange(len(rows)), "block": block, "age": age, "woman": woman, "works": works})
     keys = {"block": range(len(residents)), "woman": [False, True], "works": [False, True]}
     with curator_of(table, epsilon=EPSILON, keys=keys, bounds={"age": (0, OLDEST)}) as curator:
-        found = columns(
+        found = ask_columns(
             curator, TABLE, ["n", "ages", "squares"], by=("block", "woman", "works"), epsilon=Fraction(EPSILON)
         )
     return np.stack(found, axis=1).reshape(len(residents), 2, 2, 3).astype(np.float64)

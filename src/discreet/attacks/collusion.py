@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.attacks.asking import curator_of
-from discreet.attacks.fiction import Bits, Register
+from discreet.attacks.fiction import Register
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded
-from discreet.exact import Integers
+from discreet.exact import Flags, Integers
 
 EACH = Fraction(1, 10)
 LESSON = (
@@ -28,9 +28,9 @@ LESSON = (
 def run(*, towns: int = 400, analysts: int = 50) -> Outcome:
     """Guess for each town's mayor whether they are among the debtors, from what all analysts were told."""
     register = Register.of(towns)
-    alone = _together(register, 1, shared=False)
-    apart = _together(register, analysts, shared=False)
-    shared = _together(register, analysts, shared=True)
+    alone = _collude(register, 1, shared=False)
+    apart = _collude(register, analysts, shared=False)
+    shared = _collude(register, analysts, shared=True)
     return Outcome(
         name="collusion",
         raw=apart.rate,
@@ -46,21 +46,21 @@ def run(*, towns: int = 400, analysts: int = 50) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _CollusionResult:
     rate: Rate
     served: int
 
 
-def _together(register: Register, analysts: int, *, shared: bool) -> _Told:
+def _collude(register: Register, analysts: int, *, shared: bool) -> _CollusionResult:
     """Each analyst asks in their own way; the answers are averaged.
 
     A naive service keeps one account for each analyst. What people then lose is the sum of all accounts.
     """
     total, cost = (EPSILON, EACH) if shared else (EPSILON * analysts, Fraction(EPSILON))
-    with curator_of(register.frame(), epsilon=total, keys={"town": range(register.towns)}) as curator:
+    with curator_of(register.to_frame(), epsilon=total, keys={"town": range(register.towns)}) as curator:
         told = [answer for number in range(analysts) if (answer := _ask(curator, number, cost)) is not None]
-    guesses: Bits = np.mean(told, axis=0) - register.others > 0.5
-    return _Told(rate=Rate.agreement(guesses, register.listed), served=len(told))
+    guesses: Flags = np.mean(told, axis=0) - register.others > 0.5
+    return _CollusionResult(rate=Rate.agreement(guesses, register.listed), served=len(told))
 
 
 def _ask(curator: Curator, number: int, cost: Fraction) -> Integers | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.attacks.asking import column, curator_of
+from discreet.attacks.asking import ask_column, curator_of
 from discreet.attacks.fiction import Register
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 
@@ -28,7 +28,7 @@ def run(*, towns: int = 1000) -> Outcome:
     exact = Rate.agreement(everyone - but_one == 1, register.listed)
     shown = (everyone >= SMALLEST) & (but_one >= SMALLEST)
     hidden = Rate.agreement(shown & (everyone - but_one == 1), register.listed)
-    private = Rate.agreement(_differences(register) > 0, register.listed)
+    private = Rate.agreement(_ask_differences(register) > 0, register.listed)
     return Outcome(
         name="differencing",
         raw=hidden,
@@ -42,9 +42,9 @@ def run(*, towns: int = 1000) -> Outcome:
     )
 
 
-def _differences(register: Register) -> np.ndarray:
+def _ask_differences(register: Register) -> np.ndarray:
     """The same two questions, at half of the budget each."""
-    with curator_of(register.frame(), epsilon=EPSILON, keys={"town": range(register.towns)}) as curator:
-        first = column(curator, ALL, epsilon=EPSILON / 2)
-        second = column(curator, ALL_BUT_ONE, epsilon=EPSILON / 2)
+    with curator_of(register.to_frame(), epsilon=EPSILON, keys={"town": range(register.towns)}) as curator:
+        first = ask_column(curator, ALL, epsilon=EPSILON / 2)
+        second = ask_column(curator, ALL_BUT_ONE, epsilon=EPSILON / 2)
     return first - second

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from discreet.attacks.asking import curator_of
-from discreet.attacks.fiction import Bits, coins, frame
+from discreet.attacks.fiction import make_coins, make_frame
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.errors import DiscreetError
+from discreet.exact import Flags
 
 TRAPS = (
     "CAST(CASE WHEN number = {} THEN 'x' ELSE '1' END AS BIGINT) = 1",
@@ -30,8 +31,8 @@ LESSON = (
 
 def run(*, people: int = 40) -> Outcome:
     """Guess for each person whether they are in the data, from whether a question about them fails."""
-    present = coins("oracle", people)
-    table = frame({"person": np.flatnonzero(present), "number": 1000 + np.flatnonzero(present)})
+    present = make_coins("oracle", people)
+    table = make_frame({"person": np.flatnonzero(present), "number": 1000 + np.flatnonzero(present)})
     questions = [
         f"SELECT COUNT(*) AS n FROM people WHERE {TRAPS[i % len(TRAPS)].format(1000 + i)}" for i in range(people)
     ]
@@ -47,7 +48,7 @@ def run(*, people: int = 40) -> Outcome:
     )
 
 
-def _fails_in_engine(table: Any, questions: list[str]) -> Bits:
+def _fails_in_engine(table: Any, questions: list[str]) -> Flags:
     """Which questions fail where the engine's errors are passed on."""
     import duckdb
 
@@ -66,7 +67,7 @@ def _fails(engine: Any, question: str) -> bool:
     return False
 
 
-def _fails_here(table: Any, questions: list[str]) -> Bits:
+def _fails_here(table: Any, questions: list[str]) -> Flags:
     """Which questions fail at the curator, who charges an equal share of the budget for each."""
     failed = []
     with curator_of(table, epsilon=EPSILON, keys={}) as curator:

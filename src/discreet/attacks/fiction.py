@@ -12,27 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.exact import Integers
-
-Bits = npt.NDArray[np.bool_]
+from discreet.exact import Flags, Integers
 
 
-def whole(word: str, count: int, below: int = 1 << 30) -> Integers:
+def make_numbers(word: str, count: int, below: int = 1 << 30) -> Integers:
     """Whole numbers from 0 to ``below`` − 1 (at most 2^30 of them) from a hash of a word."""
     raw = hashlib.shake_256(f"fictional people: {word}".encode()).digest(4 * count)
     numbers: Integers = (np.frombuffer(raw, dtype="<u4") >> 2).astype(np.int64) * below >> 30
     return numbers
 
 
-def coins(word: str, count: int) -> Bits:
+def make_coins(word: str, count: int) -> Flags:
     """Secrets of people who do not exist: heads for one half of them, so that half of all blind guesses are right."""
-    heads: Bits = np.argsort(np.argsort(whole(word, count), kind="stable"), kind="stable") < count // 2
+    heads: Flags = np.argsort(np.argsort(make_numbers(word, count), kind="stable"), kind="stable") < count // 2
     return heads
 
 
-def frame(columns: Mapping[str, Any]) -> Any:
+def make_frame(columns: Mapping[str, Any]) -> Any:
     """Columns as an Arrow table, which a curator takes."""
     import pyarrow as pa
 
@@ -47,19 +44,19 @@ class Register:
     """
 
     town: Integers
-    mayor: Bits
+    mayor: Flags
     born: Integers
-    listed: Bits
+    listed: Flags
     others: Integers
 
     @classmethod
     def of(cls, towns: int, word: str = "debtors") -> Register:
         """A register of so many towns, with 20 to 60 debtors who are not the mayor in each."""
-        listed = coins(f"{word}: mayors", towns)
-        others = 20 + whole(f"{word}: size", towns, 41)
+        listed = make_coins(f"{word}: mayors", towns)
+        others = 20 + make_numbers(f"{word}: size", towns, 41)
         town = np.concatenate([np.repeat(np.arange(towns), others), np.flatnonzero(listed)])
         mayor = np.arange(len(town)) >= others.sum()
-        born = 1930 + whole(f"{word}: born", len(town), 70)
+        born = 1930 + make_numbers(f"{word}: born", len(town), 70)
         return cls(town=town, mayor=mayor, born=born, listed=listed, others=others)
 
     @property
@@ -72,6 +69,8 @@ class Register:
         """The true number of debtors in each town."""
         return self.others + self.listed
 
-    def frame(self) -> Any:
+    def to_frame(self) -> Any:
         """The register as a table with one row for each debtor."""
-        return frame({"person": np.arange(len(self.town)), "town": self.town, "mayor": self.mayor, "born": self.born})
+        return make_frame(
+            {"person": np.arange(len(self.town)), "town": self.town, "mayor": self.mayor, "born": self.born}
+        )

@@ -8,17 +8,14 @@ has no such digits.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.attacks.fiction import Bits, coins
+from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.entropy import SYSTEM
+from discreet.exact import Flags, Floats
 from discreet.mechanisms.laplace import Laplace
-
-Reals: TypeAlias = npt.NDArray[np.float64]
 
 COUNTS = 4  # noisy counts that each person is part of, at a quarter of ε each
 SCALE = float(COUNTS / EPSILON)
@@ -31,11 +28,11 @@ LESSON = (
 
 def run(*, people: int = 2000) -> Outcome:
     """Guess for each person whether they have the rare disease, from noisy counts that are 0 or 1 without noise."""
-    ill = coins("rare disease", people)
+    ill = make_coins("rare disease", people)
     counts = np.repeat(ill[:, None], COUNTS, axis=1)
-    naive = counts + naive_laplace(SCALE, counts.shape)
+    naive = counts + draw_naive_laplace(SCALE, counts.shape)
     exact = np.asarray(Laplace(sensitivity=1, epsilon=Fraction(EPSILON, COUNTS)).release(counts.astype(np.int64)))
-    by_size = Rate.agreement(_likelier(naive), ill)
+    by_size = Rate.agreement(_guess_likelier(naive), ill)
     raw = Rate.agreement(_guess(naive), ill)
     private = Rate.agreement(_guess(exact.astype(np.float64)), ill)
     return Outcome(
@@ -48,11 +45,11 @@ def run(*, people: int = 2000) -> Outcome:
             Bar(label="naive floats, all bits", rate=raw),
             Bar(label="discreet, all bits", rate=private),
         ),
-        facts={"naive outputs that betray their count": f"{100 * _betrayed(naive):.0f} %"},
+        facts={"naive outputs that betray their count": f"{100 * _revealing_share(naive):.0f} %"},
     )
 
 
-def naive_laplace(scale: float, shape: tuple[int, ...]) -> Reals:
+def draw_naive_laplace(scale: float, shape: tuple[int, ...]) -> Floats:
     """Laplace noise as in the textbook, in floats: a sign times the scale times the logarithm of a uniform float.
 
     This is what not to do. The bits are good, the arithmetic gives them away.
@@ -60,11 +57,11 @@ def naive_laplace(scale: float, shape: tuple[int, ...]) -> Reals:
     words = SYSTEM.words(int(np.prod(shape))).reshape(shape)
     uniform = ((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * 2.0**-53
     sign = np.where(words & np.uint64(1), 1.0, -1.0)
-    noise: Reals = sign * (scale * np.log(uniform))
+    noise: Floats = sign * (scale * np.log(uniform))
     return noise
 
 
-def possible(outputs: Reals, count: float) -> Bits:
+def is_possible(outputs: Floats, count: float) -> Flags:
     """Whether naive noise on this count can give these very floats.
 
     Go back from the output to u, and try the u's around it: one of them has to lead forward to the same float.
@@ -73,21 +70,21 @@ def possible(outputs: Reals, count: float) -> Bits:
     near = np.rint(np.exp(-np.abs(noise) / SCALE) * 2.0**53)
     tried = np.clip(near[..., None] + AROUND, 1, 2.0**53) * 2.0**-53
     forward = count + np.sign(noise)[..., None] * -(SCALE * np.log(tried))
-    reached: Bits = (forward == outputs[..., None]).any(axis=-1)
+    reached: Flags = (forward == outputs[..., None]).any(axis=-1)
     return reached
 
 
-def _likelier(outputs: Reals) -> Bits:
+def _guess_likelier(outputs: Floats) -> Flags:
     """The likelier of the counts 0 and 1, by the sizes of the outputs alone."""
-    guesses: Bits = (np.abs(outputs) - np.abs(outputs - 1)).sum(axis=-1) > 0
+    guesses: Flags = (np.abs(outputs) - np.abs(outputs - 1)).sum(axis=-1) > 0
     return guesses
 
 
-def _guess(outputs: Reals) -> Bits:
+def _guess(outputs: Floats) -> Flags:
     """What is impossible rules a count out, unless both are; otherwise the likelier one."""
-    no, yes = possible(outputs, 0.0).all(axis=-1), possible(outputs, 1.0).all(axis=-1)
-    return np.where(no == yes, _likelier(outputs), yes)
+    no, yes = is_possible(outputs, 0.0).all(axis=-1), is_possible(outputs, 1.0).all(axis=-1)
+    return np.where(no == yes, _guess_likelier(outputs), yes)
 
 
-def _betrayed(outputs: Reals) -> float:
-    return float((possible(outputs, 0.0) != possible(outputs, 1.0)).mean())
+def _revealing_share(outputs: Floats) -> float:
+    return float((is_possible(outputs, 0.0) != is_possible(outputs, 1.0)).mean())

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.attacks.asking import column, curator_of
-from discreet.attacks.fiction import Bits, coins, frame, whole
+from discreet.attacks.asking import ask_column, curator_of
+from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.errors import DiscreetError
-from discreet.exact import Integers
+from discreet.exact import Flags, Integers
 
 VOTERS = 1_000  # in each ZIP code
 DAYS = 80 * 365
@@ -28,9 +28,9 @@ LESSON = (
 
 def run(*, zips: int = 240) -> Outcome:
     """Name the patients in a file without names; then guess from answers whether one voter of each ZIP is in it."""
-    voters, clinic = _fiction(zips)
-    raw = Rate.agreement(_named(voters.fingerprint, clinic.fingerprint), clinic.person)
-    private = Rate.agreement(_from_answers(voters, clinic), clinic.present)
+    voters, clinic = _make_fiction(zips)
+    raw = Rate.agreement(_name_rows(voters.fingerprint, clinic.fingerprint), clinic.person)
+    private = Rate.agreement(_guess_from_answers(voters, clinic), clinic.present)
     return Outcome(
         name="linkage",
         raw=raw,
@@ -39,8 +39,8 @@ def run(*, zips: int = 240) -> Outcome:
         bars=(Bar(label="patients named by a join", rate=raw), Bar(label="discreet, in the file or not", rate=private)),
         facts={
             "voters in each ZIP code": f"{VOTERS:,}",
-            "voters alone with their fingerprint": f"{100 * _alone(voters.fingerprint):.1f} %",
-            "SELECT * FROM people": _rows_refused(clinic),
+            "voters alone with their fingerprint": f"{100 * _unique_share(voters.fingerprint):.1f} %",
+            "SELECT * FROM people": _ask_for_rows(clinic),
         },
     )
 
@@ -51,7 +51,7 @@ class _Voters:
 
     zip: Integers
     born: Integers
-    woman: Bits
+    woman: Flags
 
     @property
     def fingerprint(self) -> Integers:
@@ -67,48 +67,50 @@ class _Clinic:
     fingerprint: Integers
     diagnosis: Integers
     target: Integers
-    present: Bits
+    present: Flags
 
-    def frame(self) -> object:
+    def to_frame(self) -> object:
         """The file, with a pseudonym for each person."""
         place, woman = np.divmod(self.fingerprint, 2)
         zip_code, born = np.divmod(place, DAYS)
         columns = {"zip": zip_code, "born": born, "woman": woman == 1, "diagnosis": self.diagnosis}
-        return frame({"person": np.arange(len(self.person)), **columns})
+        return make_frame({"person": np.arange(len(self.person)), **columns})
 
 
-def _fiction(zips: int) -> tuple[_Voters, _Clinic]:
+def _make_fiction(zips: int) -> tuple[_Voters, _Clinic]:
     zip_code = np.repeat(np.arange(zips), VOTERS)
     count = len(zip_code)
-    voters = _Voters(zip=zip_code, born=whole("born", count, DAYS), woman=coins("woman", count))
+    voters = _Voters(zip=zip_code, born=make_numbers("born", count, DAYS), woman=make_coins("woman", count))
     # The first voter of each ZIP is the target, some of the others are patients.
     target = np.arange(zips) * VOTERS
-    present = coins("patient", zips)
-    places = 1 + np.argsort(whole("patients", zips * (VOTERS - 1)).reshape(zips, VOTERS - 1), axis=1)[:, :PATIENTS]
+    present = make_coins("patient", zips)
+    places = (
+        1 + np.argsort(make_numbers("patients", zips * (VOTERS - 1)).reshape(zips, VOTERS - 1), axis=1)[:, :PATIENTS]
+    )
     person = np.concatenate([(target[:, None] + places).ravel(), target[present]])
     clinic = _Clinic(
         person=person,
         fingerprint=voters.fingerprint[person],
-        diagnosis=whole("diagnosis", len(person), DIAGNOSES),
+        diagnosis=make_numbers("diagnosis", len(person), DIAGNOSES),
         target=target,
         present=present,
     )
     return voters, clinic
 
 
-def _named(roll: Integers, file: Integers) -> Integers:
+def _name_rows(roll: Integers, file: Integers) -> Integers:
     """The voter for each row of the file whose fingerprint nobody else has, and −1 where several have it."""
     values, first, counts = np.unique(roll, return_index=True, return_counts=True)
     at = np.searchsorted(values, file)
     return np.where(counts[at] == 1, first[at], -1)
 
 
-def _alone(roll: Integers) -> float:
+def _unique_share(roll: Integers) -> float:
     _, counts = np.unique(roll, return_counts=True)
     return float((counts == 1).sum() / len(roll))
 
 
-def _from_answers(voters: _Voters, clinic: _Clinic) -> Bits:
+def _guess_from_answers(voters: _Voters, clinic: _Clinic) -> Flags:
     """One question: how many patients have a target's fingerprint, by ZIP code and diagnosis.
 
     The likelier story wins: nobody, or one patient with any of the diagnoses.
@@ -118,15 +120,15 @@ def _from_answers(voters: _Voters, clinic: _Clinic) -> Bits:
     cases = [f"zip={z} AND born={code // 2} AND {'' if code % 2 else 'NOT '}woman" for z, code in enumerate(wanted)]
     sql = f"SELECT zip, diagnosis, COUNT(*) AS n FROM people WHERE {' OR '.join(cases)} GROUP BY zip, diagnosis"
     keys = {"zip": range(zips), "diagnosis": range(DIAGNOSES)}
-    with curator_of(clinic.frame(), epsilon=EPSILON, keys=keys) as curator:
-        counts = column(curator, sql, by=("zip", "diagnosis"), epsilon=EPSILON).reshape(zips, DIAGNOSES)
+    with curator_of(clinic.to_frame(), epsilon=EPSILON, keys=keys) as curator:
+        counts = ask_column(curator, sql, by=("zip", "diagnosis"), epsilon=EPSILON).reshape(zips, DIAGNOSES)
     likelihood = np.exp(EPSILON * (np.abs(counts) - np.abs(counts - 1))).mean(axis=1)
-    guesses: Bits = likelihood > 1
+    guesses: Flags = likelihood > 1
     return guesses
 
 
-def _rows_refused(clinic: _Clinic) -> str:
-    with curator_of(clinic.frame(), epsilon=EPSILON, keys={}) as curator:
+def _ask_for_rows(clinic: _Clinic) -> str:
+    with curator_of(clinic.to_frame(), epsilon=EPSILON, keys={}) as curator:
         try:
             curator.ask("SELECT * FROM people", epsilon=EPSILON)
         except DiscreetError:

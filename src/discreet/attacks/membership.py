@@ -6,16 +6,12 @@ than a stranger is, and small things add up (Homer et al. 2008; the score is tha
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
-from discreet.attacks.asking import column, curator_of
-from discreet.attacks.fiction import Bits, frame, whole
+from discreet.attacks.asking import ask_column, curator_of
+from discreet.attacks.fiction import make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
-
-Reals: TypeAlias = npt.NDArray[np.float64]
+from discreet.exact import Flags, Floats
 
 FREQUENCIES = "SELECT place, COUNT(*) AS n FROM people GROUP BY place"
 LESSON = (
@@ -26,16 +22,16 @@ LESSON = (
 
 def run(*, members: int = 60, places: int = 4000) -> Outcome:
     """Guess for participants and as many strangers who is who."""
-    common, genomes = _fiction(2 * members, places)
+    common, genomes = _make_fiction(2 * members, places)
     inside = np.arange(2 * members) < members
-    exact: Reals = genomes[inside].mean(axis=0)
+    exact: Floats = genomes[inside].mean(axis=0)
     # A study publishes two digits. That hides nothing either.
     rounded = np.round(exact, 2)
     noisy = _ask(genomes[inside]) / members
     rates = {
-        "exact frequencies": _guessed(exact, common, genomes, inside),
-        "rounded to two digits": _guessed(rounded, common, genomes, inside),
-        "discreet": _guessed(noisy, common, genomes, inside),
+        "exact frequencies": _rate_guesses(exact, common, genomes, inside),
+        "rounded to two digits": _rate_guesses(rounded, common, genomes, inside),
+        "discreet": _rate_guesses(noisy, common, genomes, inside),
     }
     return Outcome(
         name="membership",
@@ -47,14 +43,14 @@ def run(*, members: int = 60, places: int = 4000) -> Outcome:
     )
 
 
-def _fiction(people: int, places: int) -> tuple[Reals, Bits]:
+def _make_fiction(people: int, places: int) -> tuple[Floats, Flags]:
     """How common a variant is at each place of the genome, between 5 % and 50 %, and who has it."""
-    common = 0.05 + 0.45 * whole("common variants", places) / 2**30
-    genomes = whole("genomes", people * places).reshape(people, places) < common * 2**30
+    common = 0.05 + 0.45 * make_numbers("common variants", places) / 2**30
+    genomes = make_numbers("genomes", people * places).reshape(people, places) < common * 2**30
     return common, genomes
 
 
-def _guessed(published: Reals, common: Reals, genomes: Bits, inside: Bits) -> Rate:
+def _rate_guesses(published: Floats, common: Floats, genomes: Flags, inside: Flags) -> Rate:
     """Those above the middle of what participants and strangers are expected to score are called participants.
 
     The score of a person is Σ (theirs − common)·(published − common), over all places. A stranger's is 0 on average,
@@ -65,10 +61,10 @@ def _guessed(published: Reals, common: Reals, genomes: Bits, inside: Bits) -> Ra
     return Rate.agreement(scores > middle, inside)
 
 
-def _ask(genomes: Bits) -> Reals:
+def _ask(genomes: Flags) -> Floats:
     """All frequencies as counts, from the curator, who protects all variants of one person together."""
     person, place = np.nonzero(genomes)
     places = genomes.shape[1]
-    table = frame({"person": person, "place": place})
+    table = make_frame({"person": person, "place": place})
     with curator_of(table, epsilon=EPSILON, keys={"place": range(places)}, max_rows=places) as curator:
-        return column(curator, FREQUENCIES, by=("place",), epsilon=EPSILON).astype(np.float64)
+        return ask_column(curator, FREQUENCIES, by=("place",), epsilon=EPSILON).astype(np.float64)

@@ -99,7 +99,7 @@ class Outcome:
 
     def picture(self) -> list[str]:
         """Bars from 0 to 100 %: full up to the low end of the interval, shaded up to the high end."""
-        lines = [(bar.label, _drawn(bar.rate), bar.rate.words()) for bar in self.bars]
+        lines = [(bar.label, _draw_bar(bar.rate), bar.rate.words()) for bar in self.bars]
         lines.append((self.marks[0], "·" * round(_WIDTH * self.chance), f"{100 * self.chance:5.1f} %"))
         lines.append((self.marks[1], "·" * round(_WIDTH * min(1.0, self.bound)), f"{100 * self.bound:5.1f} %"))
         space = max(len(label) for label, _, _ in lines)
@@ -135,6 +135,6 @@ class Outcome:
         }
 
 
-def _drawn(rate: Rate) -> str:
+def _draw_bar(rate: Rate) -> str:
     sure, maybe = round(_WIDTH * max(0.0, rate.low)), round(_WIDTH * min(1.0, rate.high))
     return "█" * sure + "▒" * (maybe - sure)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.attacks.fiction import whole
+from discreet.attacks.fiction import make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.exact import Integers
 from discreet.mechanisms.randomized_response import RandomizedResponse
@@ -30,7 +30,7 @@ LESSON = (
 def run(*, people: int = 400_000, surveys: int = 40) -> Outcome:
     """Push the smallest party as far as possible with fake reports."""
     # Large parties first; the later ones are small.
-    answers = whole("votes", 4 * people, PARTIES).reshape(4, people).min(axis=0)
+    answers = make_numbers("votes", 4 * people, PARTIES).reshape(4, people).min(axis=0)
     fakes = round(people * FAKE / (1 - FAKE))
     share = fakes / (people + fakes)
     open_shift = share * (1 - float((answers == TARGET).mean()))
@@ -59,7 +59,7 @@ def run(*, people: int = 400_000, surveys: int = 40) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Pushed:
+class _PushResult:
     """How far fakes moved the target's estimate, and whether shares fell suspiciously below zero before and after."""
 
     shift: float
@@ -67,13 +67,13 @@ class _Pushed:
     alarm_after: bool
 
 
-def _push(survey: RandomizedResponse, answers: Integers, fakes: int) -> _Pushed:
+def _push(survey: RandomizedResponse, answers: Integers, fakes: int) -> _PushResult:
     """Honest people respond through their coins; fakes say the target's name, plainly."""
     honest = np.asarray(survey.release(answers))
     before = survey.estimate(honest)
     after = survey.estimate(np.concatenate([honest, np.full(fakes, TARGET)]))
     alarms = [min(e.value / e.standard_error for e in one.values()) < -ALARM for one in (before, after)]
-    return _Pushed(shift=after[TARGET].value - before[TARGET].value, alarm_before=alarms[0], alarm_after=alarms[1])
+    return _PushResult(shift=after[TARGET].value - before[TARGET].value, alarm_before=alarms[0], alarm_after=alarms[1])
 
 
 def _gain(survey: RandomizedResponse) -> float:

@@ -8,17 +8,13 @@ are chosen by arithmetic on public numbers, as in the attack on Diffix (Cohen & 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.attacks.asking import columns, curator_of
-from discreet.attacks.fiction import Bits, coins, frame, whole
+from discreet.attacks.asking import ask_columns, curator_of
+from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
-from discreet.exact import Integers
-
-Reals: TypeAlias = npt.NDArray[np.float64]
+from discreet.exact import Flags, Floats, Integers
 
 ROUNDED = 5
 TOGETHER = 16  # counts in one question
@@ -30,19 +26,19 @@ LESSON = (
 
 def run(*, people: int = 96, questions: int = 384, towns: int = 12, programs: int = 2) -> Outcome:
     """Guess for every inhabitant of every town whether they are in the table; ``programs`` towns also by linprog."""
-    numbers = 100_000 + whole("subset numbers", people, 900_000)
-    present = coins("subset members", towns * people).reshape(towns, people)
-    moduli = _primes(questions)
+    numbers = 100_000 + make_numbers("subset numbers", people, 900_000)
+    present = make_coins("subset members", towns * people).reshape(towns, people)
+    moduli = _find_primes(questions)
     design = (numbers[None, :] % moduli[:, None] < moduli[:, None] // 2).astype(np.float64)
-    exact: Reals = present @ design.T
+    exact: Floats = present @ design.T
     rounded = ROUNDED * np.round(exact / ROUNDED)
     noisy = _ask(numbers, present, moduli)
     rates = {
-        "exact, least squares": _by_squares(design, exact, present),
-        "rounded to fives, least squares": _by_squares(design, rounded, present),
-        "rounded to fives, linear program": _by_program(design, rounded[:programs], present[:programs]),
-        "discreet, least squares": _by_squares(design, noisy, present),
-        "discreet, linear program": _by_program(design, noisy[:programs], present[:programs]),
+        "exact, least squares": _solve_by_squares(design, exact, present),
+        "rounded to fives, least squares": _solve_by_squares(design, rounded, present),
+        "rounded to fives, linear program": _solve_by_program(design, rounded[:programs], present[:programs]),
+        "discreet, least squares": _solve_by_squares(design, noisy, present),
+        "discreet, linear program": _solve_by_program(design, noisy[:programs], present[:programs]),
     }
     return Outcome(
         name="reconstruction",
@@ -54,7 +50,7 @@ def run(*, people: int = 96, questions: int = 384, towns: int = 12, programs: in
     )
 
 
-def _primes(count: int) -> Integers:
+def _find_primes(count: int) -> Integers:
     """The first primes from 101 on: numbers leave independent remainders by them."""
     sieve = np.ones(20 * count + 1000, dtype=np.bool_)
     for factor in range(2, int(len(sieve) ** 0.5) + 1):
@@ -62,10 +58,10 @@ def _primes(count: int) -> Integers:
     return np.flatnonzero(sieve[101:])[:count] + 101
 
 
-def _ask(numbers: Integers, present: Bits, moduli: Integers) -> Reals:
+def _ask(numbers: Integers, present: Flags, moduli: Integers) -> Floats:
     """All subset counts of all towns, from the curator; every count gets an equal share of ε."""
     town, place = np.nonzero(present)
-    table = frame({"person": np.arange(len(town)), "town": town, "number": numbers[place]})
+    table = make_frame({"person": np.arange(len(town)), "town": town, "number": numbers[place]})
     found: list[Integers] = []
     with curator_of(table, epsilon=EPSILON, keys={"town": range(len(present))}) as curator:
         for first in range(0, len(moduli), TOGETHER):
@@ -73,23 +69,23 @@ def _ask(numbers: Integers, present: Bits, moduli: Integers) -> Reals:
             counts = ", ".join(f"COUNT_IF(number % {p} < {p // 2}) AS n{p}" for p in some)
             sql = f"SELECT town, {counts} FROM people GROUP BY town"
             share = Fraction(EPSILON * len(some), len(moduli))
-            found += columns(curator, sql, [f"n{p}" for p in some], epsilon=share)
+            found += ask_columns(curator, sql, [f"n{p}" for p in some], epsilon=share)
     return np.stack(found, axis=1).astype(np.float64)
 
 
-def _by_squares(design: Reals, answers: Reals, present: Bits) -> Rate:
+def _solve_by_squares(design: Floats, answers: Floats, present: Flags) -> Rate:
     """The bits nearest to the least-squares solution."""
     solution, *_ = np.linalg.lstsq(design, answers.T)
     return Rate.agreement(solution.T > 0.5, present)
 
 
-def _by_program(design: Reals, answers: Reals, present: Bits) -> Rate:
+def _solve_by_program(design: Floats, answers: Floats, present: Flags) -> Rate:
     """The bits nearest to shares from 0 to 1 whose counts are least far off in sum: a linear program."""
-    solutions = [_least_absolute(design, town) for town in answers]
+    solutions = [_solve_least_absolute(design, town) for town in answers]
     return Rate.agreement(np.stack(solutions) > 0.5, present)
 
 
-def _least_absolute(design: Reals, answers: Reals) -> Reals:
+def _solve_least_absolute(design: Floats, answers: Floats) -> Floats:
     """Shares x minimising Σ|A·x − b|: each |…| is a variable of its own, at least A·x − b and at least b − A·x."""
     from scipy.optimize import linprog
 
@@ -102,5 +98,5 @@ def _least_absolute(design: Reals, answers: Reals) -> Reals:
         bounds=[(0, 1)] * people + [(0, None)] * questions,
         method="highs",
     )
-    solution: Reals = result.x[:people]
+    solution: Floats = result.x[:people]
     return solution

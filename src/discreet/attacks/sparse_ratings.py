@@ -7,17 +7,13 @@ People's records are far apart where they are sparse, so an attacker needs littl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.attacks.asking import column, curator_of
-from discreet.attacks.fiction import Bits, coins, frame, whole
+from discreet.attacks.asking import ask_column, curator_of
+from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
-from discreet.exact import Integers
-
-Reals: TypeAlias = npt.NDArray[np.float64]
+from discreet.exact import Flags, Floats, Integers
 
 FILMS = 1500
 SEEN = 60  # films that each subscriber rated
@@ -41,7 +37,7 @@ class _Records:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Heard:
+class _Knowledge:
     """What is known of a target: films, stars and days, some of them wrong."""
 
     films: Integers
@@ -51,16 +47,16 @@ class _Heard:
 
 def run(*, subscribers: int = 1500, targets: int = 200) -> Outcome:
     """Find the records of the targets that have one, and say so of those who have none."""
-    everyone = _records(subscribers)
-    present = coins("rating targets", targets)
+    everyone = _make_records(subscribers)
+    present = make_coins("rating targets", targets)
     # The targets come first; the records of half of them were never published.
     published = np.concatenate([present, np.ones(subscribers - targets, dtype=np.bool_)])
     owners = np.flatnonzero(published)
     public = _Records(stars=everyone.stars[owners], days=everyone.days[owners])
-    heard = [_heard(everyone, target) for target in range(targets)]
+    heard = [_make_knowledge(everyone, target) for target in range(targets)]
     found = np.array([_match(public, known, owners) for known in heard])
     raw = Rate.agreement(found, np.where(present, np.arange(targets), -1))
-    private = Rate.agreement(_from_counts(everyone, heard, present, published), present)
+    private = Rate.agreement(_guess_from_counts(everyone, heard, present, published), present)
     return Outcome(
         name="sparse-ratings",
         raw=raw,
@@ -71,43 +67,43 @@ def run(*, subscribers: int = 1500, targets: int = 200) -> Outcome:
     )
 
 
-def _records(people: int) -> _Records:
+def _make_records(people: int) -> _Records:
     """Some films are seen by many, most by few."""
-    luck = whole("films", people * FILMS).reshape(people, FILMS) / 2**30
+    luck = make_numbers("films", people * FILMS).reshape(people, FILMS) / 2**30
     # The smallest of weighted draws: a film is seen with a chance that falls with its number.
     order = np.argsort(luck * np.sqrt(np.arange(FILMS) + 5), axis=1)[:, :SEEN]
     line = np.arange(people)[:, None]
     stars = np.zeros((people, FILMS), dtype=np.int64)
-    stars[line, order] = 1 + whole("stars", people * SEEN, 5).reshape(people, SEEN)
-    days = whole("days", people * FILMS, DAYS).reshape(people, FILMS)
+    stars[line, order] = 1 + make_numbers("stars", people * SEEN, 5).reshape(people, SEEN)
+    days = make_numbers("days", people * FILMS, DAYS).reshape(people, FILMS)
     return _Records(stars=stars, days=days)
 
 
-def _heard(records: _Records, target: int) -> _Heard:
+def _make_knowledge(records: _Records, target: int) -> _Knowledge:
     """Some of the target's ratings with dates a few days off, and some that never happened."""
     seen = np.flatnonzero(records.stars[target])
-    luck = whole(f"heard of {target}", 3 * FILMS)
+    luck = make_numbers(f"heard of {target}", 3 * FILMS)
     films = seen[np.argsort(luck[: len(seen)])][:KNOWN]
     stars, days = records.stars[target, films], records.days[target, films]
     days += luck[FILMS : FILMS + KNOWN] % (2 * NEAR + 1) - NEAR
     films[:WRONG] = luck[-WRONG:] % FILMS
-    return _Heard(films=films, stars=stars, days=days)
+    return _Knowledge(films=films, stars=stars, days=days)
 
 
-def _match(public: _Records, heard: _Heard, owners: Integers) -> int:
+def _match(public: _Records, heard: _Knowledge, owners: Integers) -> int:
     """Whose record fits clearly best, rare films counting more; −1 if none stands out."""
     popular = (public.stars > 0).sum(axis=0)[heard.films]
     weight = 1 / np.log(np.maximum(popular, 2))
     stars, days = public.stars[:, heard.films], public.days[:, heard.films]
     fits = (stars > 0) & (np.abs(stars - heard.stars) <= 1) & (np.abs(days - heard.days) <= NEAR)
-    scores: Reals = fits @ weight
+    scores: Floats = fits @ weight
     first, second = np.sort(scores)[:-3:-1]
     # One film in common is no proof: the best must also be ahead by more than any single film can give.
     ahead = first - second > max(CLEAR * float(scores.std()), float(weight.max()))
     return int(owners[scores.argmax()]) if ahead else -1
 
 
-def _from_counts(everyone: _Records, heard: list[_Heard], present: Bits, published: Bits) -> Bits:
+def _guess_from_counts(everyone: _Records, heard: list[_Knowledge], present: Flags, published: Flags) -> Flags:
     """Noisy viewers of each film, against an attacker who knows exactly how many the others are."""
     counts = _ask(everyone, published)
     true = (everyone.stars[published] > 0).sum(axis=0)
@@ -119,9 +115,9 @@ def _from_counts(everyone: _Records, heard: list[_Heard], present: Bits, publish
     return np.array(guesses)
 
 
-def _ask(everyone: _Records, published: Bits) -> Integers:
+def _ask(everyone: _Records, published: Flags) -> Integers:
     """How many have seen each film, from the curator, who protects all ratings of a person together."""
     person, film = np.nonzero((everyone.stars > 0) & published[:, None])
-    table = frame({"person": person, "film": film})
+    table = make_frame({"person": person, "film": film})
     with curator_of(table, epsilon=EPSILON, keys={"film": range(FILMS)}, max_rows=SEEN) as curator:
-        return column(curator, VIEWERS, by=("film",), epsilon=EPSILON)
+        return ask_column(curator, VIEWERS, by=("film",), epsilon=EPSILON)

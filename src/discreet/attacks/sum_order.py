@@ -13,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from discreet.attacks.fiction import coins
+from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.sum import Sum
 
-Floats: TypeAlias = npt.NDArray[np.float32]
+Floats32: TypeAlias = npt.NDArray[np.float32]
 
 BOUND = 4096
 FIRST = 1 << 24  # where single-precision floats stop having every whole number
@@ -31,10 +31,10 @@ LESSON = (
 
 def run(*, attempts: int = 2000, crossings: int = 4) -> Outcome:
     """Guess whether one row of value 4096 is in front of a table that the attacker knows."""
-    rows = crafted(crossings)
+    rows = craft_rows(crossings)
     target = np.array([BOUND], dtype=np.float32)
     without, with_target = naive_sum(rows), naive_sum(np.concatenate([target, rows]))
-    present = coins("row in front", attempts)
+    present = make_coins("row in front", attempts)
     # Even the best noise cannot help here: the sensitivity is wrong.
     noise = Laplace(sensitivity=BOUND, epsilon=EPSILON)
     naive = np.asarray(noise.release(np.where(present, int(with_target), int(without))))
@@ -60,12 +60,12 @@ def run(*, attempts: int = 2000, crossings: int = 4) -> Outcome:
     )
 
 
-def naive_sum(values: Floats) -> float:
+def naive_sum(values: Floats32) -> float:
     """A sum in single precision, row after row: what many engines do with a column of floats."""
     return float(np.cumsum(values, dtype=np.float32)[-1])
 
 
-def crafted(crossings: int) -> Floats:
+def craft_rows(crossings: int) -> Floats32:
     """Rows within 0 to 4096 after which one row more in front makes the sum 2^crossings bounds larger.
 
     Two sums are followed: without the row and with it. Each round brings the larger one to a power of two, and the

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.attacks.fiction import Bits, coins
+from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
-from discreet.entropy import SYSTEM, Source, Words
-from discreet.exact import Integers
+from discreet.entropy import SYSTEM, EntropySource, Words
+from discreet.exact import Flags, Floats, Integers
 from discreet.mechanisms.laplace import Laplace
 
-Reals: TypeAlias = npt.NDArray[np.float64]
-Noisy: TypeAlias = Callable[[int, Source], int]
+NoiseFunction: TypeAlias = Callable[[int, EntropySource], int]
 
 MOVE = 50  # how far one person moves the answer
 LESSON = (
@@ -52,24 +50,24 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Observations:
     """Answers with the words and the nanoseconds that each took."""
 
     answers: Integers
-    words: Reals
-    clock: Reals
+    words: Floats
+    clock: Floats
 
 
 def run(*, attempts: int = 2000) -> Outcome:
     """Guess for each answer whether the person who would move it by 50 is in the data."""
-    secrets = coins("timing", 2 * attempts)
-    naive, ours = _watch(_flipped, secrets), _watch(_discreet, secrets)
+    secrets = make_coins("timing", 2 * attempts)
+    naive, ours = _watch(_add_slow_noise, secrets), _watch(_add_discreet_noise, secrets)
     rates = {
-        "slow sampler, answers only": _guessed(naive, np.zeros(2 * attempts), secrets),
-        "slow sampler, with the clock": _guessed(naive, naive.clock, secrets),
-        "slow sampler, with its work": _guessed(naive, naive.words, secrets),
-        "discreet, with its work": _guessed(ours, ours.words, secrets),
-        "discreet, with the clock": _guessed(ours, ours.clock, secrets),
+        "slow sampler, answers only": _rate_guesses(naive, np.zeros(2 * attempts), secrets),
+        "slow sampler, with the clock": _rate_guesses(naive, naive.clock, secrets),
+        "slow sampler, with its work": _rate_guesses(naive, naive.words, secrets),
+        "discreet, with its work": _rate_guesses(ours, ours.words, secrets),
+        "discreet, with the clock": _rate_guesses(ours, ours.clock, secrets),
     }
     return Outcome(
         name="timing",
@@ -77,16 +75,16 @@ def run(*, attempts: int = 2000) -> Outcome:
         private=rates["discreet, with the clock"],
         lesson=LESSON,
         bars=tuple(Bar(label=label, rate=rate) for label, rate in rates.items()),
-        facts={"words that an answer takes": f"{_span(naive)} slow, {_span(ours)} discreet"},
+        facts={"words that an answer takes": f"{_describe_span(naive)} slow, {_describe_span(ours)} discreet"},
     )
 
 
-def _span(seen: _Seen) -> str:
+def _describe_span(seen: _Observations) -> str:
     low, high = int(seen.words.min()), int(seen.words.max())
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _flipped(value: int, source: Source) -> int:
+def _add_slow_noise(value: int, source: EntropySource) -> int:
     """Flip until a coin fails; a result of minus zero starts again. The right law, drawn in telling time."""
     stay = math.floor(math.exp(-EPSILON / MOVE) * 2**64)
     while True:
@@ -98,11 +96,11 @@ def _flipped(value: int, source: Source) -> int:
             return value + (size if positive else -size)
 
 
-def _discreet(value: int, source: Source) -> int:
+def _add_discreet_noise(value: int, source: EntropySource) -> int:
     return int(Laplace(sensitivity=MOVE, epsilon=EPSILON).release(value, source=source))
 
 
-def _watch(noisy: Noisy, secrets: Bits) -> _Seen:
+def _watch(noisy: NoiseFunction, secrets: Flags) -> _Observations:
     """One answer for each secret, with what it took."""
     meter, rows = Meter(), []
     for value in (MOVE * secrets).tolist():
@@ -110,10 +108,10 @@ def _watch(noisy: Noisy, secrets: Bits) -> _Seen:
         answer = noisy(value, meter)
         rows.append((answer, meter.drawn - drawn, time.perf_counter_ns() - start))
     answers, words, clock = np.array(rows).T
-    return _Seen(answers=answers, words=words.astype(np.float64), clock=clock.astype(np.float64))
+    return _Observations(answers=answers, words=words.astype(np.float64), clock=clock.astype(np.float64))
 
 
-def _guessed(seen: _Seen, cost: Reals, secrets: Bits) -> Rate:
+def _rate_guesses(seen: _Observations, cost: Floats, secrets: Flags) -> Rate:
     """Learn from the first half how cost and noise go together, then guess the second half.
 
     The attacker has the program, so the first half needs no secrets of anybody. Of two rules the one that did better
@@ -126,8 +124,8 @@ def _guessed(seen: _Seen, cost: Reals, secrets: Bits) -> Rate:
     spread = held[:half].var()
     slope = np.mean((held[:half] - held[:half].mean()) * (sizes - sizes.mean())) / spread if spread else 0.0
     expected = sizes.mean() + slope * (held - held[:half].mean())
-    by_size: Bits = seen.answers > MOVE / 2
+    by_size: Flags = seen.answers > MOVE / 2
     off = [np.abs(np.abs(seen.answers - value) - expected) for value in (0, MOVE)]
-    by_cost: Bits = off[1] < off[0]
+    by_cost: Flags = off[1] < off[0]
     rules = sorted((by_size, by_cost), key=lambda rule: int((rule[:half] == secrets[:half]).sum()))
     return Rate.agreement(rules[-1][half:], secrets[half:])

@@ -2,7 +2,7 @@
 
 - ``check``: the black box: run any function on two datasets and bound its loss from below, with stated confidence.
 - ``replay``: the grey box: record what a function hands to mechanisms on D, replay it on D', compare.
-- ``check_question``: the same for whole SQL questions, over generated neighbours (``Line`` says of which tables).
+- ``check_question``: the same for whole SQL questions over generated neighbours (``CuratorLine`` says of which tables).
 - ``check_law``, ``check_events``, ``check_fit``: exact checks by formula, and whether draws fit a stated law.
 - ``installation.audit``: all of it, for every mechanism and type of question: ``discreet audit``.
 """

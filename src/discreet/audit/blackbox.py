@@ -22,10 +22,10 @@ import numpy as np
 
 from discreet import parameters
 from discreet.audit.bounds import lower_bound, runs_needed, smallest_visible, upper_bound
-from discreet.audit.claims import Claim, Stated
-from discreet.audit.features import Feature, features
+from discreet.audit.claims import Claim, ClaimLike
+from discreet.audit.features import OutputFeature, make_features
 from discreet.audit.findings import Finding, Verdict, Witness
-from discreet.audit.outputs import Outputs, Raised, encode, joined
+from discreet.audit.outputs import Outputs, RaisedError, encode, join_outputs
 from discreet.entropy import SYSTEM
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers
@@ -45,7 +45,7 @@ def check(
     fn: Callable[..., Any],
     d: Any,
     d2: Any,
-    claim: Stated,
+    claim: ClaimLike,
     *,
     samples: int = SAMPLES,
     alpha: Number = ALPHA,
@@ -82,11 +82,11 @@ def check(
     audit = _Audit(
         runner=_Runner(fn, d, d2, batch=batch, timing=timing, deadline=time.monotonic() + seconds),
         claim=stated,
-        alpha=float(parameters.open_probability(alpha, "alpha")),
-        samples=parameters.whole(samples, "samples", least=2),
-        visible=float(parameters.open_probability(visible, "visible")) + min(delta for _, delta in stated.points),
+        alpha=float(parameters.read_probability(alpha, "alpha")),
+        samples=parameters.read_whole(samples, "samples", least=2),
+        visible=float(parameters.read_probability(visible, "visible")) + min(delta for _, delta in stated.points),
         varying=varying,
-        words=(_described(d), _described(d2)),
+        words=(_describe(d), _describe(d2)),
         name=name or str(getattr(fn, "__name__", "function")),
     )
     return audit.run()
@@ -106,66 +106,66 @@ class _Runner:
     empty: int = 0
     calls: int = 0
 
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         return time.monotonic() > self.deadline
 
-    def lot(self, count: int) -> tuple[Outputs, Outputs]:
+    def run_both(self, count: int) -> tuple[Outputs, Outputs]:
         """``count`` outputs on each dataset, or fewer when time is over."""
         if self.batch:
-            return self._many(self.d, count), self._many(self.d2, count)
+            return self._run_many(self.d, count), self._run_many(self.d2, count)
         first: list[Any] = []
         second: list[Any] = []
         times: tuple[list[float], list[float]] = ([], [])
-        while len(first) < count and not (first and self.late()):
+        while len(first) < count and not (first and self.is_late()):
             for _ in range(min(_CHUNK, count - len(first))):
                 flip = SYSTEM.bits(1)
                 for which in (flip, 1 - flip):
                     start = time.perf_counter()
-                    output = self._one(self.d2 if which else self.d)
+                    output = self._run_one(self.d2 if which else self.d)
                     times[which].append(time.perf_counter() - start)
                     (second if which else first).append(output)
-                if self.late():
+                if self.is_late():
                     break
-        return self._encoded(first, times[0]), self._encoded(second, times[1])
+        return self._encode(first, times[0]), self._encode(second, times[1])
 
-    def _encoded(self, values: list[Any], times: list[float]) -> Outputs:
+    def _encode(self, values: list[Any], times: list[float]) -> Outputs:
         outputs = encode(values)
         if self.timing:
             outputs.seconds = np.array(times)
         return outputs
 
-    def _one(self, data: Any) -> Any:
+    def _run_one(self, data: Any) -> Any:
         self.calls += 1
         try:
             value = self.fn(data)
         except Exception as error:
             self.errors += 1
-            return Raised(type(error).__name__, str(error))
+            return RaisedError(type(error).__name__, str(error))
         self.empty += value is None
         return value
 
-    def _many(self, data: Any, count: int) -> Outputs:
+    def _run_many(self, data: Any, count: int) -> Outputs:
         self.calls += count
         try:
             values = self.fn(data, count)
         except Exception as error:
             self.errors += count
-            return encode([Raised(type(error).__name__, str(error))] * count)
+            return encode([RaisedError(type(error).__name__, str(error))] * count)
         if values is None:
             self.empty += count
             return encode([None] * count)
         if not hasattr(values, "__len__") or len(values) != count:
             raise ParameterError("fn", "must return as many outputs as asked for", "fn(d, n) returns n releases.")
         if not isinstance(values, np.ndarray):
-            self.errors += sum(isinstance(value, Raised) for value in values)
+            self.errors += sum(isinstance(value, RaisedError) for value in values)
         return encode(values)
 
 
 @dataclass(frozen=True, slots=True)
-class _Event:
+class _OutputEvent:
     """A set of cells of a feature, believed to be likelier on one of the datasets."""
 
-    feature: Feature
+    feature: OutputFeature
     cells: Integers
     score: float
     swapped: bool
@@ -177,10 +177,10 @@ class _Event:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class _TestResult:
     """An event counted on fresh outputs, and what that says about the claim at its most telling point."""
 
-    event: _Event
+    event: _OutputEvent
     hits: int
     other: int
     runs: int
@@ -212,15 +212,15 @@ class _Audit:
 
     def run(self) -> Finding:
         start = time.monotonic()
-        best: _Tested | None = None
-        lots = [self.runner.lot(min(_FIRST, self.samples // 2 or 1))]
+        best: _TestResult | None = None
+        lots = [self.runner.run_both(min(_FIRST, self.samples // 2 or 1))]
         used, number, smallest = len(lots[0][0]), 0, math.inf
-        while used < self.samples and (number == 0 or not self.runner.late()):
+        while used < self.samples and (number == 0 or not self.runner.is_late()):
             number += 1
             share = self.alpha / (number * (number + 1))
-            train = tuple(joined([lot[side] for lot in lots]) for side in (0, 1))
+            train = tuple(join_outputs([lot[side] for lot in lots]) for side in (0, 1))
             events = choose(train[0], train[1], self.claim)
-            fresh = self.runner.lot(min(used, self.samples - used))
+            fresh = self.runner.run_both(min(used, self.samples - used))
             runs = len(fresh[0])
             used += runs
             smallest = min(smallest, smallest_visible(runs, self.claim, share / _PARTS))
@@ -232,13 +232,13 @@ class _Audit:
                 break
             lots.append(fresh)
         if not (best is not None and best.broken):
-            lots = [(joined([lot[0] for lot in lots]), joined([lot[1] for lot in lots]))]
-        verdict, detail = self._verdict(best, lots, smallest)
-        found = self._finding(verdict, detail, best, used, smallest)
+            lots = [(join_outputs([lot[0] for lot in lots]), join_outputs([lot[1] for lot in lots]))]
+        verdict, detail = self._decide(best, lots, smallest)
+        found = self._make_finding(verdict, detail, best, used, smallest)
         return replace(found, seconds=time.monotonic() - start)
 
-    def _verdict(
-        self, best: _Tested | None, lots: Sequence[tuple[Outputs, Outputs]], smallest: float
+    def _decide(
+        self, best: _TestResult | None, lots: Sequence[tuple[Outputs, Outputs]], smallest: float
     ) -> tuple[Verdict, str]:
         runner = self.runner
         if best is not None and best.broken:
@@ -254,7 +254,9 @@ class _Audit:
             return Verdict.TOO_FEW, f"an event of probability {self.visible:g} could not have been seen"
         return Verdict.HOLDS, ""
 
-    def _finding(self, verdict: Verdict, detail: str, best: _Tested | None, used: int, smallest: float) -> Finding:
+    def _make_finding(
+        self, verdict: Verdict, detail: str, best: _TestResult | None, used: int, smallest: float
+    ) -> Finding:
         needed = None
         if verdict is Verdict.TOO_FEW:
             # Half of all runs go to training; the last round may err with the share of its number.
@@ -275,10 +277,10 @@ class _Audit:
             samples=used,
             smallest=min(smallest, 1.0),
             needed=needed,
-            witness=self._witness(best),
+            witness=self._make_witness(best),
         )
 
-    def _witness(self, best: _Tested | None) -> Witness | None:
+    def _make_witness(self, best: _TestResult | None) -> Witness | None:
         if best is None:
             return None
         first, second = reversed(self.words) if best.event.swapped else self.words
@@ -293,15 +295,15 @@ class _Audit:
         )
 
 
-def choose(first: Outputs, second: Outputs, claim: Claim) -> list[_Event]:
+def choose(first: Outputs, second: Outputs, claim: Claim) -> list[_OutputEvent]:
     """For each direction the event that promises most against the claim, judged on training outputs.
 
     One half of them orders the cells of each feature, the other half says how many to take and which feature is best:
     a feature with many cells would otherwise be believed for what it learnt by heart.
     """
-    fitted, judged = ([o.part(0), o.part(1)] for o in (first, second))
-    best: dict[bool, _Event] = {}
-    for feature in features(fitted[0], judged[0]):
+    fitted, judged = ([o.take_half(0), o.take_half(1)] for o in (first, second))
+    best: dict[bool, _OutputEvent] = {}
+    for feature in make_features(fitted[0], judged[0]):
         learnt, held = (
             [
                 np.bincount(feature.cells(side[half]), minlength=feature.size).astype(np.float64)
@@ -313,9 +315,9 @@ def choose(first: Outputs, second: Outputs, claim: Claim) -> list[_Event]:
             here, there = reversed(learnt) if swapped else learnt
             order = _order(here, there)
             here, there = reversed(held) if swapped else held
-            taken, score = _prefix(order, here, there, claim)
+            taken, score = _choose_prefix(order, here, there, claim)
             if taken and (swapped not in best or score > best[swapped].score):
-                best[swapped] = _Event(feature, order[:taken], score, swapped)
+                best[swapped] = _OutputEvent(feature, order[:taken], score, swapped)
     return list(best.values())
 
 
@@ -325,7 +327,7 @@ def _order(here: Floats, there: Floats) -> Integers:
     return seen[np.argsort(-(here[seen] + 0.5) / (there[seen] + 0.5), kind="stable")]
 
 
-def _prefix(order: Integers, here: Floats, there: Floats, claim: Claim) -> tuple[int, float]:
+def _choose_prefix(order: Integers, here: Floats, there: Floats, claim: Claim) -> tuple[int, float]:
     """How many of the ordered cells make the strongest case (by Wilson's bounds), and how strong it is."""
     hits, other = np.cumsum(here[order]), np.cumsum(there[order])
     low = _wilson(hits, here.sum(), -_Z)
@@ -349,20 +351,20 @@ def _wilson(hits: Floats, runs: float, z: float) -> Floats:
     return bound
 
 
-def _test(event: _Event, fresh: tuple[Outputs, Outputs], claim: Claim, alpha: float) -> _Tested:
+def _test(event: _OutputEvent, fresh: tuple[Outputs, Outputs], claim: Claim, alpha: float) -> _TestResult:
     """Count an event on outputs that took no part in choosing it."""
     here, there = reversed(fresh) if event.swapped else fresh
     runs, hits, other = len(here), event.count(here), event.count(there)
     low, high = lower_bound(hits, runs, alpha), upper_bound(other, runs, alpha)
 
-    def at(point: tuple[float, float]) -> _Tested:
+    def at(point: tuple[float, float]) -> _TestResult:
         excess = low - point[1]
         epsilon = math.log(excess / high) if excess > 0 else -math.inf
-        return _Tested(event, hits, other, runs, epsilon, low - math.exp(point[0]) * high, point)
+        return _TestResult(event, hits, other, runs, epsilon, low - math.exp(point[0]) * high, point)
 
     return max(map(at, claim.points), key=lambda tested: tested.weight)
 
 
-def _described(data: Any) -> str:
+def _describe(data: Any) -> str:
     text = repr(data)
     return text if len(text) <= 200 else f"{text[:197]}..."

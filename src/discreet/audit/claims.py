@@ -18,7 +18,7 @@ from discreet.exact import Ln, float_up
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss
 
-Stated: TypeAlias = "Epsilon | tuple[Epsilon, Number] | Budget | Loss | Claim"
+ClaimLike: TypeAlias = "Epsilon | tuple[Epsilon, Number] | Budget | Loss | Claim"
 
 # Where the profile of a loss is looked at: events of small and of large probability see different parts of it.
 _DELTAS = (0.0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.4)
@@ -37,7 +37,7 @@ class Claim:
     points: tuple[tuple[float, float], ...]
 
     @classmethod
-    def read(cls, stated: Stated) -> Claim:
+    def read(cls, stated: ClaimLike) -> Claim:
         """A claim from any honest form of one."""
         match stated:
             case Claim():
@@ -47,12 +47,12 @@ class Claim:
             case Budget():
                 return cls._of_budget(stated)
             case (epsilon, delta):
-                return cls(((_epsilon(epsilon), float_up(parameters.delta(delta))),))
+                return cls(((_read_epsilon(epsilon), float_up(parameters.read_delta(delta))),))
             case bool() | str() | None:
                 fix = "Give ε, (ε, δ), a Budget, or a mechanism's .privacy."
                 raise ParameterError("claim", "is not a privacy claim", fix)
             case _:
-                return cls(((_epsilon(stated), 0.0),))
+                return cls(((_read_epsilon(stated), 0.0),))
 
     @classmethod
     def _of_loss(cls, loss: Loss) -> Claim:
@@ -93,7 +93,7 @@ class Claim:
         return f"ε = {self.epsilon:.6g}{at}{more}"
 
 
-def _epsilon(value: object) -> float:
+def _read_epsilon(value: object) -> float:
     """An ε that may be zero: a claim of perfect privacy can be audited, too."""
-    exact = value if isinstance(value, Ln) else parameters.nonnegative(value, "claim")
-    return float_up(parameters.epsilon(exact)) if exact > 0 else 0.0
+    exact = value if isinstance(value, Ln) else parameters.read_nonnegative(value, "claim")
+    return float_up(parameters.read_epsilon(exact)) if exact > 0 else 0.0

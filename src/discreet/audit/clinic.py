@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from discreet.audit.neighbours import Row
-from discreet.audit.questions import Line
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, Link, TableFacts
+from discreet.audit.neighbours import AuditRow
+from discreet.audit.questions import CuratorLine
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -96,10 +96,10 @@ GOOGLE = (
 PUBLIC_KEYS = (*JOINS, *FEATURES, *CHOICES, *GROUPINGS)
 
 
-def rows() -> dict[str, list[Row]]:
+def make_rows() -> dict[str, list[AuditRow]]:
     """A few people with many rows, and many with few."""
     people = [100 + i for i in range(14)]
-    visits: list[Row] = [
+    visits: list[AuditRow] = [
         {
             "visitor": None if i % 19 == 18 else people[i % 14 if i % 3 else i % 4],
             "visit": None if i % 23 == 22 else i - i % 9 // 8,  # some numbers are given twice, to different people
@@ -110,7 +110,7 @@ def rows() -> dict[str, list[Row]]:
         }
         for i in range(45)
     ]
-    labs: list[Row] = [
+    labs: list[AuditRow] = [
         {"lab": i - i % 7 // 6, "visit": (i * 3 % 50) if i % 10 else None, "test": ("blood", "urine", None)[i % 3],
          "value": i * 9.5}
         for i in range(40)
@@ -130,7 +130,7 @@ def rows() -> dict[str, list[Row]]:
     }
 
 
-def catalog(limits: Limits, neighbours: Neighbours) -> Catalog:
+def make_catalog(limits: ContributionLimits, neighbours: Neighbours) -> Catalog:
     """What is declared of the clinic."""
     facts = {
         name: TableFacts(
@@ -148,15 +148,15 @@ def catalog(limits: Limits, neighbours: Neighbours) -> Catalog:
     return Catalog(tables=facts, neighbours=neighbours)
 
 
-def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
+def make_lines() -> list[tuple[str, CuratorLine, tuple[str, ...]]]:
     """Limits, neighbours and budgets, with the questions to ask there."""
-    groups, total = Limits(max_groups=2, max_rows_per_group=3), Limits(max_rows=4)
+    groups, total = ContributionLimits(max_groups=2, max_rows_per_group=3), ContributionLimits(max_rows=4)
     approx, pure = Budget(epsilon=3, delta=1e-6), Budget(epsilon=3)
     add, replace = Neighbours.ADD_REMOVE, Neighbours.REPLACE
     offer: dict[str, Any] = {"epsilon": 1}
     # A price at which a few people are enough for a key to be named, so that what follows is audited as well.
     rich, plenty = Budget(epsilon=200, delta=0.01), {"epsilon": 60}
-    settings: list[tuple[str, Limits, Neighbours, Budget, dict[str, Any], tuple[str, ...]]] = [
+    settings: list[tuple[str, ContributionLimits, Neighbours, Budget, dict[str, Any], tuple[str, ...]]] = [
         ("clinic, groups", groups, add, approx, offer, PUBLIC_KEYS),
         ("clinic, bounded sums", groups, add, approx, {}, GOOGLE),
         ("clinic, private keys", groups, add, rich, plenty, PRIVATE_KEYS),
@@ -166,6 +166,6 @@ def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
         ("clinic, groups, replaced", groups, replace, Budget(rho=0.5), {"rho": 0.1}, PUBLIC_KEYS),
     ]
     return [
-        (name, Line(catalog=catalog(limits, relation), budget=budget, offer=paid), asked)
+        (name, CuratorLine(catalog=make_catalog(limits, relation), budget=budget, offer=paid), asked)
         for name, limits, relation, budget, paid, asked in settings
     ]

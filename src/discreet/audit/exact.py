@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
-from discreet.audit.claims import Claim, Stated
+from discreet.audit.claims import Claim, ClaimLike
 from discreet.audit.findings import Finding, Verdict, Witness
 from discreet.exact import Floats, Interval, decimal
 
@@ -55,7 +55,7 @@ def check_law(
     x: Any,
     y: Any,
     outputs: Iterable[Any],
-    claim: Stated,
+    claim: ClaimLike,
     *,
     name: str = "law",
     whole: bool = False,
@@ -69,16 +69,16 @@ def check_law(
     stated, listed = Claim.read(claim), list(outputs)
     table = {(i, side): probability(o, given) for i, o in enumerate(listed) for side, given in enumerate((x, y))}
 
-    def known(output: int, side: int) -> Interval:
+    def look_up(output: int, side: int) -> Interval:
         return table[output, side]
 
     places = range(len(listed))
-    where = max_divergence(known, 0, 1, places)[1]
-    headline, lower = _headline(table, len(listed), stated)
-    problem, forth = _not_a_law(table, len(listed), whole=whole), True
+    where = max_divergence(look_up, 0, 1, places)[1]
+    headline, lower = _find_headline(table, len(listed), stated)
+    problem, forth = _find_law_problem(table, len(listed), whole=whole), True
     for epsilon, delta in stated.points:
         for a, b in ((0, 1), (1, 0)):
-            found = hockey_stick(known, epsilon, a, b, places).low
+            found = hockey_stick(look_up, epsilon, a, b, places).low
             if found > decimal(delta):
                 headline, forth = (epsilon, delta), a == 0
                 problem = f"δ at ε = {epsilon:.6g} is at least {float(found):.4g}, claimed {delta:.3g}"
@@ -98,7 +98,9 @@ def check_law(
     )
 
 
-def _headline(table: dict[tuple[int, int], Interval], count: int, claim: Claim) -> tuple[tuple[float, float], float]:
+def _find_headline(
+    table: dict[tuple[int, int], Interval], count: int, claim: Claim
+) -> tuple[tuple[float, float], float]:
     """The point of the claim that the laws come closest to, and the ε that they need there. For show: in floats."""
     p, q = (np.array([float(table[i, side]) for i in range(count)]) for side in (0, 1))
     needed = [max(_epsilon_at(delta, p, q), _epsilon_at(delta, q, p)) for _, delta in claim.points]
@@ -118,7 +120,7 @@ def _epsilon_at(delta: float, p: Floats, q: Floats) -> float:
     return low * (1 - 1e-9)
 
 
-def _not_a_law(table: dict[tuple[int, int], Interval], count: int, *, whole: bool) -> str:
+def _find_law_problem(table: dict[tuple[int, int], Interval], count: int, *, whole: bool) -> str:
     for side in (0, 1):
         low = sum((table[i, side].low for i in range(count)), Fraction(0))
         high = sum((table[i, side].high for i in range(count)), Fraction(0))
@@ -127,7 +129,7 @@ def _not_a_law(table: dict[tuple[int, int], Interval], count: int, *, whole: boo
     return ""
 
 
-def check_events(events: Iterable[Event], claim: Stated, *, name: str = "events") -> Finding:
+def check_events(events: Iterable[Event], claim: ClaimLike, *, name: str = "events") -> Finding:
     """Does declared noise keep a claim? By the certified bounds of its privacy-loss distribution.
 
     >>> from discreet.accounting.events import Gaussian

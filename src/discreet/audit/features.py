@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.audit.outputs import Outputs, widened
+from discreet.audit.outputs import Outputs, widen
 from discreet.exact import Floats, Integers
 
 Scalar: TypeAlias = Callable[[Outputs], Floats]
@@ -27,7 +27,7 @@ _ROUGH = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class OutputFeature:
     """A named way to put outputs into cells; ``describe`` says in words what a set of cells is."""
 
     name: str
@@ -36,64 +36,64 @@ class Feature:
     describe: Callable[[Sequence[int]], str]
 
 
-def features(first: Outputs, second: Outputs) -> Iterator[Feature]:
+def make_features(first: Outputs, second: Outputs) -> Iterator[OutputFeature]:
     """Every feature, fitted to outputs on two datasets."""
-    yield _labelled("output", lambda o: o.prints, first, second)
-    yield _labelled("shape", lambda o: o.shapes, first, second)
-    for name, scalar in _scalars(first, second):
-        feature = _scaled(name, scalar, first, second)
+    yield _make_label_feature("output", lambda o: o.prints, first, second)
+    yield _make_label_feature("shape", lambda o: o.shapes, first, second)
+    for name, scalar in _list_scalars(first, second):
+        feature = _make_scalar_feature(name, scalar, first, second)
         if feature is not None:
             yield feature
 
 
-def _scalars(first: Outputs, second: Outputs) -> Iterator[tuple[str, Scalar]]:
+def _list_scalars(first: Outputs, second: Outputs) -> Iterator[tuple[str, Scalar]]:
     width = max(first.leaves.shape[1], second.leaves.shape[1])
     for i in range(min(width, _ALONE)):
-        yield f"number {i + 1}", _leaf(i)
-        yield f"lowest bit of number {i + 1}", _lowest(i)
+        yield f"number {i + 1}", _make_leaf(i)
+        yield f"lowest bit of number {i + 1}", _make_lowest_bit(i)
     yield "how many numbers", lambda o: np.isfinite(o.leaves).sum(axis=1).astype(np.float64)
-    yield "pattern of NaN, infinity and -0.0", _specials
+    yield "pattern of NaN, infinity and -0.0", _code_specials
     if width > 1:
-        yield "sum", lambda o: _finite(o).sum(axis=1)
-        yield "largest", lambda o: _finite(o, -np.inf).max(axis=1)
-        yield "smallest", lambda o: _finite(o, np.inf).min(axis=1)
-        yield "place of the largest", lambda o: _finite(o, -np.inf).argmax(axis=1).astype(np.float64)
-        yield "spread", lambda o: _finite(o).std(axis=1)
-        yield "how many are equal", _repeats
+        yield "sum", lambda o: _replace_infinite(o).sum(axis=1)
+        yield "largest", lambda o: _replace_infinite(o, -np.inf).max(axis=1)
+        yield "smallest", lambda o: _replace_infinite(o, np.inf).min(axis=1)
+        yield "place of the largest", lambda o: _replace_infinite(o, -np.inf).argmax(axis=1).astype(np.float64)
+        yield "spread", lambda o: _replace_infinite(o).std(axis=1)
+        yield "how many are equal", _count_repeats
         for i, j in combinations(range(min(width, _PAIRS)), 2):
-            yield f"number {i + 1} minus number {j + 1}", _difference(i, j)
-        yield "likelihood ratio, number by number", _likelihood(first, second, width)
-        yield "linear score", _linear(first, second, width)
+            yield f"number {i + 1} minus number {j + 1}", _make_difference(i, j)
+        yield "likelihood ratio, number by number", _fit_likelihood(first, second, width)
+        yield "linear score", _fit_linear(first, second, width)
     if first.seconds is not None:
         yield "time", lambda o: o.seconds if o.seconds is not None else np.zeros(len(o))
 
 
-def _column(outputs: Outputs, i: int) -> Floats:
+def _column_of(outputs: Outputs, i: int) -> Floats:
     if i >= outputs.leaves.shape[1]:
         return np.full(len(outputs), np.nan)
     return outputs.leaves[:, i]
 
 
-def _leaf(i: int) -> Scalar:
-    return lambda outputs: _column(outputs, i)
+def _make_leaf(i: int) -> Scalar:
+    return lambda outputs: _column_of(outputs, i)
 
 
-def _difference(i: int, j: int) -> Scalar:
+def _make_difference(i: int, j: int) -> Scalar:
     def scalar(outputs: Outputs) -> Floats:
         with np.errstate(invalid="ignore"):
-            return _column(outputs, i) - _column(outputs, j)
+            return _column_of(outputs, i) - _column_of(outputs, j)
 
     return scalar
 
 
-def _lowest(i: int) -> Scalar:
+def _make_lowest_bit(i: int) -> Scalar:
     """The exponent of the lowest bit that is set: 0 for odd numbers, −53 and below for what the naive sampler leaves.
 
     Reference: Mironov 2012; the test "not a multiple of 2^-53" is Haney et al. 2022.
     """
 
     def scalar(outputs: Outputs) -> Floats:
-        values = _column(outputs, i)
+        values = _column_of(outputs, i)
         known = np.isfinite(values) & (values != 0)
         mantissa, exponent = np.frexp(np.where(known, values, 1.0))
         whole = np.abs(mantissa * 2.0**53).astype(np.int64)
@@ -103,11 +103,11 @@ def _lowest(i: int) -> Scalar:
     return scalar
 
 
-def _finite(outputs: Outputs, instead: float = 0.0) -> Floats:
+def _replace_infinite(outputs: Outputs, instead: float = 0.0) -> Floats:
     return np.where(np.isfinite(outputs.leaves), outputs.leaves, instead)
 
 
-def _specials(outputs: Outputs) -> Floats:
+def _code_specials(outputs: Outputs) -> Floats:
     leaves = outputs.leaves[:, :20]
     minus_zero = (leaves == 0) & np.signbit(leaves)
     code = np.isnan(leaves) + 2 * np.isposinf(leaves) + 3 * np.isneginf(leaves) + 4 * minus_zero
@@ -115,13 +115,13 @@ def _specials(outputs: Outputs) -> Floats:
     return total
 
 
-def _repeats(outputs: Outputs) -> Floats:
-    ordered = np.sort(_finite(outputs), axis=1)
+def _count_repeats(outputs: Outputs) -> Floats:
+    ordered = np.sort(_replace_infinite(outputs), axis=1)
     repeats: Floats = (np.diff(ordered, axis=1) == 0).sum(axis=1).astype(np.float64)
     return repeats
 
 
-def _edges(pooled: Floats, cells: int) -> tuple[Floats, bool]:
+def _find_edges(pooled: Floats, cells: int) -> tuple[Floats, bool]:
     """Where to cut, and whether every cut is a value of its own."""
     known = pooled[~np.isnan(pooled)]
     if not known.size:
@@ -133,10 +133,10 @@ def _edges(pooled: Floats, cells: int) -> tuple[Floats, bool]:
     return np.unique(np.quantile(sample, np.linspace(0, 1, cells + 1)[1:-1], method="nearest")), False
 
 
-def _scaled(name: str, scalar: Scalar, first: Outputs, second: Outputs) -> Feature | None:
+def _make_scalar_feature(name: str, scalar: Scalar, first: Outputs, second: Outputs) -> OutputFeature | None:
     """A number of each output, cut into cells at the quantiles of both datasets together."""
     pooled = np.concatenate([scalar(first), scalar(second)])
-    edges, exact = _edges(pooled, _CELLS)
+    edges, exact = _find_edges(pooled, _CELLS)
     unknown = 2 * len(edges) + 1
 
     def cells(outputs: Outputs) -> Integers:
@@ -146,9 +146,9 @@ def _scaled(name: str, scalar: Scalar, first: Outputs, second: Outputs) -> Featu
         return None  # always the same
 
     def describe(chosen: Sequence[int]) -> str:
-        return f"{name} {_ranges(sorted(chosen), edges, unknown, step=1 if exact else 2)}"
+        return f"{name} {_describe_ranges(sorted(chosen), edges, unknown, step=1 if exact else 2)}"
 
-    return Feature(name, cells, unknown + 1, describe)
+    return OutputFeature(name, cells, unknown + 1, describe)
 
 
 def _cut(values: Floats, edges: Floats) -> Integers:
@@ -160,7 +160,7 @@ def _cut(values: Floats, edges: Floats) -> Integers:
     return found
 
 
-def _ranges(cells: Sequence[int], edges: Floats, unknown: int, step: int) -> str:
+def _describe_ranges(cells: Sequence[int], edges: Floats, unknown: int, step: int) -> str:
     """Neighbouring cells as ranges: the first few in words."""
     runs: list[tuple[int, int]] = []
     for cell in cells:
@@ -168,12 +168,12 @@ def _ranges(cells: Sequence[int], edges: Floats, unknown: int, step: int) -> str
             runs[-1] = (runs[-1][0], cell)
         else:
             runs.append((cell, cell))
-    words = ["unknown" if low == unknown else _range(low, high, edges) for low, high in runs]
+    words = ["unknown" if low == unknown else _describe_range(low, high, edges) for low, high in runs]
     more = f" (and {len(words) - 4} more ranges)" if len(words) > 4 else ""
     return "in " + ", ".join(words[:4]) + more
 
 
-def _range(low: int, high: int, edges: Floats) -> str:
+def _describe_range(low: int, high: int, edges: Floats) -> str:
     if low == high and low % 2:
         return f"{{{edges[low // 2]:.6g}}}"
     left = "(-∞" if low == 0 else f"{'[' if low % 2 else '('}{edges[(low - 1) // 2 if low % 2 == 0 else low // 2]:.6g}"
@@ -181,7 +181,9 @@ def _range(low: int, high: int, edges: Floats) -> str:
     return f"{left}, {right}"
 
 
-def _labelled(name: str, label: Callable[[Outputs], Integers], first: Outputs, second: Outputs) -> Feature:
+def _make_label_feature(
+    name: str, label: Callable[[Outputs], Integers], first: Outputs, second: Outputs
+) -> OutputFeature:
     """Whole outputs as cells: those that were seen most often, and everything else as one."""
     values, counts = np.unique(np.concatenate([label(first), label(second)]), return_counts=True)
     kept = values[np.argsort(-counts, kind="stable")[:_LABELS]]
@@ -199,17 +201,17 @@ def _labelled(name: str, label: Callable[[Outputs], Integers], first: Outputs, s
         more = f" or one of {len(chosen) - len(named)} more" if len(chosen) > len(named) else ""
         return f"{name} is {' or '.join(named)}{more}"
 
-    return Feature(name, cells, len(kept) + 1, describe)
+    return OutputFeature(name, cells, len(kept) + 1, describe)
 
 
-def _likelihood(first: Outputs, second: Outputs, width: int) -> Scalar:
+def _fit_likelihood(first: Outputs, second: Outputs, width: int) -> Scalar:
     """The log-likelihood ratio, as if the numbers of an output were independent."""
     cuts, tables = [], []
     for i in range(width):
-        edges, _ = _edges(np.concatenate([_column(first, i), _column(second, i)]), _ROUGH)
+        edges, _ = _find_edges(np.concatenate([_column_of(first, i), _column_of(second, i)]), _ROUGH)
         size = 2 * len(edges) + 2
         here, there = (
-            np.bincount(_cut(_column(o, i), edges), minlength=size) + 0.5 if edges.size else np.ones(size)
+            np.bincount(_cut(_column_of(o, i), edges), minlength=size) + 0.5 if edges.size else np.ones(size)
             for o in (first, second)
         )
         cuts.append(edges)
@@ -219,31 +221,31 @@ def _likelihood(first: Outputs, second: Outputs, width: int) -> Scalar:
         total = np.zeros(len(outputs))
         for i, (edges, table) in enumerate(zip(cuts, tables)):
             if edges.size:
-                total += table[_cut(_column(outputs, i), edges)]
+                total += table[_cut(_column_of(outputs, i), edges)]
         return np.round(total, 9)
 
     return scalar
 
 
-def _linear(first: Outputs, second: Outputs, width: int) -> Scalar:
+def _fit_linear(first: Outputs, second: Outputs, width: int) -> Scalar:
     """Fisher's direction: also finds numbers whose noise is shared, because there the difference has no spread."""
-    both = [widened(o.leaves, width) for o in (first, second)]
+    both = [widen(o.leaves, width) for o in (first, second)]
     pooled = np.concatenate(both)
     known = np.where(np.isfinite(pooled), pooled, np.nan)
     filled = np.where(np.isnan(known), 0.0, known)
     low, high = np.quantile(filled, [0.001, 0.999], axis=0)
 
-    def held(leaves: Floats) -> Floats:
+    def clamp(leaves: Floats) -> Floats:
         return np.clip(np.where(np.isfinite(leaves), leaves, 0.0), low, high)
 
-    x, y = (held(leaves) for leaves in both)
+    x, y = (clamp(leaves) for leaves in both)
     scale = np.maximum((high - low) / 2, 1e-12)
     spread = np.cov(np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)]) / scale, rowvar=False)
     gap = (x.mean(axis=0) - y.mean(axis=0)) / scale
     weights = np.linalg.lstsq(np.atleast_2d(spread) + 1e-9 * np.eye(width), gap, rcond=None)[0] / scale
 
     def scalar(outputs: Outputs) -> Floats:
-        score: Floats = held(widened(outputs.leaves, width)) @ weights
+        score: Floats = clamp(widen(outputs.leaves, width)) @ weights
         return score
 
     return scalar

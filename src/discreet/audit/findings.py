@@ -88,7 +88,7 @@ class Finding:
         lines = [f"{self.verdict.upper()}: {self.name} ({self.method})"]
         if self.claim:
             lines.append(f"claimed {self.claim}")
-        lines += [line for line in (self.measured(), self.detail) if line]
+        lines += [line for line in (self.describe_bound(), self.detail) if line]
         if self.witness is not None:
             lines.append(str(self.witness))
         if self.smallest is not None:
@@ -99,7 +99,7 @@ class Finding:
 
     __repr__ = __str__
 
-    def measured(self) -> str:
+    def describe_bound(self) -> str:
         """The lower bound in words, with its confidence."""
         if self.lower is None:
             return ""

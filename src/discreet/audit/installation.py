@@ -17,38 +17,38 @@ from discreet.audit import clinic, machinery
 from discreet.audit.blackbox import check
 from discreet.audit.exact import check_events, check_fit, check_law
 from discreet.audit.findings import Finding
-from discreet.audit.questions import Line, check_questions
-from discreet.audit.subjects import Subject, subjects
+from discreet.audit.questions import CuratorLine, check_questions
+from discreet.audit.subjects import Subject, list_subjects
 from discreet.mechanisms.gaussian import Gaussian
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
 ALPHA = 1e-3
-Watch: TypeAlias = Callable[[Finding], None]
+FindingWatch: TypeAlias = Callable[[Finding], None]
 
 
-def audit(*, quick: bool = False, watch: Watch | None = None) -> list[Finding]:
+def audit(*, quick: bool = False, watch: FindingWatch | None = None) -> list[Finding]:
     """All checks, one after the other; ``watch`` is told each finding as it comes."""
     found: list[Finding] = []
-    for finding in _checks(quick=quick):
+    for finding in _run_checks(quick=quick):
         found.append(finding)
         if watch is not None:
             watch(finding)
     return found
 
 
-def _checks(*, quick: bool) -> Iterator[Finding]:
-    listed = subjects()
-    random = machinery.randomness()
+def _run_checks(*, quick: bool) -> Iterator[Finding]:
+    listed = list_subjects()
+    random = machinery.list_randomness_checks()
     share = ALPHA / (2 * len(listed) + len(random))
     for one in random:
         yield one(share)
     for subject in listed:
         yield from check_subject(subject, share, quick=quick)
-    yield from declared()
-    yield from questions(quick=quick)
-    yield from machinery.ledger()
+    yield from check_declared_noise()
+    yield from check_all_questions(quick=quick)
+    yield from machinery.check_ledger()
 
 
 def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Fi
             subject.probability, subject.x, subject.y, subject.outputs, claim, name=subject.name, whole=subject.whole
         )
         drawn = subject.draw(subject.x, (1_000 if quick else 2_000) if subject.slow else subject.fit)
-        yield check_fit(map(_key, drawn), lambda o: _known(subject, o), name=subject.name, alpha=alpha)
+        yield check_fit(map(_to_key, drawn), lambda o: _probability_of(subject, o), name=subject.name, alpha=alpha)
     runs = (4_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
     yield check(
         subject.draw,
@@ -74,20 +74,20 @@ def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Fi
     )
 
 
-def _known(subject: Subject, output: Any) -> Any:
+def _probability_of(subject: Subject, output: Any) -> Any:
     if subject.probability is None:
         raise TypeError("a subject without a law")
     return subject.probability(output, subject.x)
 
 
-def _key(output: Any) -> Any:
+def _to_key(output: Any) -> Any:
     """An output as something that can be counted."""
     if isinstance(output, np.ndarray):
         return tuple(output.tolist())
     return output.item() if isinstance(output, np.generic) else output
 
 
-def declared() -> Iterator[Finding]:
+def check_declared_noise() -> Iterator[Finding]:
     """Noise that sampling cannot judge: calibrated σ at large ε, and long compositions, by certified formulas."""
     for epsilon, delta in ((10, Fraction(1, 100)), (8, Fraction(1, 100)), (1, Fraction(1, 10**9))):
         noise = Gaussian(sensitivity=1, epsilon=epsilon, delta=delta)
@@ -120,7 +120,7 @@ PRIVATE_KEYS = (
 ROW_UNIT = tuple(q for q in (*QUESTIONS, *PRIVATE_KEYS) if "DISTINCT" not in q)
 
 
-def rows() -> list[dict[str, Any]]:
+def make_rows() -> list[dict[str, Any]]:
     """A small table of fictional visits: some people come often, some values are missing or impossible."""
     return [
         {
@@ -135,21 +135,21 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
+def make_lines() -> list[tuple[str, CuratorLine, tuple[str, ...]]]:
     """Every kind of unit, limit, neighbours and budget, with the questions to ask there."""
-    groups, total = Limits(max_groups=2, max_rows_per_group=3), Limits(max_rows=4)
+    groups, total = ContributionLimits(max_groups=2, max_rows_per_group=3), ContributionLimits(max_rows=4)
     pure, approx = Budget(epsilon=3), Budget(epsilon=3, delta=1e-6)
     both = (*QUESTIONS, *PRIVATE_KEYS)
-    settings: list[tuple[str, str | None, Limits, Neighbours, Budget, tuple[str, ...]]] = [
+    settings: list[tuple[str, str | None, ContributionLimits, Neighbours, Budget, tuple[str, ...]]] = [
         ("person, groups", "person", groups, Neighbours.ADD_REMOVE, approx, both),
         ("person, rows", "person", total, Neighbours.REPLACE, approx, both),
         ("person, rows, pure", "person", total, Neighbours.ADD_REMOVE, pure, QUESTIONS),
         ("person, groups, pure", "person", groups, Neighbours.REPLACE, pure, QUESTIONS),
-        ("row", None, Limits(), Neighbours.ADD_REMOVE, approx, ROW_UNIT),
+        ("row", None, ContributionLimits(), Neighbours.ADD_REMOVE, approx, ROW_UNIT),
         (
             "row, replaced",
             None,
-            Limits(),
+            ContributionLimits(),
             Neighbours.REPLACE,
             Budget(rho=0.5),
             tuple(q for q in ROW_UNIT if "town" not in q),
@@ -160,13 +160,13 @@ def lines() -> list[tuple[str, Line, tuple[str, ...]]]:
         facts = TableFacts(name="visits", columns=COLUMNS, unit=Unit(unit), limits=limits)
         offer = {"rho": 0.1} if budget.notion == "zcdp" else {"epsilon": 1}
         catalog = Catalog(tables={"visits": facts}, neighbours=relation)
-        found.append((name, Line(catalog=catalog, table="visits", budget=budget, offer=offer), asked))
+        found.append((name, CuratorLine(catalog=catalog, table="visits", budget=budget, offer=offer), asked))
     return found
 
 
-def questions(*, quick: bool) -> Iterator[Finding]:
+def check_all_questions(*, quick: bool) -> Iterator[Finding]:
     """Whole questions through the curator's line, on generated neighbours: of one table, and of the whole clinic."""
-    for _, line, asked in lines()[:2] if quick else lines():
-        yield from check_questions(line, rows(), asked, most=5 if quick else 16)
-    for _, line, asked in clinic.lines()[:3] if quick else clinic.lines():
-        yield from check_questions(line, clinic.rows(), asked, most=3 if quick else 16)
+    for _, line, asked in make_lines()[:2] if quick else make_lines():
+        yield from check_questions(line, make_rows(), asked, most=5 if quick else 16)
+    for _, line, asked in clinic.make_lines()[:3] if quick else clinic.make_lines():
+        yield from check_questions(line, clinic.make_rows(), asked, most=3 if quick else 16)

@@ -25,7 +25,7 @@ from discreet.privacy import Budget
 _WORDS = 1 << 18
 
 
-def _finding(name: str, problem: str, good: str, start: float, *, alpha: float = 0.0, samples: int = 0) -> Finding:
+def _make_finding(name: str, problem: str, good: str, start: float, *, alpha: float = 0.0, samples: int = 0) -> Finding:
     return Finding(
         name=name,
         method="machinery",
@@ -37,12 +37,12 @@ def _finding(name: str, problem: str, good: str, start: float, *, alpha: float =
     )
 
 
-def randomness() -> list[Callable[[float], Finding]]:
+def list_randomness_checks() -> list[Callable[[float], Finding]]:
     """Checks of the source of noise, each of which takes the chance at which it may err."""
-    return [balanced_bits, no_repeats, separate_processes, separate_threads]
+    return [check_balanced_bits, check_no_repeats, check_separate_processes, check_separate_threads]
 
 
-def balanced_bits(alpha: float) -> Finding:
+def check_balanced_bits(alpha: float) -> Finding:
     """Every bit of a word is as often set as not, and neighbouring words do not agree more than chance."""
     start = time.monotonic()
     words = SYSTEM.words(_WORDS)
@@ -52,7 +52,7 @@ def balanced_bits(alpha: float) -> Finding:
     limit = -float(ndtri(alpha / (2 * 128)))
     problem = f"a bit is {worst:.1f} standard deviations off" if worst > limit else ""
     good = f"worst of 128 bits is {worst:.1f} standard deviations off, {limit:.1f} allowed"
-    return _finding("randomness: bits are balanced", problem, good, start, alpha=alpha, samples=_WORDS)
+    return _make_finding("randomness: bits are balanced", problem, good, start, alpha=alpha, samples=_WORDS)
 
 
 def _excess(words: Words) -> float:
@@ -61,29 +61,29 @@ def _excess(words: Words) -> float:
     return float(max(abs(2 * one - len(words)) for one in ones) / len(words) ** 0.5)
 
 
-def no_repeats(alpha: float) -> Finding:
+def check_no_repeats(alpha: float) -> Finding:
     """No 64-bit word comes twice; by chance that is one in half a billion runs of this check."""
     start = time.monotonic()
     words = SYSTEM.words(_WORDS)
     repeated = len(words) - len(np.unique(words))
     problem = f"{repeated} words came twice" if repeated else ""
     by_chance = min(alpha, _WORDS**2 / 2.0**65)
-    return _finding("randomness: no word repeats", problem, f"{_WORDS:,} words", start, alpha=by_chance)
+    return _make_finding("randomness: no word repeats", problem, f"{_WORDS:,} words", start, alpha=by_chance)
 
 
-def separate_processes(alpha: float) -> Finding:  # noqa: ARG001  # a repeat by chance is out of the question
+def check_separate_processes(alpha: float) -> Finding:  # noqa: ARG001  # a repeat by chance is out of the question
     """Processes made by fork draw different words, each other than the parent's."""
     start = time.monotonic()
     name = "randomness: forked processes differ"
     if not hasattr(os, "fork"):
-        return _finding(name, "", "this system has no fork", start)
+        return _make_finding(name, "", "this system has no fork", start)
     SYSTEM.word()  # the pool of the parent is filled, as it would be in a server
-    drawn = [_in_child() for _ in range(3)] + [SYSTEM.words(4).tobytes()]
+    drawn = [_draw_in_child() for _ in range(3)] + [SYSTEM.words(4).tobytes()]
     problem = "two processes drew the same words" if len(set(drawn)) < len(drawn) else ""
-    return _finding(name, problem, "3 children and their parent", start)
+    return _make_finding(name, problem, "3 children and their parent", start)
 
 
-def _in_child() -> bytes:
+def _draw_in_child() -> bytes:
     read, write = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the child only draws words and leaves
@@ -100,7 +100,7 @@ def _in_child() -> bytes:
     return words
 
 
-def separate_threads(alpha: float) -> Finding:  # noqa: ARG001  # a repeat by chance is out of the question
+def check_separate_threads(alpha: float) -> Finding:  # noqa: ARG001  # a repeat by chance is out of the question
     """Threads draw different words."""
     start = time.monotonic()
     drawn: list[tuple[int, ...]] = []
@@ -111,30 +111,34 @@ def separate_threads(alpha: float) -> Finding:  # noqa: ARG001  # a repeat by ch
         thread.join()
     words = [word for one in drawn for word in one]
     problem = "two threads drew the same word" if len(set(words)) < len(words) or len(words) != 32 else ""
-    return _finding("randomness: threads differ", problem, "4 threads", start)
+    return _make_finding("randomness: threads differ", problem, "4 threads", start)
 
 
-def ledger() -> Iterator[Finding]:
+def check_ledger() -> Iterator[Finding]:
     """The ledger refuses what does not fit, replays for free, and sees damage to its file."""
     start = time.monotonic()
     memory = MemoryLedger(Budget(epsilon=1), unit=None, neighbours="add-remove", dataset="audit")
-    yield _finding("ledger in memory: budget is kept", _overspend(memory), "10 of 11 charges of a tenth", start)
+    yield _make_finding("ledger in memory: budget is kept", _overspend(memory), "10 of 11 charges of a tenth", start)
     with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
         start, path = time.monotonic(), Path(folder) / "audit.ledger"
-        with _on_disk(path) as book:
+        with _open_on_disk(path) as book:
             problem = _overspend(book)
-        yield _finding("ledger on disk: budget is kept", problem, "10 of 11 charges of a tenth", start)
+        yield _make_finding("ledger on disk: budget is kept", problem, "10 of 11 charges of a tenth", start)
         start = time.monotonic()
-        yield _finding("ledger on disk: it remembers", _forgets(path), "opened again: nothing left to spend", start)
+        yield _make_finding(
+            "ledger on disk: it remembers", _check_memory(path), "opened again: nothing left to spend", start
+        )
         start = time.monotonic()
-        yield _finding("ledger on disk: damage is seen", _blind(path), "one changed digit is refused", start)
+        yield _make_finding(
+            "ledger on disk: damage is seen", _check_damage(path), "one changed digit is refused", start
+        )
 
 
-def _on_disk(path: Path) -> SQLiteLedger:
+def _open_on_disk(path: Path) -> SQLiteLedger:
     return SQLiteLedger.open(path, dataset="audit", budget=Budget(epsilon=1), unit=None, neighbours="add-remove")
 
 
-def _charge(number: int) -> Charge:
+def _make_charge(number: int) -> Charge:
     spent: tuple[Event, ...] = (DiscreteLaplace(sensitivity=1, scale=10),)
     return Charge(
         request=f"request {number}",
@@ -150,28 +154,28 @@ def _charge(number: int) -> Charge:
 def _overspend(book: Ledger) -> str:
     """Charge a tenth of the budget eleven times, one of them again."""
     for number in range(10):
-        held = book.reserve(_charge(number))
+        held = book.reserve(_make_charge(number))
         book.commit(held, {"answer": number})
-    again = book.reserve(_charge(3))
+    again = book.reserve(_make_charge(3))
     if again.record is None:
         return "the same request was charged twice"
     try:
-        book.reserve(_charge(10))
+        book.reserve(_make_charge(10))
     except BudgetExceeded:
         return "" if book.remaining == 0 else "the budget is not used up by what it was divided into"
     return "a charge beyond the budget was accepted"
 
 
-def _forgets(path: Path) -> str:
-    with _on_disk(path) as book:
+def _check_memory(path: Path) -> str:
+    with _open_on_disk(path) as book:
         try:
-            book.reserve(_charge(11))
+            book.reserve(_make_charge(11))
         except BudgetExceeded:
             return "" if len(book.history()) == 10 else "the history lost charges"
     return "a charge beyond the budget was accepted after the ledger was opened again"
 
 
-def _blind(path: Path) -> str:
+def _check_damage(path: Path) -> str:
     """Change one question in the file; the ledger must not open."""
     data = path.read_bytes()
     at = data.rfind(b"question 7")
@@ -179,7 +183,7 @@ def _blind(path: Path) -> str:
         return "the record of a charge is not in the file"
     path.write_bytes(data[:at] + b"question 6" + data[at + 10 :])
     try:
-        with _on_disk(path):
+        with _open_on_disk(path):
             return "a changed record was not noticed"
     except LedgerDamaged:
         return ""

@@ -17,7 +17,7 @@ from discreet.plan.catalog import ColumnFacts, TableFacts
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.privacy import Neighbours
 
-Row: TypeAlias = dict[str, Value]
+AuditRow: TypeAlias = dict[str, Value]
 
 NASTY: Mapping[Type, tuple[Value, ...]] = {
     Type.BOOLEAN: (True, False, None),
@@ -38,106 +38,106 @@ class Pair:
 
     what: str
     relation: Neighbours
-    before: Sequence[Row]
-    after: Sequence[Row]
+    before: Sequence[AuditRow]
+    after: Sequence[AuditRow]
 
 
-def neighbours(
-    rows: Sequence[Row], table: TableFacts, relation: Neighbours, *, most: int | None = None
+def make_neighbours(
+    rows: Sequence[AuditRow], table: TableFacts, relation: Neighbours, *, most: int | None = None
 ) -> Iterator[Pair]:
     """Pairs of neighbouring tables, the most telling ones first; at most ``most`` of them."""
-    found = _pairs(list(rows), table, relation)
+    found = _make_pairs(list(rows), table, relation)
     for number, pair in enumerate(found):
         if most is not None and number >= most:
             return
         yield pair
 
 
-def _pairs(rows: list[Row], table: TableFacts, relation: Neighbours) -> Iterator[Pair]:
+def _make_pairs(rows: list[AuditRow], table: TableFacts, relation: Neighbours) -> Iterator[Pair]:
     if table.public:
         return  # the rows of a public table are nobody's, so it has no neighbours
     if table.link is not None:
         raise UsageError(f"The rows of {table.name!r} reach their unit by others. Give the whole dataset.")
-    unit = _named(table)
-    for what, new in _newcomers(rows, table):
+    unit = _find_unit_column(table)
+    for what, new in _make_newcomers(rows, table):
         if relation is Neighbours.ADD_REMOVE:
             yield Pair(f"add a unit: {what}", relation, rows, rows + new)
         else:
-            gone = _owner(rows, unit)
-            rest = _without(rows, unit, gone)
+            gone = _choose_owner(rows, unit)
+            rest = _remove_owner(rows, unit, gone)
             renamed = new if unit is None else [row | {unit: gone} for row in new]
             yield Pair(f"replace a unit: {what}", relation, rows, rest + (renamed[:1] if unit is None else renamed))
     if relation is Neighbours.ADD_REMOVE:
-        for owner in _owners(rows, unit):
-            yield Pair("remove a unit", relation, rows, _without(rows, unit, owner))
+        for owner in _choose_owners(rows, unit):
+            yield Pair("remove a unit", relation, rows, _remove_owner(rows, unit, owner))
 
 
-def _named(table: TableFacts) -> str | None:
+def _find_unit_column(table: TableFacts) -> str | None:
     """The column that names the unit; None where rows are their own units."""
     column = table.unit_column
     return None if column is None else column.name
 
 
-def _newcomers(rows: list[Row], table: TableFacts) -> Iterator[tuple[str, list[Row]]]:
+def _make_newcomers(rows: list[AuditRow], table: TableFacts) -> Iterator[tuple[str, list[AuditRow]]]:
     """Units that nobody expects; one row each where rows are their own units."""
-    unit = _named(table)
+    unit = _find_unit_column(table)
     kinds = {name: kind for name, (kind, _) in table.columns.items() if name != unit}
     facts = {name: known for name, (_, known) in table.columns.items()}
-    ids = _ids(rows, table)
-    normal = {name: usual(kind, facts[name], rows, name) for name, kind in kinds.items()}
+    ids = _make_ids(rows, table)
+    normal = {name: find_usual(kind, facts[name], rows, name) for name, kind in kinds.items()}
 
-    def made(values: Mapping[str, Value], owner: Value) -> Row:
+    def make_row(values: Mapping[str, Value], owner: Value) -> AuditRow:
         row = {name: values.get(name, normal[name]) for name in kinds}
         return row if unit is None else row | {unit: owner}
 
     many = 1 if unit is None else 40
-    yield "as usual", [made({}, ids[0])]
-    yield "at the upper bounds, many rows", [made(ends(facts, high=True), ids[0]) for _ in range(many)]
-    yield "at the lower bounds, many rows", [made(ends(facts, high=False), ids[0]) for _ in range(many)]
-    yield "all NULL", [made(dict.fromkeys(kinds, None), ids[0]) for _ in range(min(many, 3))]
+    yield "as usual", [make_row({}, ids[0])]
+    yield "at the upper bounds, many rows", [make_row(find_ends(facts, high=True), ids[0]) for _ in range(many)]
+    yield "at the lower bounds, many rows", [make_row(find_ends(facts, high=False), ids[0]) for _ in range(many)]
+    yield "all NULL", [make_row(dict.fromkeys(kinds, None), ids[0]) for _ in range(min(many, 3))]
     for shift in range(max(len(NASTY[kind]) for kind in kinds.values())):
         values = {name: NASTY[kind][shift % len(NASTY[kind])] for name, kind in kinds.items()}
-        yield f"strange values {shift + 1}", [made(values, ids[shift % len(ids)]) for _ in range(min(many, 2))]
+        yield f"strange values {shift + 1}", [make_row(values, ids[shift % len(ids)]) for _ in range(min(many, 2))]
     for name, kind in kinds.items():
         keys = facts[name].keys or NASTY[kind]
         if unit is not None:
-            spread = [made({name: keys[i % len(keys)]}, ids[0]) for i in range(many)]
+            spread = [make_row({name: keys[i % len(keys)]}, ids[0]) for i in range(many)]
             yield f"rows in every group of {name}", spread
-        yield f"a rare value of {name}", [made({name: rare(kind)}, ids[0])]
+        yield f"a rare value of {name}", [make_row({name: make_rare(kind)}, ids[0])]
         for value in NASTY[kind]:
-            yield f"{name} is {words(value)}", [made({name: value}, ids[-1]) for _ in range(min(many, 5))]
+            yield f"{name} is {describe_value(value)}", [make_row({name: value}, ids[-1]) for _ in range(min(many, 5))]
     if unit is not None:
         for owner in ids:
-            yield f"an id like others ({words(owner)})", [made({}, owner) for _ in range(7)]
-        yield "a NULL id", [made({}, None) for _ in range(7)]
+            yield f"an id like others ({describe_value(owner)})", [make_row({}, owner) for _ in range(7)]
+        yield "a NULL id", [make_row({}, None) for _ in range(7)]
 
 
-def usual(kind: Type, facts: ColumnFacts, rows: Sequence[Row], name: str) -> Value:
+def find_usual(kind: Type, facts: ColumnFacts, rows: Sequence[AuditRow], name: str) -> Value:
     """A value that nobody wonders about."""
     if facts.keys:
         return facts.keys[0]
     return next((row[name] for row in rows if row.get(name) is not None), NASTY[kind][0])
 
 
-def ends(facts: Mapping[str, ColumnFacts], *, high: bool) -> dict[str, Value]:
+def find_ends(facts: Mapping[str, ColumnFacts], *, high: bool) -> dict[str, Value]:
     """The declared bounds of those columns that have some."""
     bounds = {name: known.high if high else known.low for name, known in facts.items()}
     return {name: int(end) if end.denominator == 1 else float(end) for name, end in bounds.items() if end is not None}
 
 
-def rare(kind: Type) -> Value:
+def make_rare(kind: Type) -> Value:
     """A value that nobody else has."""
     values: dict[Type, Value] = {Type.TEXT: "only once", Type.INTEGER: 987_654_321, Type.REAL: 0.123456789}
     return values.get(kind, NASTY[kind][0])
 
 
-def _ids(rows: Sequence[Row], table: TableFacts) -> list[Value]:
+def _make_ids(rows: Sequence[AuditRow], table: TableFacts) -> list[Value]:
     """Ids that no row has yet, but that look like others."""
-    unit = _named(table)
-    return [None] if unit is None else ids_like([row[unit] for row in rows], table.columns[unit][0])
+    unit = _find_unit_column(table)
+    return [None] if unit is None else make_ids_like([row[unit] for row in rows], table.columns[unit][0])
 
 
-def ids_like(taken: Sequence[Value], kind: Type) -> list[Value]:
+def make_ids_like(taken: Sequence[Value], kind: Type) -> list[Value]:
     """Ids of a type that are not taken, but look like those that are."""
     known = next((owner for owner in taken if owner is not None), None)
     texts: tuple[Value, ...] = ("new", "", " ", "x" * 1000, "\0", "NEW", f"{known} ", str(known).upper())
@@ -146,7 +146,7 @@ def ids_like(taken: Sequence[Value], kind: Type) -> list[Value]:
     return [value for value in others if value not in taken and value is not None]
 
 
-def _owners(rows: Sequence[Row], unit: str | None) -> list[Any]:
+def _choose_owners(rows: Sequence[AuditRow], unit: str | None) -> list[Any]:
     """Whom to remove: the one with most rows first, then some others."""
     if unit is None:
         return list(range(0, len(rows), max(1, len(rows) // 6)))
@@ -158,18 +158,18 @@ def _owners(rows: Sequence[Row], unit: str | None) -> list[Any]:
     return ordered[:3] + ordered[-2:]
 
 
-def _owner(rows: Sequence[Row], unit: str | None) -> Any:
-    owners = _owners(rows, unit)
+def _choose_owner(rows: Sequence[AuditRow], unit: str | None) -> Any:
+    owners = _choose_owners(rows, unit)
     return owners[0] if owners else None
 
 
-def _without(rows: Sequence[Row], unit: str | None, owner: Any) -> list[Row]:
+def _remove_owner(rows: Sequence[AuditRow], unit: str | None, owner: Any) -> list[AuditRow]:
     if unit is None:
         return [row for number, row in enumerate(rows) if number != owner]
     return [row for row in rows if row[unit] != owner]
 
 
-def words(value: Value) -> str:
+def describe_value(value: Value) -> str:
     """A value for people, however long it is."""
     if value is None:
         return "NULL"

@@ -26,7 +26,7 @@ _REMEMBERED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RaisedError:
     """What came instead of an output. Only what a caller sees: the class and the message."""
 
     kind: str
@@ -49,7 +49,7 @@ class Outputs:
     def __len__(self) -> int:
         return len(self.shapes)
 
-    def part(self, which: int) -> Outputs:
+    def take_half(self, which: int) -> Outputs:
         """One half of the outputs, by places that no rhythm of a function can hit."""
         places = np.arange(len(self), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         chosen = (places >> np.uint64(47)) % np.uint64(2) == which
@@ -57,7 +57,7 @@ class Outputs:
         return Outputs(self.shapes[chosen], self.prints[chosen], self.leaves[chosen], self.texts, times)
 
 
-def joined(parts: Sequence[Outputs]) -> Outputs:
+def join_outputs(parts: Sequence[Outputs]) -> Outputs:
     """Several lots of outputs as one."""
     width = max(part.leaves.shape[1] for part in parts)
     texts: dict[int, str] = {}
@@ -67,13 +67,13 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
     return Outputs(
         np.concatenate([part.shapes for part in parts]),
         np.concatenate([part.prints for part in parts]),
-        np.concatenate([widened(part.leaves, width) for part in parts]),
+        np.concatenate([widen(part.leaves, width) for part in parts]),
         texts,
         np.concatenate(times) if len(times) == len(parts) else None,
     )
 
 
-def widened(leaves: Floats, width: int) -> Floats:
+def widen(leaves: Floats, width: int) -> Floats:
     """The same numbers in more columns."""
     missing = width - leaves.shape[1]
     return leaves if missing <= 0 else np.pad(leaves, ((0, 0), (0, missing)), constant_values=np.nan)
@@ -88,14 +88,14 @@ def encode(values: Sequence[Any] | npt.NDArray[Any]) -> Outputs:
     for value in values:
         leaf = _Leaves()
         leaf.add(value)
-        shape, mark = leaf.marks()
+        shape, mark = leaf.make_fingerprints()
         shapes.append(shape)
         if len(texts) < _REMEMBERED and shape not in texts:
             texts[shape] = "".join(leaf.shape)[:60].strip()
         prints.append(mark)
-        rows.append(leaf.numbers())
+        rows.append(leaf.list_numbers())
         if len(texts) < _REMEMBERED and mark not in texts:
-            texts[mark] = _short(value)
+            texts[mark] = _shorten(value)
     width = max((len(row) for row in rows), default=1) or 1
     leaves = np.full((len(rows), width), np.nan)
     for i, row in enumerate(rows):
@@ -105,23 +105,23 @@ def encode(values: Sequence[Any] | npt.NDArray[Any]) -> Outputs:
 
 def _encode_array(values: npt.NDArray[Any]) -> Outputs:
     flat = values.reshape(len(values), -1)
-    leaves = _folded(flat.astype(np.float64))
+    leaves = _fold(flat.astype(np.float64))
     whole = flat.astype(np.int64) if flat.dtype.kind in "biu" else flat.astype(np.float64).view(np.int64)
-    prints = _mixed(whole)
+    prints = _mix(whole)
     texts: dict[int, str] = {}
     for i in np.unique(prints[: 5 * _REMEMBERED], return_index=True)[1][:_REMEMBERED].tolist():
-        texts[int(prints[i])] = _short(values[i].tolist())
+        texts[int(prints[i])] = _shorten(values[i].tolist())
     return Outputs(np.zeros(len(values), dtype=np.int64), prints, leaves, texts)
 
 
-def _folded(leaves: Floats) -> Floats:
+def _fold(leaves: Floats) -> Floats:
     if leaves.shape[1] <= MOST_LEAVES:
         return leaves
     rest = leaves[:, MOST_LEAVES - 1 :].sum(axis=1, keepdims=True)
     return np.concatenate([leaves[:, : MOST_LEAVES - 1], rest], axis=1)
 
 
-def _mixed(columns: Integers) -> Integers:
+def _mix(columns: Integers) -> Integers:
     """One 64-bit fingerprint of each row; only a label, so speed counts more than strength."""
     state = np.zeros(len(columns), dtype=np.uint64)
     for i in range(columns.shape[1]):
@@ -139,12 +139,12 @@ class _Leaves:
         self.text: list[str] = []
         self.leaves: list[float] = []
 
-    def marks(self) -> tuple[int, int]:
+    def make_fingerprints(self) -> tuple[int, int]:
         shape = "".join(self.shape)
         whole = "\0".join([shape, *self.text]).encode("utf-8", "backslashreplace") + np.array(self.leaves).tobytes()
         return _digest(shape.encode("utf-8", "backslashreplace")), _digest(whole)
 
-    def numbers(self) -> list[float]:
+    def list_numbers(self) -> list[float]:
         if len(self.leaves) <= MOST_LEAVES:
             return self.leaves
         return [
@@ -157,14 +157,14 @@ class _Leaves:
         match value:
             case None:
                 self.shape.append("none ")
-            case Raised():
-                self._worded(f"raised {value.kind} ", value.message)
+            case RaisedError():
+                self._add_text(f"raised {value.kind} ", value.message)
             case str():
-                self._worded("text ", value)
+                self._add_text("text ", value)
             case bytes():
-                self._worded("bytes ", value.hex())
+                self._add_text("bytes ", value.hex())
             case dt.date() | dt.time() | dt.timedelta():
-                self._worded(
+                self._add_text(
                     f"{type(value).__name__} ", value.isoformat() if not isinstance(value, dt.timedelta) else str(value)
                 )
             case np.ndarray():
@@ -184,7 +184,7 @@ class _Leaves:
             case _:
                 self._add_object(value)
 
-    def _worded(self, shape: str, text: str) -> None:
+    def _add_text(self, shape: str, text: str) -> None:
         self.shape.append(shape)
         self.text.append(text)
         self.leaves.append(float(len(text)))
@@ -202,7 +202,7 @@ class _Leaves:
         self.shape.append(f"{value.dtype.kind}{value.shape} ")
         self.leaves += value.ravel().astype(np.float64).tolist()
         if value.dtype.kind in "iu":
-            self.text.append(value.tobytes().hex() if value.size <= 4 * MOST_LEAVES else _long(value))
+            self.text.append(value.tobytes().hex() if value.size <= 4 * MOST_LEAVES else _hash_array(value))
 
     def _add_number(self, value: Any) -> None:
         kind = (
@@ -230,19 +230,19 @@ class _Leaves:
         elif "__repr__" not in {name for kind in type(value).__mro__[:-1] for name in vars(kind)}:
             self.shape.append(f"{type(value).__name__} ")  # its text would be a place in memory
         else:
-            self._worded(f"{type(value).__name__} ", repr(value))
+            self._add_text(f"{type(value).__name__} ", repr(value))
 
 
 def _digest(data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little", signed=True)
 
 
-def _long(value: npt.NDArray[Any]) -> str:
+def _hash_array(value: npt.NDArray[Any]) -> str:
     return hashlib.blake2b(np.ascontiguousarray(value).tobytes()).hexdigest()
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, Raised):
+def _shorten(value: Any) -> str:
+    if isinstance(value, RaisedError):
         return f"{value.kind} (a message of {len(value.message)} characters)"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

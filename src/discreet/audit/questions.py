@@ -13,37 +13,37 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from discreet.audit.datasets import Change, Dataset, changes
+from discreet.audit.datasets import Change, Dataset, make_changes
 from discreet.audit.findings import Finding, Verdict, Witness
-from discreet.audit.neighbours import Row
-from discreet.audit.outputs import Raised
-from discreet.audit.record import Run, difference, overspent, run
-from discreet.bounding.contributions import Bounded, Sensitivity, sensitivity
+from discreet.audit.neighbours import AuditRow
+from discreet.audit.outputs import RaisedError
+from discreet.audit.record import Run, find_difference, find_overspending, run
+from discreet.bounding.contributions import BoundedPlan, Sensitivity, sensitivity
 from discreet.curator import Curator
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.engine import Engine, Groups, Watch
+from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.entropy import SYSTEM
 from discreet.ledger.memory import MemoryLedger
-from discreet.plan.arrow import arrow_types
+from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Loss, Neighbours
 
-MakeEngine: TypeAlias = Callable[[Mapping[str, Any], Catalog], Engine]
-Given: TypeAlias = "Sequence[Row] | Dataset"
+EngineMaker: TypeAlias = Callable[[Mapping[str, Any], Catalog], Engine]
+RowsOrDataset: TypeAlias = "Sequence[AuditRow] | Dataset"
 """The rows of the line's table, or the rows of all declared tables by their names."""
 
-Exact: TypeAlias = tuple[tuple[Bounded, Groups], ...]
+ExactGroups: TypeAlias = tuple[tuple[BoundedPlan, Groups], ...]
 """The exact integers behind an answer, one grouping after the other."""
 
 
 @dataclass(slots=True)
-class Watched:
+class RecordingEngine:
     """An engine that uses one secret order for all runs and keeps the integers it gave. For audits only."""
 
     engine: Engine
     salt: bytes
-    seen: list[tuple[Bounded, Groups]]
+    seen: list[tuple[BoundedPlan, Groups]]
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
         return self.engine.schema(table)
@@ -54,7 +54,7 @@ class Watched:
     def prepare(self, table: str) -> None:
         self.engine.prepare(table)
 
-    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:  # noqa: ARG002  # see salt
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:  # noqa: ARG002  # see salt
         groups = self.engine.run(bounded, salt=self.salt, watch=watch)
         self.seen.append((bounded, groups))
         return groups
@@ -63,13 +63,13 @@ class Watched:
         self.engine.close()
 
 
-def one_thread(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
+def make_small_engine(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
     """The engine for real data, small: audits ask many questions about few rows."""
     return DuckDBEngine(sources, catalog, threads=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CuratorLine:
     """The curator's line over declared tables, with the budget it spends from and what a question offers.
 
     With ``table``, the line has this one only, and rows are given as a list; without it, rows are given by table.
@@ -79,26 +79,28 @@ class Line:
     table: str = ""
     budget: Budget
     offer: Mapping[str, Any]
-    make: MakeEngine = one_thread
+    make: EngineMaker = make_small_engine
 
-    def dataset(self, rows: Given) -> Dataset:
+    def to_dataset(self, rows: RowsOrDataset) -> Dataset:
         """Rows by the name of their table."""
-        return rows if isinstance(rows, Mapping) else {self.catalog.table(self.table).name: rows}
+        return rows if isinstance(rows, Mapping) else {self.catalog.find_table(self.table).name: rows}
 
     @property
     def declared(self) -> Catalog:
         """What is declared of the tables that the line has."""
         if not self.table:
             return self.catalog
-        facts = self.catalog.table(self.table)
+        facts = self.catalog.find_table(self.table)
         return Catalog(tables={facts.name: facts}, neighbours=self.catalog.neighbours)
 
-    def open(self, rows: Given, salt: bytes) -> Watched:
+    def open(self, rows: RowsOrDataset, salt: bytes) -> RecordingEngine:
         """An engine over these rows."""
-        frames = {name: frame(listed, self.catalog.tables[name]) for name, listed in self.dataset(rows).items()}
-        return Watched(self.make(frames, self.catalog), salt, [])
+        frames = {name: to_arrow(listed, self.catalog.tables[name]) for name, listed in self.to_dataset(rows).items()}
+        return RecordingEngine(self.make(frames, self.catalog), salt, [])
 
-    def ask(self, engine: Watched, question: str, frozen: Run | None = None) -> tuple[Run, Exact, Loss | None]:
+    def ask(
+        self, engine: RecordingEngine, question: str, frozen: Run | None = None
+    ) -> tuple[Run, ExactGroups, Loss | None]:
         """Ask a question from a fresh ledger: what was recorded, the exact integers behind it, and its stated cost."""
         ledger = MemoryLedger(self.budget, unit=self.declared.unit, neighbours=self.catalog.neighbours)
         engine.seen.clear()
@@ -108,7 +110,7 @@ class Line:
             curator = Curator(name="audit", catalog=self.catalog, engine=engine, ledger=ledger)
             answer = curator.ask(question, request="audit", **self.offer)
             stated.append(answer.spent)
-            return [answer.table.to_pydict(), answer.remaining, answer.explanation, _public(answer.receipt)]
+            return [answer.table.to_pydict(), answer.remaining, answer.explanation, _strip_receipt(answer.receipt)]
 
         found = run(line, None, frozen)
         return found, tuple(engine.seen), stated[-1] if stated else None
@@ -120,26 +122,26 @@ class _Case:
 
     question: str
     recorded: Run
-    exact: Exact
+    exact: ExactGroups
     problem: str = ""
     what: str = ""
     pairs: int = 0
     seconds: float = 0.0
 
-    def compare(self, line: Line, engine: Watched, change: Change) -> None:
+    def compare(self, line: CuratorLine, engine: RecordingEngine, change: Change) -> None:
         """Ask again on a neighbour, with the recorded noise."""
         start = time.monotonic()
         replayed, moved, _ = line.ask(engine, self.question, self.recorded)
         self.pairs += 1
-        self.problem = difference(self.recorded, replayed)
+        self.problem = find_difference(self.recorded, replayed)
         for (bounded, before), (_, after) in zip(self.exact, moved):
-            self.problem = self.problem or distances(bounded, before, after, change.relation)
+            self.problem = self.problem or check_distances(bounded, before, after, change.relation)
         self.what = change.what if self.problem else ""
         self.seconds += time.monotonic() - start
 
-    def finding(self, rows: int, claim: str) -> Finding:
+    def make_finding(self, rows: int, claim: str) -> Finding:
         verdict, detail = Verdict.HOLDS, f"{self.pairs} neighbours, {len(self.recorded.calls)} calls, all as declared"
-        if isinstance(self.recorded.output, Raised):
+        if isinstance(self.recorded.output, RaisedError):
             verdict, detail = Verdict.RAISES, f"refused or failed: {self.recorded.output.kind}"
         elif self.problem:
             verdict, detail = Verdict.BROKEN, self.problem
@@ -155,18 +157,20 @@ class _Case:
         )
 
 
-def check_questions(line: Line, rows: Given, questions: Sequence[str], *, most: int | None = None) -> list[Finding]:
+def check_questions(
+    line: CuratorLine, rows: RowsOrDataset, questions: Sequence[str], *, most: int | None = None
+) -> list[Finding]:
     """Ask questions on a dataset and its neighbours; for each, the first difference that must not be.
 
     ``rows`` are those of the line's table, or those of every table by name. ``most`` bounds the number of neighbours.
     """
-    dataset, relation = line.dataset(rows), line.catalog.neighbours
+    dataset, relation = line.to_dataset(rows), line.catalog.neighbours
     salt = SYSTEM.bits(128).to_bytes(16, "big")
     base = line.open(dataset, salt)
     cases = [_record(line, base, question) for question in questions]
     base.close()
-    for change in changes(dataset, line.declared, relation, most=most):
-        open_cases = [c for c in cases if not c.problem and not isinstance(c.recorded.output, Raised)]
+    for change in make_changes(dataset, line.declared, relation, most=most):
+        open_cases = [c for c in cases if not c.problem and not isinstance(c.recorded.output, RaisedError)]
         if not open_cases:
             break
         engine = line.open(change.after, salt)
@@ -174,25 +178,25 @@ def check_questions(line: Line, rows: Given, questions: Sequence[str], *, most: 
             case.compare(line, engine, change)
         engine.close()
     claim = f"one {line.declared.unit.column or 'row'}, {relation}, {line.budget!r}"
-    return [case.finding(sum(map(len, dataset.values())), claim) for case in cases]
+    return [case.make_finding(sum(map(len, dataset.values())), claim) for case in cases]
 
 
-def check_question(line: Line, rows: Given, question: str, *, most: int | None = None) -> Finding:
+def check_question(line: CuratorLine, rows: RowsOrDataset, question: str, *, most: int | None = None) -> Finding:
     """Ask one question on a dataset and its neighbours; see ``check_questions``."""
     return check_questions(line, rows, [question], most=most)[0]
 
 
-def _record(line: Line, engine: Watched, question: str) -> _Case:
+def _record(line: CuratorLine, engine: RecordingEngine, question: str) -> _Case:
     start = time.monotonic()
     recorded, exact, stated = line.ask(engine, question)
-    problem = overspent(recorded, stated)
+    problem = find_overspending(recorded, stated)
     return _Case(question, recorded, exact, problem, "the same" if problem else "", seconds=time.monotonic() - start)
 
 
-def distances(bounded: Bounded, before: Groups, after: Groups, relation: Neighbours) -> str:
+def check_distances(bounded: BoundedPlan, before: Groups, after: Groups, relation: Neighbours) -> str:
     """Whether some measure moved further than claimed, in any norm; empty if not."""
     for place, measure in enumerate(bounded.measures):
-        found = moved_by(before, after, place)
+        found = measure_move(before, after, place)
         claim = sensitivity(bounded, measure, relation)
         for norm in ("l0", "l1", "l2_squared", "linf"):
             actual, declared = getattr(found, norm), getattr(claim, norm)
@@ -201,23 +205,23 @@ def distances(bounded: Bounded, before: Groups, after: Groups, relation: Neighbo
     return ""
 
 
-def moved_by(before: Groups, after: Groups, place: int) -> Sensitivity:
+def measure_move(before: Groups, after: Groups, place: int) -> Sensitivity:
     """How far one measure's vector over groups moved."""
     here, there = (dict(zip(g.keys, g.values[place])) if g.values else {} for g in (before, after))
     sizes = [abs(c) for key in here.keys() | there.keys() if (c := there.get(key, 0) - here.get(key, 0))]
     return Sensitivity(len(sizes), sum(sizes), sum(s * s for s in sizes), max(sizes, default=0))
 
 
-def frame(rows: Iterable[Row], table: TableFacts) -> Any:
+def to_arrow(rows: Iterable[AuditRow], table: TableFacts) -> Any:
     """Rows as an Arrow table of the declared types."""
     import pyarrow as pa
 
-    kinds = arrow_types()
+    kinds = load_arrow_types()
     listed = list(rows)
     columns = table.columns.items()
     return pa.table({name: pa.array([row.get(name) for row in listed], kinds[kind]) for name, (kind, _) in columns})
 
 
-def _public(receipt: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_receipt(receipt: Mapping[str, Any]) -> dict[str, Any]:
     """A receipt without what is new every time: the hour, and the place in the ledger."""
     return {name: value for name, value in receipt.items() if name not in ("time", "ledger")}

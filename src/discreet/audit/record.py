@@ -29,12 +29,12 @@ import numpy as np
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.audit.claims import Claim, Stated
+from discreet.audit.claims import Claim, ClaimLike
 from discreet.audit.findings import Finding, Verdict, Witness
-from discreet.audit.outputs import Raised, encode
+from discreet.audit.outputs import RaisedError, encode
 from discreet.errors import DiscreetError
 from discreet.mechanisms.cells import CellMode, CellQuantiles
-from discreet.mechanisms.exponential import Exponential, Selection
+from discreet.mechanisms.exponential import Exponential, SelectionMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import NoisyMax, TopK
@@ -42,7 +42,7 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import SparseVector
-from discreet.mechanisms.threshold import Keyed, KeySelection, NoisyThreshold
+from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
 from discreet.mechanisms.weighted import WeightedSelection
 from discreet.privacy import Neighbours
 
@@ -70,7 +70,7 @@ PRIMITIVES: tuple[tuple[type, str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MechanismCall:
     """One call of a mechanism: itself with its parameters, the exact values (private), and what it drew."""
 
     mechanism: Any
@@ -78,23 +78,23 @@ class Call:
     values: Any
     output: Any
 
-    def same_kind(self, other: Call) -> bool:
+    def is_same_kind(self, other: MechanismCall) -> bool:
         """Whether both calls would look alike to somebody who knows the code."""
         return (self.method, repr(self.mechanism)) == (other.method, repr(other.mechanism))
 
 
 @dataclass(slots=True)
-class Tape:
+class CallRecorder:
     """The calls of one run. With ``frozen`` calls of another run, their outputs are given back."""
 
-    frozen: Sequence[Call] = ()
+    frozen: Sequence[MechanismCall] = ()
     replaying: bool = False
-    calls: list[Call] = field(default_factory=list)
+    calls: list[MechanismCall] = field(default_factory=list)
     busy: bool = False
 
-    def take(self, call: Callable[[], Any], mechanism: Any, method: str, values: Any) -> Any:
+    def record(self, call: Callable[[], Any], mechanism: Any, method: str, values: Any) -> Any:
         """Run a call, or give back what the recorded one drew, as long as it is the same call."""
-        kept, place = _copied(values), len(self.calls)
+        kept, place = _copy(values), len(self.calls)
         self.busy = True
         try:
             output = call()  # also on replay, where only its errors count
@@ -102,44 +102,44 @@ class Tape:
             self.busy = False
         if self.replaying and place < len(self.frozen):
             recorded = self.frozen[place]
-            output = recorded.output if recorded.same_kind(Call(mechanism, method, kept, None)) else output
-        self.calls.append(Call(mechanism, method, kept, output))
-        return _copied(output)
+            output = recorded.output if recorded.is_same_kind(MechanismCall(mechanism, method, kept, None)) else output
+        self.calls.append(MechanismCall(mechanism, method, kept, output))
+        return _copy(output)
 
 
-_TAPE: ContextVar[Tape | None] = ContextVar("discreet_audit_tape", default=None)
+_RECORDER: ContextVar[CallRecorder | None] = ContextVar("discreet_audit_tape", default=None)
 
 
 @contextmanager
-def recording(tape: Tape) -> Iterator[Tape]:
+def record_calls(tape: CallRecorder) -> Iterator[CallRecorder]:
     """While this is open, calls of mechanisms in this thread go to the tape."""
     plain = [(kind, name, vars(kind)[name]) for kind, name in PRIMITIVES]
-    token = _TAPE.set(tape)
+    token = _RECORDER.set(tape)
     for kind, name, method in plain:
-        setattr(kind, name, _taped(method, name))
+        setattr(kind, name, _wrap_method(method, name))
     try:
         yield tape
     finally:
         for kind, name, method in plain:
             setattr(kind, name, method)
-        _TAPE.reset(token)
+        _RECORDER.reset(token)
 
 
-def _taped(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _wrap_method(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(method)
-    def taped(self: Any, values: Any, /, *args: Any, **options: Any) -> Any:
-        tape = _TAPE.get()
+    def wrapper(self: Any, values: Any, /, *args: Any, **options: Any) -> Any:
+        tape = _RECORDER.get()
 
         def call() -> Any:
             return method(self, values, *args, **options)
 
         # A primitive that is made of another one is one call.
-        return call() if tape is None or tape.busy else tape.take(call, self, name, values)
+        return call() if tape is None or tape.busy else tape.record(call, self, name, values)
 
-    return taped
+    return wrapper
 
 
-def _copied(values: Any) -> Any:
+def _copy(values: Any) -> Any:
     return values.copy() if isinstance(values, np.ndarray | dict | list) else values
 
 
@@ -147,18 +147,18 @@ def _copied(values: Any) -> Any:
 class Run:
     """What one run did and gave."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[MechanismCall, ...]
     output: Any
 
 
 def run(fn: Callable[[Any], Any], data: Any, frozen: Run | None = None) -> Run:
     """Run a function under a tape, with the recorded outputs of another run if there is one."""
-    tape = Tape() if frozen is None else Tape(frozen.calls, replaying=True)
-    with recording(tape):
+    tape = CallRecorder() if frozen is None else CallRecorder(frozen.calls, replaying=True)
+    with record_calls(tape):
         try:
             output = fn(data)
         except Exception as error:
-            output = Raised(type(error).__name__, str(error))
+            output = RaisedError(type(error).__name__, str(error))
     return Run(tuple(tape.calls), output)
 
 
@@ -166,7 +166,7 @@ def replay(
     fn: Callable[[Any], Any],
     d: Any,
     d2: Any,
-    claim: Stated | None = None,
+    claim: ClaimLike | None = None,
     *,
     tries: int = 3,
     name: str | None = None,
@@ -186,14 +186,14 @@ def replay(
     """
     start = time.monotonic()
     label = name or str(getattr(fn, "__name__", "function"))
-    first_words, second_words = words or (_brief(d), _brief(d2))
+    first_words, second_words = words or (_shorten(d), _shorten(d2))
     calls = 0
     for _ in range(max(1, tries)):
         recorded = run(fn, d)
         replayed = run(fn, d2, recorded)
         calls = max(calls, len(recorded.calls))
-        problem = difference(recorded, replayed) or overspent(recorded, claim)
-        verdict = Verdict.BROKEN if problem else _empty(recorded)
+        problem = find_difference(recorded, replayed) or find_overspending(recorded, claim)
+        verdict = Verdict.BROKEN if problem else _verdict_of(recorded)
         if verdict is not Verdict.HOLDS:
             break
     return Finding(
@@ -207,24 +207,24 @@ def replay(
     )
 
 
-def _empty(recorded: Run) -> Verdict:
-    if isinstance(recorded.output, Raised):
+def _verdict_of(recorded: Run) -> Verdict:
+    if isinstance(recorded.output, RaisedError):
         return Verdict.RAISES
     return Verdict.EMPTY if recorded.output is None else Verdict.HOLDS
 
 
-def difference(recorded: Run, replayed: Run) -> str:
+def find_difference(recorded: Run, replayed: Run) -> str:
     """How two runs on neighbours differ, in words; empty where they agree as they must."""
     if len(recorded.calls) != len(replayed.calls):
         return f"{len(recorded.calls)} calls of mechanisms on D, {len(replayed.calls)} on D'"
     for number, (one, other) in enumerate(zip(recorded.calls, replayed.calls), 1):
         kind = type(one.mechanism).__name__
-        if not one.same_kind(other):
+        if not one.is_same_kind(other):
             return f"call {number} is {one.mechanism!r} on D, {other.mechanism!r} on D'"
-        problem = apart(one.mechanism, one.values, other.values)
+        problem = check_distance(one.mechanism, one.values, other.values)
         if problem:
             return f"call {number}, {kind}: {problem}"
-    errors = [isinstance(r.output, Raised) for r in (recorded, replayed)]
+    errors = [isinstance(r.output, RaisedError) for r in (recorded, replayed)]
     if any(errors) and errors != [True, True]:
         return f"an error on {'D' if errors[0] else 'D-prime'} only"
     one_print, other_print = encode([recorded.output, replayed.output]).prints.tolist()
@@ -233,7 +233,7 @@ def difference(recorded: Run, replayed: Run) -> str:
     return ""
 
 
-def overspent(recorded: Run, claim: Stated | None) -> str:
+def find_overspending(recorded: Run, claim: ClaimLike | None) -> str:
     """Whether the mechanisms that ran cost more than was claimed."""
     if claim is None or not recorded.calls:
         return ""
@@ -247,38 +247,38 @@ def overspent(recorded: Run, claim: Stated | None) -> str:
     return ""
 
 
-def _is_rehearsal(call: Call) -> bool:
+def _is_rehearsal(call: MechanismCall) -> bool:
     """Noise on zeros alone tells nothing: that is how intervals are simulated."""
     return isinstance(call.values, np.ndarray) and call.values.size > 1 and not call.values.any()
 
 
-def apart(mechanism: Any, one: Any, other: Any) -> str:
+def check_distance(mechanism: Any, one: Any, other: Any) -> str:
     """Whether the values handed to a mechanism on neighbours are further apart than it was told; empty if not."""
     try:
         match mechanism:
             case Laplace() | Gaussian():
-                return _noise_apart(mechanism, one, other)
-            case Selection() | NoisyMax() | SparseVector():
-                return _scores_apart(mechanism, one, other)
-            case Keyed():
-                return _counts_apart(mechanism, one, other)
+                return _check_noise(mechanism, one, other)
+            case SelectionMechanism() | NoisyMax() | SparseVector():
+                return _check_scores(mechanism, one, other)
+            case KeyMechanism():
+                return _check_counts(mechanism, one, other)
             case RandomizedResponse():
                 same = np.shape(one) == np.shape(other)
                 changed = int(np.sum(np.asarray(one) != np.asarray(other))) if same else -1
                 return "" if 0 <= changed <= 1 else "more than one answer differs"
             case Quantile() | Quantiles():
-                return _rows_apart(mechanism, one, other)
+                return _check_rows(mechanism, one, other)
             case CellQuantiles() | CellMode():
-                return _cells_apart(mechanism, one, other)
+                return _check_cells(mechanism, one, other)
             case WeightedSelection():
-                return _weights_apart(mechanism, one, other)
+                return _check_weights(mechanism, one, other)
             case _:
                 return "a mechanism without a rule for distances"
     except (DiscreetError, TypeError, ValueError) as error:
         return f"values that the mechanism cannot read ({type(error).__name__})"
 
 
-def _noise_apart(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
+def _check_noise(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
     here, there = (np.atleast_1d(np.asarray(mechanism.grid.read(v, "values"), dtype=object)) for v in (one, other))
     if here.shape != there.shape:
         return f"{here.size} values on D, {there.size} on D'"
@@ -294,8 +294,8 @@ def _noise_apart(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
     return "" if actual <= declared else f"{what} {actual} apart, declared {declared}"
 
 
-def _scores_apart(mechanism: Any, one: Any, other: Any) -> str:
-    here, there = (_fractions(v) for v in (one, other))
+def _check_scores(mechanism: Any, one: Any, other: Any) -> str:
+    here, there = (_to_fractions(v) for v in (one, other))
     if len(here) != len(there):
         return f"{len(here)} scores on D, {len(there)} on D'"
     changes = [b - a for a, b in zip(here, there)]
@@ -308,12 +308,12 @@ def _scores_apart(mechanism: Any, one: Any, other: Any) -> str:
     return ""
 
 
-def _fractions(scores: Any) -> list[Fraction]:
+def _to_fractions(scores: Any) -> list[Fraction]:
     listed = np.asarray(scores, dtype=object).ravel().tolist()
     return [Fraction(x) if isinstance(x, int | float | Fraction) else Fraction(float(x)) for x in listed]
 
 
-def _counts_apart(mechanism: Keyed, one: Any, other: Any) -> str:
+def _check_counts(mechanism: KeyMechanism, one: Any, other: Any) -> str:
     here, there = (v if isinstance(v, Mapping) else dict(enumerate(np.asarray(v).tolist())) for v in (one, other))
     changes = {key: there.get(key, 0) - here.get(key, 0) for key in here.keys() | there.keys()}
     moved = [c for c in changes.values() if c]
@@ -323,7 +323,7 @@ def _counts_apart(mechanism: Keyed, one: Any, other: Any) -> str:
     return "" if all(abs(c) <= 1 for c in moved) else "a key's units differ by more than one"
 
 
-def _rows_apart(mechanism: Any, one: Any, other: Any) -> str:
+def _check_rows(mechanism: Any, one: Any, other: Any) -> str:
     here, there = (Counter(np.asarray(v).ravel().tolist()) for v in (one, other))
     gone, come = (here - there).total(), (there - here).total()
     both = mechanism.neighbours == Neighbours.REPLACE
@@ -331,13 +331,13 @@ def _rows_apart(mechanism: Any, one: Any, other: Any) -> str:
     return "" if changed <= mechanism.max_rows else f"{changed} rows differ, declared {mechanism.max_rows}"
 
 
-def _cells_apart(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> str:
+def _check_cells(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> str:
     """Rows that come or go, group by group, each put into the first bundle that has room."""
     if len(one) != len(other):
         return f"{len(one)} groups on D, {len(other)} on D'"
     most = mechanism.max_rows * (2 if mechanism.neighbours == Neighbours.REPLACE else 1)
     room: list[int] = []
-    for changed in sorted((_rows_moved(a, b) for a, b in zip(one, other)), reverse=True):
+    for changed in sorted((_count_moved_rows(a, b) for a, b in zip(one, other)), reverse=True):
         if changed > most:
             return f"{changed} rows of a group come or go, declared {most}"
         place = next((i for i, left in enumerate(room) if left >= changed), None)
@@ -349,12 +349,12 @@ def _cells_apart(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> s
     return "" if used <= mechanism.groups else f"{used} bundles of {most} rows differ, declared {mechanism.groups}"
 
 
-def _rows_moved(one: Any, other: Any) -> int:
+def _count_moved_rows(one: Any, other: Any) -> int:
     here, there = (Counter(dict(zip(np.asarray(h[0]).tolist(), np.asarray(h[1]).tolist()))) for h in (one, other))
     return (here - there).total() + (there - here).total()
 
 
-def _weights_apart(mechanism: WeightedSelection, one: Any, other: Any) -> str:
+def _check_weights(mechanism: WeightedSelection, one: Any, other: Any) -> str:
     here, there = (v if isinstance(v, Mapping) else dict(enumerate(np.asarray(v).tolist())) for v in (one, other))
     moved = [c for key in here.keys() | there.keys() if (c := there.get(key, 0) - here.get(key, 0))]
     units = 2 if mechanism.neighbours == Neighbours.REPLACE else 1
@@ -370,6 +370,6 @@ def _weights_apart(mechanism: WeightedSelection, one: Any, other: Any) -> str:
     return ""
 
 
-def _brief(data: Any) -> str:
+def _shorten(data: Any) -> str:
     text = repr(data)
     return text if len(text) <= 120 else f"{text[:117]}..."

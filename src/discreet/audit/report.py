@@ -57,10 +57,10 @@ def show(console: Console, findings: Sequence[Finding], seconds: float) -> None:
         if not f.holds:
             console.print()
             console.print(Text(str(f)))
-    console.print(Text(summary(findings, seconds), style="bold green" if all_hold(findings) else "bold red"))
+    console.print(Text(summarize(findings, seconds), style="bold green" if all_hold(findings) else "bold red"))
 
 
-def summary(findings: Sequence[Finding], seconds: float) -> str:
+def summarize(findings: Sequence[Finding], seconds: float) -> str:
     """One sentence about all checks."""
     failed = sum(not f.holds for f in findings)
     false = sum(f.alpha for f in findings)
@@ -69,9 +69,9 @@ def summary(findings: Sequence[Finding], seconds: float) -> str:
     return f"{len(findings)} checks in {seconds:.0f} s: {verdict} {chance}"
 
 
-def html(findings: Sequence[Finding], seconds: float) -> str:
+def render_html(findings: Sequence[Finding], seconds: float) -> str:
     """One page: the sentence, the picture, the table, the witnesses."""
-    rows = "".join(_html_row(finding) for finding in findings)
+    rows = "".join(_render_row(finding) for finding in findings)
     witnesses = "".join(f"<pre>{escape(str(f))}</pre>" for f in findings if not f.holds)
     colour = _COLOURS[all_hold(findings)]
     return (
@@ -80,16 +80,16 @@ def html(findings: Sequence[Finding], seconds: float) -> str:
         "table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;vertical-align:top;"
         "border-bottom:1px solid #ddd}td.n{text-align:right}pre{background:#f6f6f6;padding:1rem;overflow:auto}"
         "</style></head><body><h1>Audit of this installation</h1>"
-        f'<p style="color:{colour}"><b>{escape(summary(findings, seconds))}</b></p>'
+        f'<p style="color:{colour}"><b>{escape(summarize(findings, seconds))}</b></p>'
         "<p>Blue bars are lower bounds on the true ε, measured; black marks are the claims. A bar that passes its mark "
         "refutes the claim. A short bar is no fault: not every claim is tight for the pair that was tried.</p>"
-        f"{picture(findings)}{witnesses}<table><thead><tr><th></th><th>check</th><th>how</th><th>claim</th>"
+        f"{draw_picture(findings)}{witnesses}<table><thead><tr><th></th><th>check</th><th>how</th><th>claim</th>"
         f"<th>measured ε ≥</th><th>runs</th><th>smallest mass</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
         "</body></html>"
     )
 
 
-def _html_row(f: Finding) -> str:
+def _render_row(f: Finding) -> str:
     lower = "" if f.lower is None else f"{f.lower:.3f}"
     smallest = "" if f.smallest is None else f"{f.smallest:.2g}"
     runs = f"{f.samples:,}" if f.samples else ""
@@ -101,14 +101,14 @@ def _html_row(f: Finding) -> str:
     )
 
 
-def picture(findings: Sequence[Finding]) -> str:
+def draw_picture(findings: Sequence[Finding]) -> str:
     """Claimed ε against the measured lower bound, one bar for each black box and exact check that has both."""
     shown = [f for f in findings if f.claimed is not None and f.lower is not None]
     if not shown:
         return ""
     widest = max(max(f.claimed or 0.0, min(f.lower or 0.0, 2 * (f.claimed or 1.0) + 1)) for f in shown) or 1.0
     scale = (_WIDTH - _LABEL - 40) / widest
-    bars = "".join(_bar(number, f, scale) for number, f in enumerate(shown))
+    bars = "".join(_draw_bar(number, f, scale) for number, f in enumerate(shown))
     height = len(shown) * _ROW + 10
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="100%" role="img" '
@@ -116,7 +116,7 @@ def picture(findings: Sequence[Finding]) -> str:
     )
 
 
-def _bar(number: int, f: Finding, scale: float) -> str:
+def _draw_bar(number: int, f: Finding, scale: float) -> str:
     top = 4 + number * _ROW
     lower = min(f.lower or 0.0, 2 * (f.claimed or 1.0) + 1)
     mark = _LABEL + (f.claimed or 0.0) * scale

@@ -59,25 +59,25 @@ class Subject:
         return type(self.mechanism).__name__ + (f" ({self.label})" if self.label else "")
 
 
-def subjects() -> list[Subject]:
+def list_subjects() -> list[Subject]:
     """Every mechanism of the package, at least once."""
-    return [*_noises(), *_responses(), *_choices(), *_cells(), *_keys(), *_statistics()]
+    return [*_list_noises(), *_list_responses(), *_list_choices(), *_list_cells(), *_list_keys(), *_list_statistics()]
 
 
-def _many(mechanism: Any) -> Callable[[Any, int], Any]:
+def _make_array_draw(mechanism: Any) -> Callable[[Any, int], Any]:
     """Draws of a mechanism whose noise is independent in each place of an array."""
     return lambda given, n: mechanism.release(np.full(n, given))
 
 
-def _each(mechanism: Any) -> Callable[[Any, int], Any]:
-    return lambda given, n: [_plain(mechanism.release(given)) for _ in range(n)]
+def _make_single_draw(mechanism: Any) -> Callable[[Any, int], Any]:
+    return lambda given, n: [_to_plain(mechanism.release(given)) for _ in range(n)]
 
 
-def _plain(output: Any) -> Any:
+def _to_plain(output: Any) -> Any:
     return tuple(output.tolist()) if isinstance(output, np.ndarray) else output
 
 
-def _noises() -> list[Subject]:
+def _list_noises() -> list[Subject]:
     laplace, cents = (
         Laplace(sensitivity=1, epsilon=1),
         Laplace(sensitivity=1, epsilon=0.5, resolution=0.25, dimension=1),
@@ -86,38 +86,44 @@ def _noises() -> list[Subject]:
     gaussian = Gaussian(sensitivity=1, epsilon=1, delta=0.01)
     wide = Gaussian(sensitivity=2, rho=0.5, dimension=1)
     return [
-        _noise(laplace, 10, 11, range(-10, 32)),
-        _noise(strong, 0, 3, range(-12, 16), "ln 20"),
-        _noise(cents, 1.0, 2.0, [i / 4 for i in range(-40, 52)], "on a grid"),
-        _noise(gaussian, 10, 11, range(-4, 26)),
-        _noise(wide, 0, 2, range(-15, 18), "zCDP"),
+        _make_noise_subject(laplace, 10, 11, range(-10, 32)),
+        _make_noise_subject(strong, 0, 3, range(-12, 16), "ln 20"),
+        _make_noise_subject(cents, 1.0, 2.0, [i / 4 for i in range(-40, 52)], "on a grid"),
+        _make_noise_subject(gaussian, 10, 11, range(-4, 26)),
+        _make_noise_subject(wide, 0, 2, range(-15, 18), "zCDP"),
     ]
 
 
-def _noise(mechanism: Any, x: Any, y: Any, outputs: Iterable[Any], label: str = "") -> Subject:
+def _make_noise_subject(mechanism: Any, x: Any, y: Any, outputs: Iterable[Any], label: str = "") -> Subject:
     return Subject(
         mechanism=mechanism,
         x=x,
         y=y,
-        draw=_many(mechanism),
+        draw=_make_array_draw(mechanism),
         probability=mechanism.probability,
         outputs=outputs,
         label=label,
     )
 
 
-def _responses() -> list[Subject]:
+def _list_responses() -> list[Subject]:
     coin, five = RandomizedResponse(epsilon=ln(3)), RandomizedResponse(epsilon=1, categories=5)
     return [
         Subject(
-            mechanism=mechanism, x=0, y=1, draw=_many(mechanism), probability=mechanism.probability,
-            outputs=range(mechanism.size), whole=True, label=label,
+            mechanism=mechanism,
+            x=0,
+            y=1,
+            draw=_make_array_draw(mechanism),
+            probability=mechanism.probability,
+            outputs=range(mechanism.size),
+            whole=True,
+            label=label,
         )
         for mechanism, label in ((coin, "the coin"), (five, "5 answers"))
-    ]  # fmt: skip
+    ]
 
 
-def _selections() -> tuple[Any, ...]:
+def _list_selections() -> tuple[Any, ...]:
     return (
         Exponential(sensitivity=1, epsilon=1),
         PermuteAndFlip(sensitivity=1, epsilon=1),
@@ -125,74 +131,121 @@ def _selections() -> tuple[Any, ...]:
     )
 
 
-def _choices() -> list[Subject]:
+def _list_choices() -> list[Subject]:
     x, y = [3, 2, 2, 0], [2, 3, 3, 1]
     places = range(4)
     found = [
-        Subject(mechanism=m, x=x, y=y, draw=_each(m), probability=m.probability, outputs=places, whole=True, slow=True)
-        for m in _selections()
+        Subject(
+            mechanism=m,
+            x=x,
+            y=y,
+            draw=_make_single_draw(m),
+            probability=m.probability,
+            outputs=places,
+            whole=True,
+            slow=True,
+        )
+        for m in _list_selections()
     ]
     two = TopK(k=2, sensitivity=1, epsilon=1)
     found.append(
         Subject(
-            mechanism=two, x=x, y=y, draw=_each(two), probability=two.probability, slow=True,
-            outputs=list(permutations(places, 2)), whole=True,
+            mechanism=two,
+            x=x,
+            y=y,
+            draw=_make_single_draw(two),
+            probability=two.probability,
+            slow=True,
+            outputs=list(permutations(places, 2)),
+            whole=True,
         )
-    )  # fmt: skip
+    )
     sparse = SparseVector(threshold=2, sensitivity=1, epsilon=1)
     verdicts = [(False,) * i + (True,) for i in range(4)] + [(False,) * 4]
     found.append(
         Subject(
-            mechanism=sparse, x=[1, 1, 1, 3], y=[2, 2, 2, 2], draw=_each(sparse), probability=sparse.probability,
-            outputs=verdicts, whole=True, slow=True, varying=True,
+            mechanism=sparse,
+            x=[1, 1, 1, 3],
+            y=[2, 2, 2, 2],
+            draw=_make_single_draw(sparse),
+            probability=sparse.probability,
+            outputs=verdicts,
+            whole=True,
+            slow=True,
+            varying=True,
         )
-    )  # fmt: skip
+    )
     median, three = (
         Quantile(q=0.5, bounds=(0, 10), epsilon=1),
         Quantiles(qs=[0.25, 0.5, 0.75], bounds=(0, 10), epsilon=1),
     )
     found.append(
         Subject(
-            mechanism=median, x=[3, 3, 4], y=[3, 3, 4, 9], draw=_each(median), probability=median.probability,
-            outputs=range(11), whole=True, slow=True,
+            mechanism=median,
+            x=[3, 3, 4],
+            y=[3, 3, 4, 9],
+            draw=_make_single_draw(median),
+            probability=median.probability,
+            outputs=range(11),
+            whole=True,
+            slow=True,
         )
-    )  # fmt: skip
-    found.append(Subject(mechanism=three, x=[3, 3, 4], y=[3, 3, 4, 9], draw=_each(three), slow=True))
+    )
+    found.append(Subject(mechanism=three, x=[3, 3, 4], y=[3, 3, 4, 9], draw=_make_single_draw(three), slow=True))
     return found
 
 
-def _cells() -> list[Subject]:
+def _list_cells() -> list[Subject]:
     """Choices from histograms: in one group, in two that a unit reaches, and for a unit that is replaced by another."""
     one = CellQuantiles(qs=[0.25], first=0, last=10, epsilon=1)
     moved = CellMode(first=0, last=4, epsilon=1, neighbours="replace")
     both = CellQuantiles(qs=[0.5], first=0, last=2, groups=2, epsilon=1)
     three = CellQuantiles(qs=[0.25, 0.5, 0.75], first=0, last=10, epsilon=1)
-    few, more = _histogram([3, 4], [2, 1]), _histogram([3, 4, 9], [2, 1, 1])
-    low, high = _histogram([0, 1], [2, 1]), _histogram([0, 1], [1, 2])
-    pair, apart = _histogram([0], [2]), _histogram([0, 2], [2, 1])
+    few, more = _make_histogram([3, 4], [2, 1]), _make_histogram([3, 4, 9], [2, 1, 1])
+    low, high = _make_histogram([0, 1], [2, 1]), _make_histogram([0, 1], [1, 2])
+    pair, apart = _make_histogram([0], [2]), _make_histogram([0, 2], [2, 1])
     return [
         Subject(
-            mechanism=one, x=[few], y=[more], draw=_in_groups(one), probability=_joint(one.probability),
-            outputs=range(11), whole=True, fit=20_000,
+            mechanism=one,
+            x=[few],
+            y=[more],
+            draw=_make_group_draw(one),
+            probability=_make_joint_probability(one.probability),
+            outputs=range(11),
+            whole=True,
+            fit=20_000,
         ),
         Subject(
-            mechanism=moved, x=[low], y=[high], draw=_in_groups(moved), fit=20_000,
-            probability=_joint(moved.probability), outputs=range(5), whole=True, label="replace",
+            mechanism=moved,
+            x=[low],
+            y=[high],
+            draw=_make_group_draw(moved),
+            fit=20_000,
+            probability=_make_joint_probability(moved.probability),
+            outputs=range(5),
+            whole=True,
+            label="replace",
         ),
         Subject(
-            mechanism=both, x=[pair, pair], y=[apart, apart], draw=_in_groups(both), fit=20_000,
-            probability=_joint(both.probability), outputs=list(product(range(3), repeat=2)), whole=True,
+            mechanism=both,
+            x=[pair, pair],
+            y=[apart, apart],
+            draw=_make_group_draw(both),
+            fit=20_000,
+            probability=_make_joint_probability(both.probability),
+            outputs=list(product(range(3), repeat=2)),
+            whole=True,
             label="two groups",
         ),
-        Subject(mechanism=three, x=[few], y=[more], draw=_in_groups(three), label="three"),
-    ]  # fmt: skip
+        Subject(mechanism=three, x=[few], y=[more], draw=_make_group_draw(three), label="three"),
+    ]
 
 
-def _histogram(cells: list[int], counts: list[int]) -> tuple[Integers, Integers]:
+def _make_histogram(cells: list[int], counts: list[int]) -> tuple[Integers, Integers]:
     return np.array(cells), np.array(counts)
 
 
-def _in_groups(mechanism: Any) -> Callable[[Any, int], Any]:
+def _make_group_draw(mechanism: Any) -> Callable[[Any, int], Any]:
     """Draws for n copies of the same groups: what is chosen in each of them."""
 
     def draw(given: Any, n: int) -> Any:
@@ -202,7 +255,7 @@ def _in_groups(mechanism: Any) -> Callable[[Any, int], Any]:
     return draw
 
 
-def _joint(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interval]:
+def _make_joint_probability(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interval]:
     """Groups or keys that are decided independently."""
 
     def probability(output: Any, given: Any) -> Interval:
@@ -214,58 +267,77 @@ def _joint(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interva
     return probability
 
 
-def _keys() -> list[Subject]:
+def _list_keys() -> list[Subject]:
     rule = KeySelection(epsilon=1, delta=0.01)
     noisy = (LaplaceThreshold(epsilon=1, delta=0.01), GaussianThreshold(rho=0.2, delta=0.01))
     found = [
         Subject(
-            mechanism=rule, x=n, y=n + 1, draw=lambda given, n: rule.release_array(np.full(n, given)),
-            probability=lambda output, given: rule.probability(bool(output), given), outputs=(False, True), whole=True,
+            mechanism=rule,
+            x=n,
+            y=n + 1,
+            draw=lambda given, n: rule.release_array(np.full(n, given)),
+            probability=lambda output, given: rule.probability(bool(output), given),
+            outputs=(False, True),
+            whole=True,
             label=f"{n} or {n + 1} units",
         )
         for n in (0, 3)
-    ]  # fmt: skip
+    ]
     weighted = WeightedSelection(rho=0.2, delta=0.01, max_groups=2)
     alone, shared = weighted.weight(1), weighted.weight(2)
     found += [
         Subject(
-            mechanism=weighted, x=x, y=y, probability=_joint(weighted.probability), label=label,
+            mechanism=weighted,
+            x=x,
+            y=y,
+            probability=_make_joint_probability(weighted.probability),
+            label=label,
             draw=lambda given, n: weighted.release_array(np.tile(given, n)).reshape(n, -1),
-            outputs=list(product((False, True), repeat=2)), whole=True,
+            outputs=list(product((False, True), repeat=2)),
+            whole=True,
         )
         for x, y, label in (
             ((0, 0), (shared, shared), "two new keys"),
             ((0, 4 * alone), (alone, 4 * alone), "a new key"),
             ((5 * alone, 5 * alone), (5 * alone + shared, 5 * alone + shared), "known keys"),
         )
-    ]  # fmt: skip
+    ]
     for one in noisy:
         bar = int(one.bar)
         found.append(
             Subject(
-                mechanism=one, x=1, y=2, draw=_thresholded(one), probability=_with_none(one),
+                mechanism=one,
+                x=1,
+                y=2,
+                draw=_make_threshold_draw(one),
+                probability=_make_threshold_probability(one),
                 outputs=[0, *range(bar, bar + 25)],
             )
-        )  # fmt: skip
+        )
         found.append(
             Subject(
-                mechanism=one, x=0, y=1, draw=_thresholded(one), probability=_with_none(one), label="a new key",
+                mechanism=one,
+                x=0,
+                y=1,
+                draw=_make_threshold_draw(one),
+                probability=_make_threshold_probability(one),
+                label="a new key",
                 outputs=[0, *range(bar, bar + 25)],
             )
-        )  # fmt: skip
+        )
     return found
 
 
-def _thresholded(mechanism: Any) -> Callable[[Any, int], Any]:
+def _make_threshold_draw(mechanism: Any) -> Callable[[Any, int], Any]:
     """The noisy number of units, or 0 where the key is not published."""
     return lambda given, n: mechanism.release_array(np.full(n, given))[1]
 
 
-def _with_none(mechanism: Any) -> Callable[[Any, Any], Interval]:
+def _make_threshold_probability(mechanism: Any) -> Callable[[Any, Any], Interval]:
     return lambda output, given: mechanism.probability(None if output == 0 else int(output), given)
 
 
-def _statistics() -> list[Subject]:
+def _list_statistics() -> list[Subject]:
     count, cells = Count(epsilon=1), Histogram(categories=3, epsilon=1)
     moved = Histogram(categories=3, epsilon=1, neighbours="replace")
     total = Sum(bounds=(0, 5), epsilon=1)
@@ -273,33 +345,51 @@ def _statistics() -> list[Subject]:
     rows, more = [1, 2, 3], [1, 2, 3, 4]
     found = [
         Subject(
-            mechanism=count, x=10, y=11, draw=lambda given, n: count.noise.release(np.full(n, given)),
-            probability=count.probability, outputs=range(22),
+            mechanism=count,
+            x=10,
+            y=11,
+            draw=lambda given, n: count.noise.release(np.full(n, given)),
+            probability=count.probability,
+            outputs=range(22),
         ),
         Subject(
-            mechanism=total, x=rows, y=[*rows, 5], draw=_parts(total), probability=_single(total),
+            mechanism=total,
+            x=rows,
+            y=[*rows, 5],
+            draw=_make_parts_draw(total),
+            probability=_make_single_probability(total),
             outputs=range(-20, 40),
         ),
-    ]  # fmt: skip
+    ]
     for histogram, y in ((cells, [0, 1, 1, 2]), (moved, [0, 1, 2])):
         found.append(
             Subject(
-                mechanism=histogram, x=[0, 1, 1], y=y, draw=_counted(histogram), probability=histogram.probability,
-                outputs=list(product(range(-2, 5), repeat=3)), label=str(histogram.neighbours),
+                mechanism=histogram,
+                x=[0, 1, 1],
+                y=y,
+                draw=_make_histogram_draw(histogram),
+                probability=histogram.probability,
+                outputs=list(product(range(-2, 5), repeat=3)),
+                label=str(histogram.neighbours),
             )
-        )  # fmt: skip
+        )
     for statistic, low in ((mean, (-6, -1)), (spread, (-3, -6, 0))):
         spans = [range(first, first + (10 if len(low) == 2 else 8)) for first in low]
         found.append(
             Subject(
-                mechanism=statistic, x=rows, y=more, draw=_parts(statistic), probability=statistic.probability,
-                outputs=list(product(*spans)), fit=4_000,
+                mechanism=statistic,
+                x=rows,
+                y=more,
+                draw=_make_parts_draw(statistic),
+                probability=statistic.probability,
+                outputs=list(product(*spans)),
+                fit=4_000,
             )
-        )  # fmt: skip
+        )
     return found
 
 
-def _parts(mechanism: Any) -> Callable[[Any, int], Any]:
+def _make_parts_draw(mechanism: Any) -> Callable[[Any, int], Any]:
     """The noisy whole numbers behind a statistic; what is published is computed from them."""
 
     def draw(given: Any, n: int) -> Any:
@@ -309,9 +399,9 @@ def _parts(mechanism: Any) -> Callable[[Any, int], Any]:
     return draw
 
 
-def _single(mechanism: Any) -> Callable[[Any, Any], Interval]:
+def _make_single_probability(mechanism: Any) -> Callable[[Any, Any], Interval]:
     return lambda output, given: mechanism.probability((int(output),), given)
 
 
-def _counted(histogram: Histogram) -> Callable[[Any, int], Any]:
+def _make_histogram_draw(histogram: Histogram) -> Callable[[Any, int], Any]:
     return lambda given, n: histogram.noise.release(np.tile(histogram.count(given), (n, 1)))

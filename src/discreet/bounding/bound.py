@@ -14,15 +14,15 @@ from fractions import Fraction
 from itertools import product
 from math import ceil, floor
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
 from discreet.bounding.facts import MAX_KEYS, facts_of
 from discreet.bounding.shape import check_expression, check_released, check_whole
-from discreet.bounding.stability import NO_UNIT, Known, Owner, known
+from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_relation_facts
 from discreet.bounding.structure import check_structure
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.exact import FIXED_LIMIT
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits
-from discreet.plan.expressions import Expression, columns
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
+from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
 
@@ -43,7 +43,7 @@ SMALLEST_STEP = Fraction(1, 1 << 400)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class AggregateRecipe:
     """How one aggregate follows from measures: their positions, and the grid that the sum was taken on.
 
     ``count``, ``steps`` and ``squares`` are positions among the measures, ``spread`` is one among the spreads; None
@@ -72,8 +72,8 @@ class BoundedQuestion:
     """
 
     question: Question
-    bounded: Bounded
-    estimates: tuple[Estimate, ...]
+    bounded: BoundedPlan
+    estimates: tuple[AggregateRecipe, ...]
     selector: int | None = None
     keys: tuple[int, ...] = ()
     weights: int | None = None
@@ -84,7 +84,7 @@ class BoundedQuestion:
         used = {p for e in self.estimates for p in (e.count, e.steps, e.squares) if p is not None}
         return tuple(sorted(used))
 
-    def shares(self, spread: int) -> tuple[Fraction, ...]:
+    def shares_of(self, spread: int) -> tuple[Fraction, ...]:
         """The quantiles that are chosen from a spread, ascending, each once; none for a mode."""
         wanted = {e.share for e in self.estimates if e.spread == spread and e.share is not None}
         return tuple(sorted(wanted))
@@ -99,7 +99,7 @@ def bound(question: Question, catalog: Catalog) -> BoundedQuestion:
 def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ...]:
     """The bounded forms of a question, one for each of its groupings."""
     check_structure(question)
-    source = known(question.source, catalog)
+    source = find_relation_facts(question.source, catalog)
     if source.owner is Owner.NOBODY:
         raise UsageError("This reads public tables only, which need no protection. Nothing was charged.")
     if source.owner is Owner.LOST:
@@ -107,10 +107,10 @@ def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ..
     _check_question(question, source)
     everything = tuple(range(len(question.keys)))
     sets = (everything,) if question.sets is None else question.sets
-    return tuple(_Binding(question, source, keys).bounded() for keys in sets)
+    return tuple(_GroupingBounder(question, source, keys).bound_grouping() for keys in sets)
 
 
-def _check_question(question: Question, source: Known) -> None:
+def _check_question(question: Question, source: RelationFacts) -> None:
     """Refuse keys and arguments that are not well formed, and limits that limit nothing."""
     arguments = (aggregate.argument for aggregate in question.aggregates)
     for expression in (*question.keys, *arguments):
@@ -121,7 +121,7 @@ def _check_question(question: Question, source: Known) -> None:
         raise UsageError("The bounds of an aggregate must be exact numbers. Nothing was charged.")
     for aggregate in question.aggregates:
         _check_parameters(aggregate)
-    own = question.limits or Limits()
+    own = question.limits or ContributionLimits()
     for limit in (own.max_rows, own.max_groups, own.max_rows_per_group, question.min_units):
         if limit is not None:
             check_whole(limit, "what a unit may contribute, or how many units a group needs")
@@ -155,27 +155,27 @@ def _check_answer(question: Question) -> None:
 
 
 @dataclass(slots=True)
-class _Binding:
+class _GroupingBounder:
     """One grouping of a question while its measures are collected."""
 
     question: Question
-    source: Known
+    source: RelationFacts
     positions: tuple[int, ...]
     measures: dict[Measure, int] = field(default_factory=dict)
     spreads: dict[Spread, int] = field(default_factory=dict)
 
-    def bounded(self) -> BoundedQuestion:
-        domain = self._domain()
+    def bound_grouping(self) -> BoundedQuestion:
+        domain = self._find_domain()
         if domain is not None and not self.question.aggregates:
             raise UsageError("This asks for public keys only; add an aggregate such as COUNT(*). Nothing was charged.")
-        estimates = tuple(self._estimate(aggregate) for aggregate in self.question.aggregates)
-        limits, unit = self._limits(), self.source.unit
+        estimates = tuple(self._make_recipe(aggregate) for aggregate in self.question.aggregates)
+        limits, unit = self._choose_limits(), self.source.unit
         grouped = unit is not None and limits.max_rows is None
-        max_groups = self._max_groups(domain, limits) if grouped else None
-        selector = None if domain is not None else self._position(self._units())
+        max_groups = self._cap_groups(domain, limits) if grouped else None
+        selector = None if domain is not None else self._add_measure(self._measure_units())
         several = domain is None and self.question.min_units is None and (max_groups or limits.max_rows or 1) > 1
-        weights = self._position(Measure(counts=Counts.WEIGHT, last=WHOLE_WEIGHT)) if several and unit else None
-        bounded = Bounded(
+        weights = self._add_measure(Measure(counts=Counts.WEIGHT, last=WHOLE_WEIGHT)) if several and unit else None
+        bounded = BoundedPlan(
             source=self.question.source,
             keys=self._keys,
             domain=domain,
@@ -195,18 +195,18 @@ class _Binding:
 
     # Limits
 
-    def _limits(self) -> Limits:
+    def _choose_limits(self) -> ContributionLimits:
         """The question's own limits where it has some, with the codebook's for what they leave open."""
         own, declared = self.question.limits, self.source.limits
         if own is None:
             return declared
         if own.max_rows is not None:
-            return Limits(max_rows=own.max_rows)
+            return ContributionLimits(max_rows=own.max_rows)
         groups = own.max_groups or declared.max_groups or declared.max_rows
         rows = own.max_rows_per_group or declared.max_rows_per_group or declared.max_rows
-        return Limits(max_groups=groups, max_rows_per_group=rows)
+        return ContributionLimits(max_groups=groups, max_rows_per_group=rows)
 
-    def _max_groups(self, domain: Sequence[object] | None, limits: Limits) -> int | None:
+    def _cap_groups(self, domain: Sequence[object] | None, limits: ContributionLimits) -> int | None:
         """The cap on groups per unit, or None where there cannot be more groups than that anyway.
 
         Keys that are declared constant per unit need one group only; the cap of 1 is still enforced, not believed.
@@ -225,7 +225,7 @@ class _Binding:
 
     # Keys
 
-    def _domain(self) -> tuple[tuple[Value, ...], ...] | None:
+    def _find_domain(self) -> tuple[tuple[Value, ...], ...] | None:
         """All public groups: the combinations of the keys' values, where every key has public ones."""
         if not self._keys:
             return ((),)
@@ -269,27 +269,29 @@ class _Binding:
 
     # Statistics
 
-    def _estimate(self, aggregate: Aggregate) -> Estimate:
+    def _make_recipe(self, aggregate: Aggregate) -> AggregateRecipe:
         match aggregate.statistic:
             case Statistic.COUNT:
-                return Estimate(aggregate.statistic, count=self._position(self._count(aggregate)))
+                return AggregateRecipe(aggregate.statistic, count=self._add_measure(self._measure_count(aggregate)))
             case Statistic.COUNT_UNITS:
-                return Estimate(aggregate.statistic, count=self._position(self._units(aggregate.argument)))
+                return AggregateRecipe(
+                    aggregate.statistic, count=self._add_measure(self._measure_units(aggregate.argument))
+                )
             case Statistic.COUNT_DISTINCT:
                 if aggregate.argument is None:
                     raise InternalError("Distinct values of nothing.")
                 measure = Measure(counts=Counts.DISTINCT, argument=aggregate.argument)
-                return Estimate(aggregate.statistic, count=self._position(measure))
+                return AggregateRecipe(aggregate.statistic, count=self._add_measure(measure))
             case Statistic.QUANTILE:
-                return self._quantile(aggregate)
+                return self._plan_quantile(aggregate)
             case Statistic.MODE:
-                return self._mode(aggregate)
+                return self._plan_mode(aggregate)
             case Statistic.SUM if aggregate.bounds is not None:
-                return self._bounded_sum(aggregate, aggregate.bounds)
+                return self._plan_bounded_sum(aggregate, aggregate.bounds)
             case statistic:
-                return self._moments(statistic, aggregate.argument)
+                return self._plan_moments(statistic, aggregate.argument)
 
-    def _units(self, argument: Expression | None = None) -> Measure:
+    def _measure_units(self, argument: Expression | None = None) -> Measure:
         """Units with a row in the group. Where a row is its own unit, rows."""
         if self.source.owner is Owner.MIXED:
             raise UnitLost(
@@ -297,41 +299,45 @@ class _Binding:
                 "Nothing was charged."
             )
         if self.source.unit is None:
-            return Measure(counts=Counts.ROWS) if argument is None else self._values(argument)
+            return Measure(counts=Counts.ROWS) if argument is None else self._measure_values(argument)
         if argument is not None and not facts_of(argument, self.source).nullable:
             argument = None
         return Measure(counts=Counts.UNITS, argument=argument)
 
-    def _count(self, aggregate: Aggregate) -> Measure:
-        measure = Measure(counts=Counts.ROWS) if aggregate.argument is None else self._values(aggregate.argument)
+    def _measure_count(self, aggregate: Aggregate) -> Measure:
+        measure = (
+            Measure(counts=Counts.ROWS) if aggregate.argument is None else self._measure_values(aggregate.argument)
+        )
         if aggregate.bounds is None:
             return measure
         low, high = aggregate.bounds
-        return replace(measure, partial=_ordered(floor(low), ceil(high)))
+        return replace(measure, partial=_check_order(floor(low), ceil(high)))
 
-    def _values(self, argument: Expression) -> Measure:
+    def _measure_values(self, argument: Expression) -> Measure:
         """Values that are not NULL; rows, where the codebook says that there are no NULLs."""
         if not facts_of(argument, self.source).nullable:
             return Measure(counts=Counts.ROWS)
         return Measure(counts=Counts.VALUES, argument=argument)
 
-    def _moments(self, statistic: Statistic, argument: Expression | None) -> Estimate:
+    def _plan_moments(self, statistic: Statistic, argument: Expression | None) -> AggregateRecipe:
         """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
-        argument, facts = self._number(statistic, argument)
+        argument, facts = self._check_number(statistic, argument)
         _check_size(argument, facts.low, facts.high)
         asked = {a.statistic for a in self.question.aggregates if a.argument == argument and a.bounds is None}
         squared = bool(asked & {Statistic.VARIANCE, Statistic.STDDEV})
         centred = squared or Statistic.MEAN in asked
-        steps = _steps(argument, facts, centred=centred, squared=squared)
+        steps = _make_steps(argument, facts, centred=centred, squared=squared)
         needs_count = statistic is not Statistic.SUM or steps.origin != 0
-        count = self._position(self._values(argument)) if needs_count else None
-        position = self._position(steps)
+        count = self._add_measure(self._measure_values(argument)) if needs_count else None
+        position = self._add_measure(steps)
         squares = None
         if statistic in (Statistic.VARIANCE, Statistic.STDDEV):
-            squares = self._position(replace(steps, counts=Counts.SQUARES))
-        return Estimate(statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high)
+            squares = self._add_measure(replace(steps, counts=Counts.SQUARES))
+        return AggregateRecipe(
+            statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high
+        )
 
-    def _bounded_sum(self, aggregate: Aggregate, bounds: tuple[Fraction, Fraction]) -> Estimate:
+    def _plan_bounded_sum(self, aggregate: Aggregate, bounds: tuple[Fraction, Fraction]) -> AggregateRecipe:
         """A sum of which one unit adds to a group something within bounds that the analyst set."""
         argument, low, high = aggregate.argument, *bounds
         if argument is None or not argument.type.is_number:
@@ -340,7 +346,7 @@ class _Binding:
         whole = argument.type is Type.INTEGER
         step = facts_of(argument, self.source).resolution
         step = step or (Fraction(1) if whole else _power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS))
-        partial = _ordered(floor(low / step), ceil(high / step))
+        partial = _check_order(floor(low / step), ceil(high / step))
         if max(map(abs, partial)) > PARTIAL_STEPS:
             raise Unbounded(f"The bounds of sum({argument}) are too wide for its resolution. Nothing was charged.")
         measure = Measure(
@@ -351,13 +357,13 @@ class _Binding:
             last=PARTIAL_STEPS,
             partial=partial,
         )
-        return Estimate(Statistic.SUM, steps=self._position(measure), resolution=step)
+        return AggregateRecipe(Statistic.SUM, steps=self._add_measure(measure), resolution=step)
 
-    def _quantile(self, aggregate: Aggregate) -> Estimate:
-        argument, facts = self._number(aggregate.statistic, aggregate.argument)
+    def _plan_quantile(self, aggregate: Aggregate) -> AggregateRecipe:
+        argument, facts = self._check_number(aggregate.statistic, aggregate.argument)
         if aggregate.share is None:
             raise InternalError("A quantile without a share.")
-        steps = _steps(argument, facts, centred=False, squared=False, most=SPREAD_STEPS)
+        steps = _make_steps(argument, facts, centred=False, squared=False, most=SPREAD_STEPS)
         spread = Spread(
             argument=argument,
             origin=steps.origin,
@@ -366,7 +372,7 @@ class _Binding:
             last=steps.last,
         )
         position = self.spreads.setdefault(spread, len(self.spreads))
-        return Estimate(
+        return AggregateRecipe(
             aggregate.statistic,
             origin=steps.origin,
             resolution=steps.resolution,
@@ -376,7 +382,7 @@ class _Binding:
             share=aggregate.share,
         )
 
-    def _mode(self, aggregate: Aggregate) -> Estimate:
+    def _plan_mode(self, aggregate: Aggregate) -> AggregateRecipe:
         argument = aggregate.argument
         if argument is None:
             raise InternalError("A mode of nothing.")
@@ -388,23 +394,23 @@ class _Binding:
                 f"for it, or use GROUP BY {argument} with ORDER BY and LIMIT. Nothing was charged."
             )
         spread = Spread(argument=argument, first=0, last=len(values) - 1, values=values)
-        return Estimate(aggregate.statistic, spread=self.spreads.setdefault(spread, len(self.spreads)))
+        return AggregateRecipe(aggregate.statistic, spread=self.spreads.setdefault(spread, len(self.spreads)))
 
-    def _number(self, statistic: Statistic, argument: Expression | None) -> tuple[Expression, ColumnFacts]:
+    def _check_number(self, statistic: Statistic, argument: Expression | None) -> tuple[Expression, ColumnFacts]:
         """A bounded number, or the reason why it is none."""
         if argument is None or not argument.type.is_number:
             raise UsageError(f"{statistic} needs a number. Use CAST, or count. Nothing was charged.")
         facts = facts_of(argument, self.source)
         if facts.low is None or facts.high is None:
-            raise Unbounded(_unbounded(statistic, argument))
+            raise Unbounded(_explain_unbounded(statistic, argument))
         return argument, facts
 
-    def _position(self, measure: Measure) -> int:
+    def _add_measure(self, measure: Measure) -> int:
         """Where a measure stands in the list; equal measures stand once."""
         return self.measures.setdefault(measure, len(self.measures))
 
 
-def _ordered(low: int, high: int) -> tuple[int, int]:
+def _check_order(low: int, high: int) -> tuple[int, int]:
     if low > high:
         raise UsageError("The lower bound is above the upper one. Nothing was charged.")
     return low, high
@@ -419,8 +425,8 @@ def _check_size(argument: Expression, *ends: Fraction | None) -> None:
         )
 
 
-def _unbounded(statistic: Statistic, argument: Expression) -> str:
-    names = ", ".join(sorted(column.name for column in columns(argument)))
+def _explain_unbounded(statistic: Statistic, argument: Expression) -> str:
+    names = ", ".join(sorted(column.name for column in find_columns(argument)))
     return (
         f"{statistic}({argument}) has no bounds, so one person could move it without limit. "
         f"Declare bounds for {names or 'it'} in the codebook, or ask for clamp({argument}, low, high). "
@@ -428,7 +434,7 @@ def _unbounded(statistic: Statistic, argument: Expression) -> str:
     )
 
 
-def _steps(
+def _make_steps(
     argument: Expression, facts: ColumnFacts, *, centred: bool, squared: bool, most: int | None = None
 ) -> Measure:
     """The grid that a sum is taken on, in at most so many steps."""

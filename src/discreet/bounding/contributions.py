@@ -107,7 +107,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounded:
+class BoundedPlan:
     """A bounded question, ready for an engine. ``unit`` is None where each row is its own unit.
 
     ``max_groups`` None means that no cap is needed because the claims hold without one.
@@ -142,7 +142,7 @@ class Sensitivity:
     linf: int
 
 
-def sensitivity(bounded: Bounded, measure: Measure, neighbours: Neighbours) -> Sensitivity:
+def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) -> Sensitivity:
     """How far one unit can move a measure's vector over all groups.
 
     Privacy: under add-remove the vector moves by one unit's partials p; under replace by p − p′.
@@ -158,19 +158,19 @@ def sensitivity(bounded: Bounded, measure: Measure, neighbours: Neighbours) -> S
     if measure.counts is Counts.WEIGHT:
         if bounded.spread_rows > 1:
             raise InternalError("Rows of several units have no weights.")
-        return _by_weight(measure.last, groups, neighbours)
-    low, high = (measure.row_low, measure.row_high) if measure.partial is None else _around_zero(measure.partial)
+        return _weight_sensitivity(measure.last, groups, neighbours)
+    low, high = (measure.row_low, measure.row_high) if measure.partial is None else _include_zero(measure.partial)
     m, spread = max(-low, high), high - low
     if bounded.unit is None and bounded.spread_rows > 1:
         changed = bounded.spread_rows * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
-        return _by_total(changed, among, among=among, m=m, spread=spread, neighbours=Neighbours.ADD_REMOVE)
+        return _total_sensitivity(changed, among, among=among, m=m, spread=spread, neighbours=Neighbours.ADD_REMOVE)
     single = bounded.unit is None or measure.counts is Counts.UNITS or measure.partial is not None
     rows = 1 if single else bounded.max_rows_per_group
     if bounded.max_rows is not None and not single:
-        return _by_total(bounded.max_rows, groups, among=among, m=m, spread=spread, neighbours=neighbours)
+        return _total_sensitivity(bounded.max_rows, groups, among=among, m=m, spread=spread, neighbours=neighbours)
     if groups is None or rows is None:
         raise InternalError("A measure without caps has no sensitivity.")
-    return _by_group(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
+    return _group_sensitivity(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Reach:
     in_place: bool = False
 
 
-def reach(bounded: Bounded, neighbours: Neighbours) -> Reach:
+def reach(bounded: BoundedPlan, neighbours: Neighbours) -> Reach:
     """How far one unit reaches into the spreads of all groups.
 
     Privacy: choices that are calibrated for these bundles lose in all groups together what they state (see
@@ -204,12 +204,12 @@ def reach(bounded: Bounded, neighbours: Neighbours) -> Reach:
     return Reach(groups, bounded.max_rows_per_group, in_place)
 
 
-def _around_zero(ends: tuple[int, int]) -> tuple[int, int]:
+def _include_zero(ends: tuple[int, int]) -> tuple[int, int]:
     """Bounds that also allow for a unit that adds nothing."""
     return min(0, ends[0]), max(0, ends[1])
 
 
-def _by_weight(whole: int, groups: int | None, neighbours: Neighbours) -> Sensitivity:
+def _weight_sensitivity(whole: int, groups: int | None, neighbours: Neighbours) -> Sensitivity:
     """A unit in g groups adds at most whole/√g to each: whole² in squares, √g·whole in all, and nothing negative."""
     if groups is None:
         raise InternalError("Weights without a cap on groups.")
@@ -217,7 +217,9 @@ def _by_weight(whole: int, groups: int | None, neighbours: Neighbours) -> Sensit
     return Sensitivity(units * groups, units * isqrt(groups * whole**2), units * whole**2, whole)
 
 
-def _by_group(groups: int, rows: int, *, among: int | None, m: int, spread: int, neighbours: Neighbours) -> Sensitivity:
+def _group_sensitivity(
+    groups: int, rows: int, *, among: int | None, m: int, spread: int, neighbours: Neighbours
+) -> Sensitivity:
     """At most ``groups`` groups of at most ``rows`` rows, among so many groups in all."""
     if neighbours is Neighbours.ADD_REMOVE:
         return Sensitivity(groups, groups * rows * m, groups * (rows * m) ** 2, rows * m)
@@ -233,7 +235,7 @@ def _by_group(groups: int, rows: int, *, among: int | None, m: int, spread: int,
     )
 
 
-def _by_total(
+def _total_sensitivity(
     total: int, groups: int | None, *, among: int | None, m: int, spread: int, neighbours: Neighbours
 ) -> Sensitivity:
     """At most ``total`` rows, wherever they are."""
@@ -246,14 +248,14 @@ def _by_total(
     return Sensitivity(2 * l0, 2 * total * m, wide, total * max(m, spread))
 
 
-def group_count(bounded: Bounded) -> int | None:
+def group_count(bounded: BoundedPlan) -> int | None:
     """How many groups there are in all, where that is public."""
     if not bounded.keys:
         return 1
     return None if bounded.domain is None else len(bounded.domain)
 
 
-def group_cap(bounded: Bounded) -> int | None:
+def group_cap(bounded: BoundedPlan) -> int | None:
     """The most groups one unit can be in: the cap, or fewer where there are fewer groups or one row is the unit."""
     known = (bounded.max_groups, bounded.max_rows, group_count(bounded), 1 if bounded.unit is None else None)
     return min((cap for cap in known if cap is not None), default=None)

@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias
 from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released, columns, walk
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
 from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
@@ -36,9 +36,9 @@ Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
 
 class Facts(Protocol):
-    """What knows the facts of columns: a catalog, or a relation (``stability.Known``)."""
+    """What knows the facts of columns: a catalog, or a relation (``stability.RelationFacts``)."""
 
-    def facts(self, column: Column) -> ColumnFacts:
+    def find_facts(self, column: Column) -> ColumnFacts:
         """The facts of a column."""
         ...
 
@@ -47,18 +47,18 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
     """The facts of an expression, bottom up."""
     match expression:
         case Column():
-            return catalog.facts(expression)
+            return catalog.find_facts(expression)
         case Literal():
-            return _literal(expression)
-        case Released():
+            return _facts_of_literal(expression)
+        case ReleasedValue():
             return NOTHING
         case Call():
             arguments = tuple(facts_of(argument, catalog) for argument in expression.arguments)
-            known = RULES.get(expression.function, _nothing)(expression, arguments)
-            return _with_keys(expression, arguments, known, catalog)
+            known = RULES.get(expression.function, _know_nothing)(expression, arguments)
+            return _add_keys(expression, arguments, known, catalog)
 
 
-def _literal(expression: Literal) -> ColumnFacts:
+def _facts_of_literal(expression: Literal) -> ColumnFacts:
     value = expression.value
     keys = (value,)
     if value is None:
@@ -70,7 +70,7 @@ def _literal(expression: Literal) -> ColumnFacts:
     return ColumnFacts(nullable=False, low=exact, high=exact, keys=keys, resolution=step, constant=True)
 
 
-def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Facts) -> ColumnFacts:
+def _add_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Facts) -> ColumnFacts:
     """Public keys and constancy of a call.
 
     A function of columns, or of other functions, that each have public keys has public keys: its values over all their
@@ -79,13 +79,13 @@ def _with_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFact
     constant = all(fact.constant for fact in arguments)
     keys = known.keys
     if keys is None:
-        keys = _image(call, catalog)
+        keys = _image_of(call, catalog)
     if keys is None:
-        keys = _values(call, arguments)
+        keys = _tabulate_values(call, arguments)
     return replace(known, keys=keys, constant=constant)
 
 
-def _values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Value, ...] | None:
+def _tabulate_values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Value, ...] | None:
     """The values a call takes over the public keys of its arguments; None when some argument has none."""
     size = 1
     for fact in arguments:
@@ -102,44 +102,46 @@ def _values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Value, ...]
     return tuple(sorted(values, key=lambda value: (value is None, value)))
 
 
-def _image(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
+def _image_of(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
     """The values a call takes over the public keys of the columns in it; None when some column has none."""
-    inputs = sorted(columns(call), key=str)
-    domains = [catalog.facts(column).keys for column in inputs]
+    inputs = sorted(find_columns(call), key=str)
+    domains = [catalog.find_facts(column).keys for column in inputs]
     size = 1
     for domain in domains:
         if domain is None:
             return None
         size *= len(domain)
-    if size > MAX_IMAGE or any(isinstance(part, Released) for part in walk(call)):
+    if size > MAX_IMAGE or any(isinstance(part, ReleasedValue) for part in walk(call)):
         return None
-    rows: list[dict[Column | Released, Value]] = [{}]
+    rows: list[dict[Column | ReleasedValue, Value]] = [{}]
     for column, domain in zip(inputs, domains):
         rows = [{**row, column: value} for row in rows for value in domain or ()]
     values = {evaluate(call, row): None for row in rows}
     return tuple(sorted(values, key=lambda value: (value is None, value)))
 
 
-def _nothing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _know_nothing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     return NOTHING
 
 
-def _interval(low: Fraction | None, high: Fraction | None, *, step: Fraction | None, nullable: bool) -> ColumnFacts:
+def _make_interval(
+    low: Fraction | None, high: Fraction | None, *, step: Fraction | None, nullable: bool
+) -> ColumnFacts:
     """A bounded result whose bounds are widened a little where doubles may have rounded."""
     if low is None or high is None:
         return ColumnFacts(nullable=nullable)
     return ColumnFacts(nullable=nullable, low=low, high=high, resolution=step)
 
 
-def _any_null(arguments: tuple[ColumnFacts, ...]) -> bool:
+def _can_be_null(arguments: tuple[ColumnFacts, ...]) -> bool:
     return any(fact.nullable for fact in arguments)
 
 
-def _ends(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
+def _ends_of(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
     return None if fact.low is None or fact.high is None else (fact.low, fact.high)
 
 
-def _finest(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
+def _common_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
     """The common grid of sums: the coarsest step that divides all steps, where every argument has one."""
     steps = [fact.resolution for fact in arguments]
     if any(step is None for step in steps):
@@ -156,18 +158,18 @@ def _gcd(a: Fraction, b: Fraction) -> Fraction:
     return a
 
 
-def _arithmetic(combine: Callable[[Fraction, Fraction], Fraction]) -> Rule:
+def _make_arithmetic_rule(combine: Callable[[Fraction, Fraction], Fraction]) -> Rule:
     """Interval arithmetic on the four corners; integers may overflow to NULL."""
 
     def rule(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-        left, right = (_ends(fact) for fact in arguments)
+        left, right = (_ends_of(fact) for fact in arguments)
         if left is None or right is None:
             return NOTHING
         corners = [combine(a, b) for a in left for b in right]
         overflow = call.type is Type.INTEGER and max(map(abs, corners)) >= 2**63
-        step = _finest(arguments) if call.function != "multiply" else _product_step(arguments)
-        nullable = _any_null(arguments) or overflow
-        return _interval(min(corners), max(corners), step=step, nullable=nullable)
+        step = _common_step(arguments) if call.function != "multiply" else _product_step(arguments)
+        nullable = _can_be_null(arguments) or overflow
+        return _make_interval(min(corners), max(corners), step=step, nullable=nullable)
 
     return rule
 
@@ -178,35 +180,35 @@ def _product_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
     return None if left is None or right is None else left * right
 
 
-def _divide(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    top, bottom = (_ends(fact) for fact in arguments)
+def _facts_of_divide(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    top, bottom = (_ends_of(fact) for fact in arguments)
     if top is None or bottom is None or bottom[0] <= 0 <= bottom[1]:
         return NOTHING
     corners = [a / b for a in top for b in bottom]
-    return _interval(min(corners), max(corners), step=None, nullable=_any_null(arguments))
+    return _make_interval(min(corners), max(corners), step=None, nullable=_can_be_null(arguments))
 
 
-def _negate(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_negate(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     (only,) = arguments
-    ends = _ends(only)
+    ends = _ends_of(only)
     if ends is None:
         return NOTHING
-    return _interval(-ends[1], -ends[0], step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
+    return _make_interval(-ends[1], -ends[0], step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
 
 
-def _abs(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_abs(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     (only,) = arguments
-    ends = _ends(only)
+    ends = _ends_of(only)
     if ends is None:
         return NOTHING
     low = Fraction(0) if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
-    return _interval(low, max(map(abs, ends)), step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
+    return _make_interval(low, max(map(abs, ends)), step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
 
 
-def _whole(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_rounding(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     """Floor, ceil and rounding to digits move a value by less than a step of its own."""
     only = arguments[0]
-    ends = _ends(only)
+    ends = _ends_of(only)
     if ends is None:
         return NOTHING
     step = Fraction(1)
@@ -215,22 +217,22 @@ def _whole(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
         if not isinstance(digits, Literal) or not isinstance(digits.value, int) or abs(digits.value) > 15:
             return NOTHING
         step = Fraction(10) ** -digits.value
-    return _interval(
-        floor(ends[0] / step) * step, ceil(ends[1] / step) * step, step=step, nullable=_any_null(arguments)
+    return _make_interval(
+        floor(ends[0] / step) * step, ceil(ends[1] / step) * step, step=step, nullable=_can_be_null(arguments)
     )
 
 
-def _clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     value, low, high = arguments
     if low.low is None or high.high is None or low.low > high.high:
         return NOTHING
-    return _interval(low.low, high.high, step=value.resolution, nullable=value.nullable)
+    return _make_interval(low.low, high.high, step=value.resolution, nullable=value.nullable)
 
 
-def _bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     """The bins that the declared bounds touch are public keys."""
     value, width = arguments
-    ends = _ends(value)
+    ends = _ends_of(value)
     if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
         return NOTHING
     column = Column("", "", Type.REAL)
@@ -242,12 +244,12 @@ def _bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     return ColumnFacts(nullable=value.nullable, low=low, high=high, keys=all_keys)
 
 
-def _magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     """All buckets are public keys; bounds leave fewer. Reals are given a little room, since doubles round."""
     (only,) = arguments
     whole = call.type is Type.INTEGER
     lowest, highest = (INTEGER_MIN, INTEGER_MAX) if whole else (-LARGEST, LARGEST)
-    low, high = _ends(only) or (Fraction(lowest), Fraction(highest))
+    low, high = _ends_of(only) or (Fraction(lowest), Fraction(highest))
     room = Fraction(0) if whole else _ROUNDING
     wider = (low - room * abs(low), high + room * abs(high))
     first, last = (max(Fraction(lowest), min(Fraction(highest), end)) for end in wider)
@@ -264,13 +266,13 @@ def _magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     )
 
 
-def _sign(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return ColumnFacts(nullable=_any_null(arguments), low=Fraction(-1), high=Fraction(1), resolution=Fraction(1))
+def _facts_of_sign(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    return ColumnFacts(nullable=_can_be_null(arguments), low=Fraction(-1), high=Fraction(1), resolution=Fraction(1))
 
 
-def _truth(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_condition(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     """Conditions are true, false or NULL: public keys by nature."""
-    nullable = call.function != "is_null" and _any_null(arguments)
+    nullable = call.function != "is_null" and _can_be_null(arguments)
     return ColumnFacts(nullable=nullable, keys=(False, True, None) if nullable else (False, True))
 
 
@@ -280,23 +282,23 @@ def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
     if all(fact.keys is not None for fact in facts):
         union = {key: None for fact in facts for key in fact.keys or ()}
         keys = tuple(sorted(union, key=lambda value: (value is None, value)))
-    known = [_ends(fact) for fact in facts]
+    known = [_ends_of(fact) for fact in facts]
     low = high = None
     if all(ends is not None for ends in known):
         low, high = min(e[0] for e in known if e), max(e[1] for e in known if e)
-    return ColumnFacts(nullable=nullable, low=low, high=high, keys=keys, resolution=_finest(facts))
+    return ColumnFacts(nullable=nullable, low=low, high=high, keys=keys, resolution=_common_step(facts))
 
 
-def _case(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    results = _typed((*arguments[1::2], arguments[-1]), (*call.arguments[1::2], call.arguments[-1]))
+def _facts_of_case(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    results = _drop_null_literals((*arguments[1::2], arguments[-1]), (*call.arguments[1::2], call.arguments[-1]))
     return _hull(results, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
 
 
-def _coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return _hull(_typed(arguments, call.arguments), nullable=all(fact.nullable for fact in arguments))
+def _facts_of_coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    return _hull(_drop_null_literals(arguments, call.arguments), nullable=all(fact.nullable for fact in arguments))
 
 
-def _typed(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> tuple[ColumnFacts, ...]:
+def _drop_null_literals(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> tuple[ColumnFacts, ...]:
     """Without NULL literals, which add no value to a hull; if nothing else is left, they stay."""
     real = tuple(f for f, s in zip(facts, sources) if not (isinstance(s, Literal) and s.value is None))
     null = any(isinstance(s, Literal) and s.value is None for s in sources)
@@ -309,23 +311,23 @@ def _typed(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> t
     )
 
 
-def _extreme(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_extreme(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     return replace(_hull(arguments, nullable=all(fact.nullable for fact in arguments)), keys=None)
 
 
-def _cast_number(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_cast(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     (only,) = arguments
     source = call.arguments[0].type
     if source is Type.BOOLEAN:
         return ColumnFacts(nullable=only.nullable, low=Fraction(0), high=Fraction(1), resolution=Fraction(1))
-    ends = _ends(only)
+    ends = _ends_of(only)
     if ends is None or not source.is_number:
         return NOTHING
     if call.function == "to_real":
-        return _interval(*ends, step=only.resolution, nullable=only.nullable)
+        return _make_interval(*ends, step=only.resolution, nullable=only.nullable)
     low, high = Fraction(floor(ends[0])), Fraction(ceil(ends[1]))
     overflow = low < -(2**63) or high >= 2**63
-    return _interval(low, high, step=Fraction(1), nullable=only.nullable or overflow)
+    return _make_interval(low, high, step=Fraction(1), nullable=only.nullable or overflow)
 
 
 PART_RANGES: Mapping[str, tuple[int, int]] = {
@@ -340,7 +342,7 @@ PART_RANGES: Mapping[str, tuple[int, int]] = {
 }
 
 
-def _part(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+def _facts_of_part(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     """Months, weekdays, hours and the like have few values, all public; years have not."""
     word = call.arguments[0]
     ends = PART_RANGES.get(str(word.value)) if isinstance(word, Literal) else None
@@ -359,26 +361,30 @@ def _part(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
 
 
 RULES: Mapping[str, Rule] = {
-    "add": _arithmetic(lambda a, b: a + b),
-    "subtract": _arithmetic(lambda a, b: a - b),
-    "multiply": _arithmetic(lambda a, b: a * b),
-    "divide": _divide,
-    "negate": _negate,
-    "abs": _abs,
-    "sign": _sign,
-    "floor": _whole,
-    "ceil": _whole,
-    "round": _whole,
-    "clamp": _clamp,
-    "bin": _bin,
-    "magnitude": _magnitude,
-    "least": _extreme,
-    "greatest": _extreme,
-    **dict.fromkeys(("equal", "unequal", "less", "at_most", "greater", "at_least", "in", "is_null", "not"), _truth),
-    **dict.fromkeys(("and", "or", "starts_with", "ends_with", "contains", "like", "ilike", "to_boolean"), _truth),
-    "case": _case,
-    "coalesce": _coalesce,
-    "to_integer": _cast_number,
-    "to_real": _cast_number,
-    "part": _part,
+    "add": _make_arithmetic_rule(lambda a, b: a + b),
+    "subtract": _make_arithmetic_rule(lambda a, b: a - b),
+    "multiply": _make_arithmetic_rule(lambda a, b: a * b),
+    "divide": _facts_of_divide,
+    "negate": _facts_of_negate,
+    "abs": _facts_of_abs,
+    "sign": _facts_of_sign,
+    "floor": _facts_of_rounding,
+    "ceil": _facts_of_rounding,
+    "round": _facts_of_rounding,
+    "clamp": _facts_of_clamp,
+    "bin": _facts_of_bin,
+    "magnitude": _facts_of_magnitude,
+    "least": _facts_of_extreme,
+    "greatest": _facts_of_extreme,
+    **dict.fromkeys(
+        ("equal", "unequal", "less", "at_most", "greater", "at_least", "in", "is_null", "not"), _facts_of_condition
+    ),
+    **dict.fromkeys(
+        ("and", "or", "starts_with", "ends_with", "contains", "like", "ilike", "to_boolean"), _facts_of_condition
+    ),
+    "case": _facts_of_case,
+    "coalesce": _facts_of_coalesce,
+    "to_integer": _facts_of_cast,
+    "to_real": _facts_of_cast,
+    "part": _facts_of_part,
 }

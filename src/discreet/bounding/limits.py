@@ -6,12 +6,14 @@ These are choices, made from what the codebook declares for each table. They are
 
 from __future__ import annotations
 
-from discreet.plan.catalog import Catalog, Limits, Link
+from discreet.plan.catalog import Catalog, ContributionLimits, Link
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import Join, Relation, Scan, every
+from discreet.plan.relations import Join, Relation, Scan, walk_relations
 
 
-def paired(relation: Join, left: Limits, right: Limits, catalog: Catalog) -> Limits:
+def limit_pairs(
+    relation: Join, left: ContributionLimits, right: ContributionLimits, catalog: Catalog
+) -> ContributionLimits:
     """How many of a unit's pairs a question may use: a row that refers to another has one pair, others have all.
 
     Only a choice of limits, which are enforced when rows are measured; so nothing rests on keys being unique.
@@ -20,7 +22,7 @@ def paired(relation: Join, left: Limits, right: Limits, catalog: Catalog) -> Lim
         return left
     if any(_refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
         return right
-    return _multiplied(left, right)
+    return _multiply_limits(left, right)
 
 
 def _refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
@@ -35,37 +37,37 @@ def _refers(one: Expression, child: Relation, two: Expression, parent: Relation,
 
 def _table_of(column: Column, relation: Relation) -> str | None:
     """The declared table that a column is read from."""
-    scans = (node for node in every(relation) if isinstance(node, Scan) and node.name == column.table)
+    scans = (node for node in walk_relations(relation) if isinstance(node, Scan) and node.name == column.table)
     return next((scan.table for scan in scans), None)
 
 
-def _multiplied(left: Limits, right: Limits) -> Limits:
+def _multiply_limits(left: ContributionLimits, right: ContributionLimits) -> ContributionLimits:
     """Each of one side's rows pairs with each of the other's."""
     if left.max_rows is not None and right.max_rows is not None:
-        return Limits(max_rows=left.max_rows * right.max_rows)
+        return ContributionLimits(max_rows=left.max_rows * right.max_rows)
     if left.max_rows is None and right.max_rows is None:
-        return Limits(
+        return ContributionLimits(
             max_groups=max(left.max_groups or 1, right.max_groups or 1),
             max_rows_per_group=(left.max_rows_per_group or 1) * (right.max_rows_per_group or 1),
         )
     grouped, total = (left, right) if left.max_rows is None else (right, left)
     rows = (grouped.max_rows_per_group or 1) * (total.max_rows or 1)
-    return Limits(max_groups=grouped.max_groups, max_rows_per_group=rows)
+    return ContributionLimits(max_groups=grouped.max_groups, max_rows_per_group=rows)
 
 
-def added(left: Limits, right: Limits) -> Limits:
+def add_limits(left: ContributionLimits, right: ContributionLimits) -> ContributionLimits:
     """Rows of one part and rows of the other."""
     if left.max_rows is not None and right.max_rows is not None:
-        return Limits(max_rows=left.max_rows + right.max_rows)
+        return ContributionLimits(max_rows=left.max_rows + right.max_rows)
     if left.max_rows is None and right.max_rows is None:
-        return Limits(
+        return ContributionLimits(
             max_groups=(left.max_groups or 1) + (right.max_groups or 1),
             max_rows_per_group=max(left.max_rows_per_group or 1, right.max_rows_per_group or 1),
         )
-    return Limits(max_rows=most_rows(left) + most_rows(right))
+    return ContributionLimits(max_rows=most_rows(left) + most_rows(right))
 
 
-def most_rows(limits: Limits) -> int:
+def most_rows(limits: ContributionLimits) -> int:
     """How many rows of a unit count in all."""
     if limits.max_rows is not None:
         return limits.max_rows

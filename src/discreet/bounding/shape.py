@@ -14,20 +14,20 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from discreet.errors import UsageError
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released, walk
-from discreet.plan.functions import FUNCTIONS, literal
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, walk
+from discreet.plan.functions import FUNCTIONS, make_literal
 from discreet.plan.relations import (
     Caps,
-    Compute,
-    Derive,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Union,
     Values,
+    Where,
     Window,
 )
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
@@ -44,9 +44,9 @@ def check_shape(relation: Relation, *sources: Columns) -> None:
     match relation:
         case Values():
             _check_values(relation)
-        case Filter():
+        case Where():
             check_expression(relation.condition, sources[0], Type.BOOLEAN)
-        case Derive():
+        case Projection():
             _check_names(name for name, _ in relation.columns)
             for _, expression in relation.columns:
                 check_expression(expression, sources[0])
@@ -67,35 +67,37 @@ def check_shape(relation: Relation, *sources: Columns) -> None:
 def check_expression(expression: Expression, columns: Columns, kind: Type | None = None) -> None:
     """Refuse an expression that reads other columns, or is not of the type it claims (or of the one that is needed)."""
     if kind is not None and expression.type is not kind:
-        raise _wrong(f"{expression} is {expression.type} where {kind} is needed")
+        raise _make_error(f"{expression} is {expression.type} where {kind} is needed")
     match expression:
         case Column():
             if expression not in columns:
-                raise _wrong(f"there is no column {expression.table}.{expression.name} of type {expression.type} here")
+                raise _make_error(
+                    f"there is no column {expression.table}.{expression.name} of type {expression.type} here"
+                )
         case Literal():
             if expression.value is not None and not _holds(expression.value, expression.type):
-                raise _wrong(f"a constant is not of the type {expression.type}")
-        case Released():
-            raise _wrong("a released number stands below the aggregation")
+                raise _make_error(f"a constant is not of the type {expression.type}")
+        case ReleasedValue():
+            raise _make_error("a released number stands below the aggregation")
         case Call():
             for argument in expression.arguments:
                 check_expression(argument, columns)
             _check_call(expression)
         case _:
-            raise _wrong("something that is no expression stands where one is needed")
+            raise _make_error("something that is no expression stands where one is needed")
 
 
 def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | None = None) -> None:
     """Refuse an expression above the aggregation that reads anything but keys and aggregates, of these kinds."""
     if kind is not None and expression.type is not kind:
-        raise _wrong(f"{expression} is {expression.type} where {kind} is needed")
+        raise _make_error(f"{expression} is {expression.type} where {kind} is needed")
     for part in walk(expression):
         match part:
             case Column():
-                raise _wrong(f"the column {part} stands above the aggregation")
-            case Released():
+                raise _make_error(f"the column {part} stands above the aggregation")
+            case ReleasedValue():
                 if part.index not in range(len(kinds)) or part.type is not kinds[part.index]:
-                    raise _wrong(f"there is no released number {part.index} of type {part.type}")
+                    raise _make_error(f"there is no released number {part.index} of type {part.type}")
             case Call():
                 _check_call(part)
             case Literal():
@@ -105,11 +107,11 @@ def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | N
 def _check_call(expression: Call) -> None:
     function = FUNCTIONS.get(expression.function)
     if function is None or function.yields(tuple(a.type for a in expression.arguments)) is not expression.type:
-        raise _wrong(f"{expression.function} does not yield {expression.type} of its arguments")
+        raise _make_error(f"{expression.function} does not yield {expression.type} of its arguments")
     if any(i < len(expression.arguments) and not _is_constant(expression.arguments[i]) for i in function.constants):
-        raise _wrong(f"{expression.function} needs constants")
-    if function.words and expression.arguments[0] not in {literal(word) for word in function.words}:
-        raise _wrong(f"{expression.function} needs one of {', '.join(function.words)}")
+        raise _make_error(f"{expression.function} needs constants")
+    if function.words and expression.arguments[0] not in {make_literal(word) for word in function.words}:
+        raise _make_error(f"{expression.function} needs one of {', '.join(function.words)}")
 
 
 def _is_constant(expression: Expression) -> bool:
@@ -136,14 +138,14 @@ def _check_values(relation: Values) -> None:
     """Every row is complete and every value of its column's type."""
     _check_names(name for name, _ in relation.columns)
     if not {len(row) for row in relation.rows} <= {len(relation.columns)}:
-        raise _wrong(f"a row of {relation.name!r} has more or fewer values than columns")
+        raise _make_error(f"a row of {relation.name!r} has more or fewer values than columns")
     for i, (name, kind) in enumerate(relation.columns):
         values = [row[i] for row in relation.rows if row[i] is not None]
-        if not all(_holds(value, kind) for value in _doubtful(values, kind)):
-            raise _wrong(f"a value of {relation.name}.{name} is not {kind}")
+        if not all(_holds(value, kind) for value in _pick_doubtful(values, kind)):
+            raise _make_error(f"a value of {relation.name}.{name} is not {kind}")
 
 
-def _doubtful(values: list[Any], kind: Type) -> list[Any]:
+def _pick_doubtful(values: list[Any], kind: Type) -> list[Any]:
     """The values of a column to be looked at one by one; rows may be many, and most need no second look."""
     classes = {type(value) for value in values}
     if kind in (Type.TEXT, Type.BOOLEAN) and classes <= {str if kind is Type.TEXT else bool}:
@@ -158,7 +160,7 @@ def _doubtful(values: list[Any], kind: Type) -> list[Any]:
 def _check_join(relation: Join, left: Columns, right: Columns) -> None:
     """Both sides' columns stay apart by name, and what is equated is of one type, so that equal means equal."""
     if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
-        _check_names((*_names(left), *_names(right)))
+        _check_names((*_names_of(left), *_names_of(right)))
     for one, two in relation.on:
         check_expression(one, left)
         check_expression(two, right, one.type)
@@ -174,7 +176,7 @@ def _check_caps(caps: Caps, side: Columns) -> None:
 
 def _check_window(relation: Window, source: Columns) -> None:
     new = [(relation.name, name) for name, _ in relation.features]
-    _check_names((*_names(source), *new))
+    _check_names((*_names_of(source), *new))
     for expression in (*relation.parts, *(expression for expression, _ in relation.order)):
         check_expression(expression, source)
     for _, compute in relation.features:
@@ -182,30 +184,30 @@ def _check_window(relation: Window, source: Columns) -> None:
 
 
 def _check_union(relation: Union) -> None:
-    if not relation.sources or not all(isinstance(source, Derive) for source in relation.sources):
-        raise _wrong("a union needs parts that name their columns")
+    if not relation.sources or not all(isinstance(source, Projection) for source in relation.sources):
+        raise _make_error("a union needs parts that name their columns")
     _check_names(name for name, _ in relation.sources[0].columns)
     kinds = [tuple(expression.type for _, expression in source.columns) for source in relation.sources]
     if any(other != kinds[0] for other in kinds):
-        raise _wrong("the parts of a UNION ALL have other columns")
+        raise _make_error("the parts of a UNION ALL have other columns")
 
 
-def _check_compute(compute: Compute, columns: Columns, *, windows: bool) -> None:
+def _check_compute(compute: FeatureCall, columns: Columns, *, windows: bool) -> None:
     """A feature has the argument that it needs and yields what follows from it."""
     feature, argument = compute.feature, compute.argument
     if feature in WINDOWS_ONLY and not windows:
-        raise _wrong(f"{feature} needs a window")
+        raise _make_error(f"{feature} needs a window")
     if argument is not None:
         check_expression(argument, columns)
     if (argument is None) is not (feature in PLACES) and feature is not Feature.COUNT:
-        raise _wrong(f"{feature} has an argument too many, or none")
-    if compute.type is not _yielded(feature, None if argument is None else argument.type):
-        raise _wrong(f"{feature} does not yield {compute.type} of its argument")
+        raise _make_error(f"{feature} has an argument too many, or none")
+    if compute.type is not _type_of_feature(feature, None if argument is None else argument.type):
+        raise _make_error(f"{feature} does not yield {compute.type} of its argument")
     if feature in (Feature.LAG, Feature.LEAD):
         check_whole(compute.offset, "how far LAG and LEAD look", least=0)
 
 
-def _yielded(feature: Feature, argument: Type | None) -> Type | None:
+def _type_of_feature(feature: Feature, argument: Type | None) -> Type | None:
     """The type of a feature; None where its argument does not fit."""
     if feature in (*COUNTS, *PLACES):
         return Type.INTEGER
@@ -224,17 +226,17 @@ def check_whole(value: object, what: str, least: int = 1) -> None:
         raise UsageError(f"A limit ({what}) must be a whole number of at least {least}. Nothing was charged.")
 
 
-def _names(columns: Columns) -> Sequence[tuple[str, str]]:
+def _names_of(columns: Columns) -> Sequence[tuple[str, str]]:
     return [(column.table, column.name) for column in columns]
 
 
 def _check_names(names: Iterable[object]) -> None:
     seen = list(names)
     if not seen:
-        raise _wrong("a relation has no columns")
+        raise _make_error("a relation has no columns")
     if len(set(seen)) < len(seen):
-        raise _wrong("two columns have the same name")
+        raise _make_error("two columns have the same name")
 
 
-def _wrong(what: str) -> UsageError:
+def _make_error(what: str) -> UsageError:
     return UsageError(f"This question is not well formed: {what}. Nothing was charged.")

@@ -21,28 +21,28 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 
 from discreet.bounding.facts import facts_of
-from discreet.bounding.limits import added, most_rows, paired
+from discreet.bounding.limits import add_limits, limit_pairs, most_rows
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import call
+from discreet.plan.functions import make_call
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
-    Compute,
-    Derive,
     Distinct,
     Feature,
-    Filter,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
-    inputs,
+    inputs_of,
 )
 from discreet.plan.types import Type, Value
 
@@ -58,7 +58,7 @@ class Owner(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class RelationFacts:
     """What is known of a relation.
 
     ``units`` are expressions that hold the unit of each row, all equal; the first is the one to bound by. ``limits``
@@ -69,7 +69,7 @@ class Known:
     columns: Mapping[Column, ColumnFacts]
     owner: Owner
     units: tuple[Expression, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: ContributionLimits = field(default_factory=ContributionLimits)
     spread_rows: int | None = None
 
     @property
@@ -80,37 +80,37 @@ class Known:
     def unit(self) -> Expression | None:
         return self.units[0] if self.units else None
 
-    def facts(self, column: Column) -> ColumnFacts:
+    def find_facts(self, column: Column) -> ColumnFacts:
         """The facts of a column."""
         return self.columns[column]
 
 
-def known(relation: Relation, catalog: Catalog) -> Known:
+def find_relation_facts(relation: Relation, catalog: Catalog) -> RelationFacts:
     """What is known of a relation, bottom up; ``UnitLost`` where it does not keep units apart."""
-    sources = [known(source, catalog) for source in inputs(relation)]
+    sources = [find_relation_facts(source, catalog) for source in inputs_of(relation)]
     check_shape(relation, *(source.columns for source in sources))
     match relation:
         case Scan():
-            return _scan(relation, catalog)
+            return _facts_of_scan(relation, catalog)
         case Values():
-            return _values(relation)
-        case Filter():
+            return _facts_of_public_rows(relation)
+        case Where():
             return sources[0]
-        case Derive():
-            return _derive(relation, sources[0])
+        case Projection():
+            return _facts_of_derive(relation, sources[0])
         case Join():
-            return _join(relation, *sources, catalog=catalog)
+            return _facts_of_join(relation, *sources, catalog=catalog)
         case PerUnit():
-            return _per_unit(relation, sources[0])
+            return _facts_of_per_unit(relation, sources[0])
         case Window():
-            return _window(relation, sources[0])
+            return _facts_of_window(relation, sources[0])
         case Distinct():
-            return _distinct(sources[0])
+            return _facts_of_distinct(sources[0])
         case Union():
-            return _union(relation, sources)
+            return _facts_of_union(relation, sources)
 
 
-def _scan(relation: Scan, catalog: Catalog) -> Known:
+def _facts_of_scan(relation: Scan, catalog: Catalog) -> RelationFacts:
     table = catalog.tables.get(relation.table)
     if table is None:
         raise UsageError(f"There is no declared table {relation.table!r}. Nothing was charged.")
@@ -119,30 +119,30 @@ def _scan(relation: Scan, catalog: Catalog) -> Known:
         raise InternalError("Private tables of one dataset protect different units.")
     columns = {Column(relation.name, name, kind): facts for name, (kind, facts) in table.columns.items()}
     if table.public:
-        return Known(columns=columns, owner=Owner.NOBODY)
+        return RelationFacts(columns=columns, owner=Owner.NOBODY)
     unit = table.unit_column
     if unit is not None:
-        return Known(
+        return RelationFacts(
             columns=columns,
             owner=Owner.UNIT,
             units=(Column(relation.name, unit.name, unit.type),),
             limits=table.limits,
         )
     owner = Owner.ROW if table.unit.column is None else Owner.LOST  # linked tables find it again by their join
-    return Known(columns=columns, owner=owner, limits=table.limits)
+    return RelationFacts(columns=columns, owner=owner, limits=table.limits)
 
 
 @lru_cache(maxsize=16)
-def _values(relation: Values) -> Known:
+def _facts_of_public_rows(relation: Values) -> RelationFacts:
     """Public rows tell everything about themselves. They may be many, and are asked again for each relation above."""
     columns = {
-        Column(relation.name, name, kind): _observed([row[i] for row in relation.rows], kind)
+        Column(relation.name, name, kind): _observe_values([row[i] for row in relation.rows], kind)
         for i, (name, kind) in enumerate(relation.columns)
     }
-    return Known(columns=columns, owner=Owner.NOBODY)
+    return RelationFacts(columns=columns, owner=Owner.NOBODY)
 
 
-def _observed(values: Sequence[Value], kind: Type) -> ColumnFacts:
+def _observe_values(values: Sequence[Value], kind: Type) -> ColumnFacts:
     distinct = tuple(sorted(set(values), key=lambda value: (value is None, value)))
     numbers = [value for value in distinct if isinstance(value, int | float) and kind.is_number]
     return ColumnFacts(
@@ -155,7 +155,7 @@ def _observed(values: Sequence[Value], kind: Type) -> ColumnFacts:
     )
 
 
-def _derive(relation: Derive, source: Known) -> Known:
+def _facts_of_derive(relation: Projection, source: RelationFacts) -> RelationFacts:
     columns = {
         Column(relation.name, name, expression.type): facts_of(expression, source)
         for name, expression in relation.columns
@@ -169,32 +169,34 @@ def _derive(relation: Derive, source: Known) -> Known:
     return replace(source, columns=columns, units=kept, owner=owner)
 
 
-def _join(relation: Join, left: Known, right: Known, *, catalog: Catalog) -> Known:
+def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *, catalog: Catalog) -> RelationFacts:
     if left.owner is Owner.LOST and isinstance(relation.left, Scan):
-        return _reached(relation, relation.left, left, right, catalog)
+        return _facts_of_link(relation, relation.left, left, right, catalog)
     _check_owners(left, right)
     if relation.single and right.private:
         raise InternalError("Only a public relation can be a look-up.")
     if relation.caps is not None and not (left.private and right.private):
         raise UnitLost(TRUNCATED)
-    columns = _joined_columns(relation.kind, left, right)
+    columns = _join_columns(relation.kind, left, right)
     match left.private, right.private:
         case False, False:
-            return Known(columns=columns, owner=Owner.NOBODY)
+            return RelationFacts(columns=columns, owner=Owner.NOBODY)
         case True, False:
-            return _with_public(relation, left, columns, private_side=JoinKind.LEFT)
+            return _join_public(relation, left, columns, private_side=JoinKind.LEFT)
         case False, True:
-            return _with_public(relation, right, columns, private_side=JoinKind.RIGHT)
+            return _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
         case _:
-            return _both_private(relation, left, right, columns, catalog)
+            return _join_private(relation, left, right, columns, catalog)
 
 
-def _reached(relation: Join, scan: Scan, left: Known, right: Known, catalog: Catalog) -> Known:
+def _facts_of_link(
+    relation: Join, scan: Scan, left: RelationFacts, right: RelationFacts, catalog: Catalog
+) -> RelationFacts:
     """Rows that refer to others take their unit from them, by the declared foreign key and in no other way."""
     if relation != reach(scan.table, catalog, scan.alias).relation:
         raise UnitLost(NO_UNIT)
-    return Known(
-        columns=_joined_columns(relation.kind, left, right), owner=Owner.UNIT, units=right.units, limits=left.limits
+    return RelationFacts(
+        columns=_join_columns(relation.kind, left, right), owner=Owner.UNIT, units=right.units, limits=left.limits
     )
 
 
@@ -209,7 +211,7 @@ TRUNCATED = (
 )
 
 
-def _check_owners(*sides: Known) -> None:
+def _check_owners(*sides: RelationFacts) -> None:
     for side in sides:
         if side.owner is Owner.LOST:
             raise UnitLost(NO_UNIT)
@@ -220,27 +222,27 @@ def _check_owners(*sides: Known) -> None:
             )
 
 
-def _joined_columns(kind: JoinKind, left: Known, right: Known) -> dict[Column, ColumnFacts]:
+def _join_columns(kind: JoinKind, left: RelationFacts, right: RelationFacts) -> dict[Column, ColumnFacts]:
     """The columns of both sides; those of a side that may be missing may be NULL. Nothing is unique any more."""
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return dict(left.columns)
     columns = {}
     for side, missing in ((left, (JoinKind.RIGHT, JoinKind.FULL)), (right, (JoinKind.LEFT, JoinKind.FULL))):
         for column, facts in side.columns.items():
-            columns[column] = _perhaps_missing(facts) if kind in missing else replace(facts, unique=False)
+            columns[column] = _make_nullable(facts) if kind in missing else replace(facts, unique=False)
     return columns
 
 
-def _perhaps_missing(facts: ColumnFacts) -> ColumnFacts:
+def _make_nullable(facts: ColumnFacts) -> ColumnFacts:
     keys = facts.keys
     if keys is not None and None not in keys:
         keys = (*keys, None)
     return replace(facts, nullable=True, keys=keys, unique=False)
 
 
-def _with_public(
-    relation: Join, private: Known, columns: Mapping[Column, ColumnFacts], *, private_side: JoinKind
-) -> Known:
+def _join_public(
+    relation: Join, private: RelationFacts, columns: Mapping[Column, ColumnFacts], *, private_side: JoinKind
+) -> RelationFacts:
     """Private rows beside public ones. Public rows that match nobody would say that nobody is there."""
     kept = {JoinKind.INNER, private_side} | ({JoinKind.SEMI, JoinKind.ANTI} if private_side is JoinKind.LEFT else set())
     if relation.kind not in kept:
@@ -264,9 +266,9 @@ def _with_public(
     return replace(private, columns=constants)
 
 
-def _both_private(
-    relation: Join, left: Known, right: Known, columns: Mapping[Column, ColumnFacts], catalog: Catalog
-) -> Known:
+def _join_private(
+    relation: Join, left: RelationFacts, right: RelationFacts, columns: Mapping[Column, ColumnFacts], catalog: Catalog
+) -> RelationFacts:
     if Owner.ROW in (left.owner, right.owner):
         raise UnitLost(
             "Each row is its own unit, so rows of two private tables cannot be joined: a pair would belong to two. "
@@ -279,10 +281,10 @@ def _both_private(
             "it with one type in all tables. Nothing was charged."
         )
     if not any(a in left.units and b in right.units for a, b in relation.on):
-        return _mixed(relation, left, right, columns)
+        return _mix_units(relation, left, right, columns)
     if relation.caps is not None:
         raise UnitLost(TRUNCATED)
-    limits = paired(relation, left.limits, right.limits, catalog)
+    limits = limit_pairs(relation, left.limits, right.limits, catalog)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return replace(left, columns=columns)
@@ -293,11 +295,13 @@ def _both_private(
         case JoinKind.RIGHT:
             units = right.units
         case JoinKind.FULL:
-            units = (call("coalesce", ours, theirs),)
-    return Known(columns=columns, owner=Owner.UNIT, units=units, limits=limits)
+            units = (make_call("coalesce", ours, theirs),)
+    return RelationFacts(columns=columns, owner=Owner.UNIT, units=units, limits=limits)
 
 
-def _mixed(relation: Join, left: Known, right: Known, columns: Mapping[Column, ColumnFacts]) -> Known:
+def _mix_units(
+    relation: Join, left: RelationFacts, right: RelationFacts, columns: Mapping[Column, ColumnFacts]
+) -> RelationFacts:
     """A join that pairs rows of different units, after both sides were truncated by unit and then by key (``Caps``).
 
     Privacy: one unit adds or takes away at most ``spread_rows`` rows. Why: truncated, it has at most a rows on the
@@ -310,21 +314,22 @@ def _mixed(relation: Join, left: Known, right: Known, columns: Mapping[Column, C
     if caps is None or relation.kind is not JoinKind.INNER:
         ours, theirs = left.unit, right.unit
         raise UnitLost(
-            f"This join would pair rows of different units. Add ON {_qualified(ours)} = {_qualified(theirs)}, or "
+            "This join would pair rows of different units. "
+            f"Add ON {_write_qualified(ours)} = {_write_qualified(theirs)}, or "
             "declare max_frequency for the join columns in the codebook and use a plain JOIN. Nothing was charged."
         )
     one, two = caps
     if one.unit not in left.units or two.unit not in right.units or not relation.on:
         raise InternalError("A truncation that is not by unit.")
     spread = 2 * one.rows * two.frequency + 2 * two.rows * one.frequency
-    return Known(columns=columns, owner=Owner.MIXED, spread_rows=spread)
+    return RelationFacts(columns=columns, owner=Owner.MIXED, spread_rows=spread)
 
 
-def _qualified(unit: Expression | None) -> str:
+def _write_qualified(unit: Expression | None) -> str:
     return f"{unit.table}.{unit.name}" if isinstance(unit, Column) else str(unit)
 
 
-def _within_unit(source: Known, expressions: Sequence[Expression], what: str) -> None:
+def _check_within_unit(source: RelationFacts, expressions: Sequence[Expression], what: str) -> None:
     """Refuse what would look at rows of several units."""
     _check_owners(source)
     if source.owner is Owner.NOBODY or any(expression in source.units for expression in expressions):
@@ -334,26 +339,26 @@ def _within_unit(source: Known, expressions: Sequence[Expression], what: str) ->
     raise UnitLost(f"{what} would look at several units. Add {source.unit} to it. Nothing was charged.")
 
 
-def _per_unit(relation: PerUnit, source: Known) -> Known:
+def _facts_of_per_unit(relation: PerUnit, source: RelationFacts) -> RelationFacts:
     keys = [expression for _, expression in relation.keys]
-    _within_unit(source, keys, "A GROUP BY inside the question")
+    _check_within_unit(source, keys, "A GROUP BY inside the question")
     columns = {Column(relation.name, name, key.type): facts_of(key, source) for name, key in relation.keys}
     for name, compute in relation.features:
-        columns[Column(relation.name, name, compute.type)] = _feature(compute, source)
+        columns[Column(relation.name, name, compute.type)] = _facts_of_feature(compute, source)
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
-    return replace(source, columns=columns, units=units, limits=_grouped(source, keys))
+    return replace(source, columns=columns, units=units, limits=_limits_of_groups(source, keys))
 
 
-def _grouped(source: Known, keys: Sequence[Expression]) -> Limits:
+def _limits_of_groups(source: RelationFacts, keys: Sequence[Expression]) -> ContributionLimits:
     """One row a unit if it alone is the key; else as many as before, one in each group."""
     if all(key in source.units for key in keys):
-        return Limits(max_rows=1)
+        return ContributionLimits(max_rows=1)
     if source.limits.max_rows is not None or source.owner is Owner.NOBODY:
         return source.limits
     return replace(source.limits, max_rows_per_group=1)
 
 
-def _feature(compute: Compute, source: Known) -> ColumnFacts:
+def _facts_of_feature(compute: FeatureCall, source: RelationFacts) -> ColumnFacts:
     """What is known of a feature. The rows that count are those that the limits allow, for want of better knowledge."""
     rows = Fraction(most_rows(source.limits))
     public = source.owner is Owner.NOBODY
@@ -366,7 +371,7 @@ def _feature(compute: Compute, source: Known) -> ColumnFacts:
             low, high = min(facts.low, facts.low * rows), max(facts.high, facts.high * rows)
             return ColumnFacts(nullable=True, low=low, high=high, resolution=facts.resolution)
         case Feature.MIN | Feature.MAX | Feature.LAG | Feature.LEAD:
-            return _perhaps_missing(replace(facts, constant=False))
+            return _make_nullable(replace(facts, constant=False))
         case Feature.MEAN | Feature.MEDIAN:
             return ColumnFacts(nullable=True, low=facts.low, high=facts.high)
         case Feature.ANY | Feature.ALL:
@@ -374,20 +379,20 @@ def _feature(compute: Compute, source: Known) -> ColumnFacts:
     return ColumnFacts()
 
 
-def _window(relation: Window, source: Known) -> Known:
-    _within_unit(source, relation.parts, "A window")
+def _facts_of_window(relation: Window, source: RelationFacts) -> RelationFacts:
+    _check_within_unit(source, relation.parts, "A window")
     columns = dict(source.columns)
     for name, compute in relation.features:
-        columns[Column(relation.name, name, compute.type)] = _feature(compute, source)
+        columns[Column(relation.name, name, compute.type)] = _facts_of_feature(compute, source)
     return replace(source, columns=columns)
 
 
-def _distinct(source: Known) -> Known:
-    _within_unit(source, list(source.columns), "DISTINCT inside the question")
+def _facts_of_distinct(source: RelationFacts) -> RelationFacts:
+    _check_within_unit(source, list(source.columns), "DISTINCT inside the question")
     return source
 
 
-def _union(relation: Union, sources: Sequence[Known]) -> Known:
+def _facts_of_union(relation: Union, sources: Sequence[RelationFacts]) -> RelationFacts:
     """Branch by branch, column by column: what holds for a column holds in every branch."""
     _check_owners(*sources)
     owners = {source.owner for source in sources}
@@ -404,10 +409,10 @@ def _union(relation: Union, sources: Sequence[Known]) -> Known:
         name, expression = relation.sources[0].columns[i]
         column = Column(relation.name, name, expression.type)
         parts = [
-            source.facts(Column(branch.name, branch.columns[i][0], branch.columns[i][1].type))
+            source.find_facts(Column(branch.name, branch.columns[i][0], branch.columns[i][1].type))
             for branch, source in zip(relation.sources, sources)
         ]
-        columns[column] = reduce(_either, parts)
+        columns[column] = reduce(_merge_facts, parts)
         if all(
             Column(branch.name, branch.columns[i][0], branch.columns[i][1].type) in source.units
             for branch, source in zip(relation.sources, sources)
@@ -419,11 +424,11 @@ def _union(relation: Union, sources: Sequence[Known]) -> Known:
             "The parts of a UNION ALL must name the unit in the same column. Select it in the same place in each. "
             "Nothing was charged."
         )
-    limits = reduce(added, (source.limits for source in sources))
-    return Known(columns=columns, owner=owner, units=tuple(units), limits=limits)
+    limits = reduce(add_limits, (source.limits for source in sources))
+    return RelationFacts(columns=columns, owner=owner, units=tuple(units), limits=limits)
 
 
-def _either(one: ColumnFacts, two: ColumnFacts) -> ColumnFacts:
+def _merge_facts(one: ColumnFacts, two: ColumnFacts) -> ColumnFacts:
     """What holds whichever branch a row is from."""
     keys = None
     if one.keys is not None and two.keys is not None:

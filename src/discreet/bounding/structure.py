@@ -28,7 +28,7 @@ MOST_PARTS = 100_000
 def check_structure(question: object) -> None:
     """Refuse what is no question through and through."""
     if type(question) is not Question:
-        raise _wrong("this is no question")
+        raise _make_error("this is no question")
     left: list[tuple[Any, Any, int]] = [(question, Question, 0)]
     parts = 0
     while left:
@@ -36,15 +36,15 @@ def check_structure(question: object) -> None:
         parts += 1
         if depth > MOST_DEEP or parts > MOST_PARTS:
             limits = f"more than {MOST_DEEP} conditions, functions and relations within each other, or {MOST_PARTS:,}"
-            raise _wrong(f"it has {limits} parts in all")
-        left += _inside(value, hint, depth)
+            raise _make_error(f"it has {limits} parts in all")
+        left += _parts_of(value, hint, depth)
 
 
-def _inside(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int]]:
+def _parts_of(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int]]:
     """The parts of a part, with what each should be. Classes are compared exactly."""
-    wanted = next((one for one in _choices(hint) if type(value) is (get_origin(one) or one)), None)
+    wanted = next((one for one in _choices_of(hint) if type(value) is (get_origin(one) or one)), None)
     if wanted is None:
-        raise _wrong(f"something is of the kind {type(value).__name__} where it cannot be")
+        raise _make_error(f"something is of the kind {type(value).__name__} where it cannot be")
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, tuple):
@@ -52,33 +52,33 @@ def _inside(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int]]
         if members[-1] is Ellipsis:
             members = members[:1] * len(value)
         if len(members) != len(value):
-            raise _wrong("something has more or fewer parts than it should")
+            raise _make_error("something has more or fewer parts than it should")
         yield from ((part, member, depth) for part, member in zip(value, members))
     elif isinstance(value, Values):
         yield value.name, str, depth
-        yield value.columns, _hints(Values)["columns"], depth
+        yield value.columns, _hints_of(Values)["columns"], depth
         _check_rows(value.rows)
     elif is_dataclass(value):
         kind: type = type(value)
-        hints = _hints(kind)
+        hints = _hints_of(kind)
         yield from ((getattr(value, part.name), hints[part.name], depth + 1) for part in fields(value))
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints_of(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _choices(hint: Any) -> tuple[Any, ...]:
+def _choices_of(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
 
 
 def _check_rows(rows: object) -> None:
     """Public rows are many, so they are looked at together."""
     if type(rows) is not tuple or not {type(row) for row in rows} <= {tuple}:
-        raise _wrong("public rows must be tuples in a tuple")
-    if not {type(value) for row in rows for value in row} <= set(_choices(Value)):
-        raise _wrong("a public row holds something that is no value")
+        raise _make_error("public rows must be tuples in a tuple")
+    if not {type(value) for row in rows for value in row} <= set(_choices_of(Value)):
+        raise _make_error("a public row holds something that is no value")
     for row in rows:
         for value in row:
             if isinstance(value, str):
@@ -88,8 +88,8 @@ def _check_rows(rows: object) -> None:
 def _check_text(text: str) -> None:
     """Half a character is a text in Python, and nowhere else."""
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise _wrong("a text holds half a character (a lone surrogate)")
+        raise _make_error("a text holds half a character (a lone surrogate)")
 
 
-def _wrong(what: str) -> UsageError:
+def _make_error(what: str) -> UsageError:
     return UsageError(f"This question is not well formed: {what}. Nothing was charged.")

@@ -7,30 +7,30 @@ recorded like any other, and everything after its answer is post-processing.
 
 from __future__ import annotations
 
-from discreet.bounds.automatic import AutomaticPreview, missing, with_bounds
-from discreet.bounds.column import Bounds, BoundsPreview, bounds, column_question, preview_bounds
+from discreet.bounds.automatic import AutomaticPreview, add_bounds, find_unbounded
+from discreet.bounds.column import Bounds, BoundsPreview, buy_bounds, make_column_question, preview_bounds
 from discreet.bounds.contributions import (
     Contributions,
-    contribution_question,
-    contributions,
+    buy_contributions,
+    make_contribution_question,
     preview_contributions,
 )
-from discreet.bounds.reading import Reading, needed, read_bounds
+from discreet.bounds.reading import NoisyRange, read_bounds, threshold
 
 __all__ = [
     "AutomaticPreview",
     "Bounds",
     "BoundsPreview",
     "Contributions",
-    "Reading",
-    "bounds",
-    "column_question",
-    "contribution_question",
-    "contributions",
-    "missing",
-    "needed",
+    "NoisyRange",
+    "add_bounds",
+    "buy_bounds",
+    "buy_contributions",
+    "find_unbounded",
+    "make_column_question",
+    "make_contribution_question",
     "preview_bounds",
     "preview_contributions",
     "read_bounds",
-    "with_bounds",
+    "threshold",
 ]

@@ -9,18 +9,18 @@ from typing import Any
 
 from discreet.answer import Answer
 from discreet.bounding.facts import facts_of
-from discreet.bounding.stability import known
-from discreet.bounds.column import Bounds, BoundsPreview, buy, look, values_question
-from discreet.bounds.teller import Teller, divide
+from discreet.bounding.stability import find_relation_facts
+from discreet.bounds.column import Bounds, BoundsPreview, buy, look, make_values_question
+from discreet.bounds.teller import CuratorLike, divide
 from discreet.errors import BudgetExceeded, Unbounded
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Expression, Literal, Released, walk
-from discreet.plan.functions import call
-from discreet.plan.magnitude import Number
+from discreet.plan.expressions import Expression, Literal, ReleasedValue, walk
+from discreet.plan.functions import make_call
+from discreet.plan.magnitude import IntOrFloat
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type
 from discreet.preview import Preview
-from discreet.price import Request
+from discreet.price import Offer
 from discreet.privacy import Loss
 
 # The part of an offer that pays for bounds, all of them together.
@@ -31,37 +31,37 @@ _BOUNDED = frozenset(
 )  # what cannot be measured without bounds
 
 
-def missing(question: Question, catalog: Catalog) -> tuple[Expression, ...]:
+def find_unbounded(question: Question, catalog: Catalog) -> tuple[Expression, ...]:
     """What a question measures without bounds, each once: columns, or whatever is computed from them."""
-    rows = known(question.source, catalog)
+    rows = find_relation_facts(question.source, catalog)
     found = {
         aggregate.argument: None
         for aggregate in question.aggregates
-        if aggregate.argument is not None and _lacks(aggregate)
+        if aggregate.argument is not None and _lacks_bounds(aggregate)
         if aggregate.argument.type.is_number and not facts_of(aggregate.argument, rows).bounded
     }
     return tuple(found)
 
 
-def with_bounds(question: Question, bounds: Mapping[Expression, tuple[Number, Number]]) -> Question:
+def add_bounds(question: Question, bounds: Mapping[Expression, tuple[IntOrFloat, IntOrFloat]]) -> Question:
     """The same question with clamp(x, low, high) in place of x, wherever x itself is what is measured."""
 
-    def held(aggregate: Aggregate) -> Aggregate:
+    def clamp_aggregate(aggregate: Aggregate) -> Aggregate:
         argument = aggregate.argument
-        if argument is None or argument not in bounds or not _lacks(aggregate):
+        if argument is None or argument not in bounds or not _lacks_bounds(aggregate):
             return aggregate
-        low, high = (Literal(_typed(end, argument.type), argument.type) for end in bounds[argument])
-        return replace(aggregate, argument=call("clamp", argument, low, high))
+        low, high = (Literal(_to_type(end, argument.type), argument.type) for end in bounds[argument])
+        return replace(aggregate, argument=make_call("clamp", argument, low, high))
 
-    return replace(question, aggregates=tuple(map(held, question.aggregates)))
+    return replace(question, aggregates=tuple(map(clamp_aggregate, question.aggregates)))
 
 
-def _lacks(aggregate: Aggregate) -> bool:
+def _lacks_bounds(aggregate: Aggregate) -> bool:
     """Whether a statistic needs bounds that the analyst did not set."""
     return aggregate.statistic in _BOUNDED and aggregate.bounds is None
 
 
-def _typed(end: Number, kind: Type) -> Number:
+def _to_type(end: IntOrFloat, kind: Type) -> IntOrFloat:
     return int(end) if kind is Type.INTEGER else float(end)
 
 
@@ -122,31 +122,31 @@ class AutomaticPreview(Preview):
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
+class _SearchSteps:
     """A question and its searches, each with its offer."""
 
     searches: tuple[tuple[Expression, Question, dict[str, Any]], ...]
     offer: dict[str, Any]
 
 
-def _steps(teller: Teller, question: Question, offered: Request) -> _Steps:
-    lacking = missing(question, teller.catalog)
+def _plan_steps(teller: CuratorLike, question: Question, offered: Offer) -> _SearchSteps:
+    lacking = find_unbounded(question, teller.catalog)
     each = [SEARCH / len(lacking)] * len(lacking)
     *paid, rest = divide(offered, teller.budget, [*each, 1 - sum(each, Fraction(0))])
     searches = tuple(
-        (value, values_question(question.source, value, teller.catalog), dict(offer))
+        (value, make_values_question(question.source, value, teller.catalog), dict(offer))
         for value, offer in zip(lacking, paid)
     )
-    return _Steps(searches, {**rest, "delta": offered.delta, "level": offered.level})
+    return _SearchSteps(searches, {**rest, "delta": offered.delta, "level": offered.level})
 
 
-def preview(teller: Teller, question: Question, offered: Request, **asker: Any) -> Preview:
+def preview(teller: CuratorLike, question: Question, offered: Offer, **asker: Any) -> Preview:
     """Both steps, priced. An ordinary preview where no bounds are missing."""
-    whole_offer = {**_offer(offered), **asker}
-    if not missing(question, teller.catalog):
+    whole_offer = {**_to_offer_words(offered), **asker}
+    if not find_unbounded(question, teller.catalog):
         return teller.preview(question, **whole_offer)
-    steps = _steps(teller, question, offered)
-    likely = _anyhow(question, steps)
+    steps = _plan_steps(teller, question, offered)
+    likely = _add_any_bounds(question, steps)
     whole, final = teller.preview(likely, **whole_offer), teller.preview(likely, **steps.offer, **asker)
     return AutomaticPreview(
         plan=final.plan,
@@ -155,35 +155,37 @@ def preview(teller: Teller, question: Question, offered: Request, **asker: Any) 
         remaining=whole.remaining,
         searches=tuple(look(teller, asked, str(value), **offer, **asker) for value, asked, offer in steps.searches),
         whole=whole,
-        open=_open(question, steps),
+        open=_find_open_outputs(question, steps),
     )
 
 
-def ask(teller: Teller, question: Question, offered: Request, **asker: Any) -> Answer:
+def ask(teller: CuratorLike, question: Question, offered: Offer, **asker: Any) -> Answer:
     """Buy the bounds that are missing, then ask. ``asker`` is who asks, and how: analyst, project, request, watch.
 
     Each step is charged and recorded by itself. Where no bounds are found, the question is not asked.
     """
-    if not missing(question, teller.catalog):
-        return teller.ask(question, **_offer(offered), **asker)
-    steps = _steps(teller, question, offered)
+    if not find_unbounded(question, teller.catalog):
+        return teller.ask(question, **_to_offer_words(offered), **asker)
+    steps = _plan_steps(teller, question, offered)
     _check(teller, question, offered, steps, asker)
     found = [
-        buy(teller, asked, str(value), **offer, **_named(asker, number))
+        buy(teller, asked, str(value), **offer, **_name_request(asker, number))
         for number, (value, asked, offer) in enumerate(steps.searches, start=1)
     ]
-    ranges = _ranges(steps, found)
+    ranges = _read_ranges(steps, found)
     try:
-        return teller.ask(with_bounds(question, ranges), **steps.offer, **asker)
+        return teller.ask(add_bounds(question, ranges), **steps.offer, **asker)
     except Unbounded as error:
         bought = "; ".join(f"{bounds.of} in {bounds.suggestion}" for bounds in found)
         raise Unbounded(f"Bounds were bought and are on record ({bought}). Of the question itself: {error}") from None
 
 
-def _check(teller: Teller, question: Question, offered: Request, steps: _Steps, asker: Mapping[str, Any]) -> None:
+def _check(
+    teller: CuratorLike, question: Question, offered: Offer, steps: _SearchSteps, asker: Mapping[str, Any]
+) -> None:
     """Refuse before the first step what could not take the second."""
     who = {name: value for name, value in asker.items() if name in ("analyst", "project")}
-    whole = teller.preview(_anyhow(question, steps), **_offer(offered), **who)
+    whole = teller.preview(_add_any_bounds(question, steps), **_to_offer_words(offered), **who)
     if whole.fits or all(teller.answered(asked, **offer) for _, asked, offer in steps.searches):
         return
     raise BudgetExceeded(
@@ -192,7 +194,7 @@ def _check(teller: Teller, question: Question, offered: Request, steps: _Steps, 
     )
 
 
-def _ranges(steps: _Steps, found: list[Bounds]) -> dict[Expression, tuple[Number, Number]]:
+def _read_ranges(steps: _SearchSteps, found: list[Bounds]) -> dict[Expression, tuple[IntOrFloat, IntOrFloat]]:
     ranges = {}
     for (value, _, _), bounds in zip(steps.searches, found):
         if bounds.low is None or bounds.high is None:
@@ -201,32 +203,32 @@ def _ranges(steps: _Steps, found: list[Bounds]) -> dict[Expression, tuple[Number
     return ranges
 
 
-def _anyhow(question: Question, steps: _Steps) -> Question:
+def _add_any_bounds(question: Question, steps: _SearchSteps) -> Question:
     """The question within some bounds: its price and its refusals do not depend on which."""
-    return with_bounds(question, {value: (0, 1) for value, _, _ in steps.searches})
+    return add_bounds(question, {value: (0, 1) for value, _, _ in steps.searches})
 
 
-def _open(question: Question, steps: _Steps) -> tuple[str, ...]:
+def _find_open_outputs(question: Question, steps: _SearchSteps) -> tuple[str, ...]:
     """The outputs that are made of what lacks bounds."""
     lacking = {value for value, _, _ in steps.searches}
     touched = {
         len(question.keys) + i
         for i, aggregate in enumerate(question.aggregates)
-        if aggregate.argument in lacking and _lacks(aggregate)
+        if aggregate.argument in lacking and _lacks_bounds(aggregate)
     }
     return tuple(
         output.name
         for output in question.outputs
-        if any(isinstance(part, Released) and part.index in touched for part in walk(output.expression))
+        if any(isinstance(part, ReleasedValue) and part.index in touched for part in walk(output.expression))
     )
 
 
-def _offer(offered: Request) -> dict[str, Any]:
+def _to_offer_words(offered: Offer) -> dict[str, Any]:
     offer = {"epsilon": offered.epsilon, "rho": offered.rho, "error": offered.error, "delta": offered.delta}
     return {**{name: value for name, value in offer.items() if value is not None}, "level": offered.level}
 
 
-def _named(asker: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _name_request(asker: Mapping[str, Any], number: int) -> dict[str, Any]:
     """The same asker; a request id of its own for each search, so that a retry finds it again."""
     request = asker.get("request")
     return {**asker, **({} if request is None else {"request": f"{request}-bounds-{number}"})}

@@ -8,47 +8,51 @@ from typing import Any
 
 from discreet.answer import Answer
 from discreet.bounding.facts import facts_of
-from discreet.bounding.stability import Owner, known
-from discreet.bounds.reading import DOUBTS, Noise, needed, read_bounds
-from discreet.bounds.teller import Teller
+from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounds.reading import DOUBTS, CountNoise, read_bounds, threshold
+from discreet.bounds.teller import CuratorLike
 from discreet.errors import InternalError, UsageError
 from discreet.finish import Cell, Rows
-from discreet.plan.catalog import Catalog, Limits
+from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Expression
-from discreet.plan.functions import call
-from discreet.plan.magnitude import Number, ends
+from discreet.plan.functions import make_call
+from discreet.plan.magnitude import IntOrFloat, ends
 from discreet.plan.nodes import Aggregate, Output, Question, Statistic
 from discreet.plan.reach import reach
-from discreet.plan.relations import Filter, Relation
+from discreet.plan.relations import Relation, Where
 from discreet.plan.types import Type, Value
 from discreet.preview import Preview
 
 # Every unit counts once, in one of the powers of two that it has values of: so noise is small whatever the limits are.
-ONCE = Limits(max_groups=1, max_rows_per_group=1)
+ONCE = ContributionLimits(max_groups=1, max_rows_per_group=1)
 
 
 # Bounds that noise alone would show as often as this are told with a warning.
 UNSURE = Fraction(1, 100)
 
 
-def column_question(table: str, column: str, catalog: Catalog) -> Question:
+def make_column_question(table: str, column: str, catalog: Catalog) -> Question:
     """How many units have a value of each power of two in a column of a declared table."""
-    declared = catalog.table(table)
-    wanted = declared.column(column)
-    return values_question(reach(declared.name, catalog).relation, wanted, catalog)
+    declared = catalog.find_table(table)
+    wanted = declared.find_column(column)
+    return make_values_question(reach(declared.name, catalog).relation, wanted, catalog)
 
 
-def values_question(source: Relation, value: Expression, catalog: Catalog) -> Question:
+def make_values_question(source: Relation, value: Expression, catalog: Catalog) -> Question:
     """The same for any number that the rows of a relation have."""
     if not value.type.is_number:
         raise UsageError(f"{value} is not a number, so it has no bounds to find. Nothing was charged.")
-    rows = known(source, catalog)
+    rows = find_relation_facts(source, catalog)
     if facts_of(value, rows).nullable:
-        source = Filter(source, call("not", call("is_null", value)))
+        source = Where(source, make_call("not", make_call("is_null", value)))
     counted = Statistic.COUNT if rows.owner is Owner.MIXED else Statistic.COUNT_UNITS
-    bare = Question(source=source, keys=(call("magnitude", value),), aggregates=(Aggregate(counted),), limits=ONCE)
-    there = call("not", call("is_null", bare.key(0)))
-    return replace(bare, outputs=(Output("magnitude", bare.key(0)), Output("units", bare.aggregate(0))), having=there)
+    bare = Question(source=source, keys=(make_call("magnitude", value),), aggregates=(Aggregate(counted),), limits=ONCE)
+    there = make_call("not", make_call("is_null", bare.refer_to_key(0)))
+    return replace(
+        bare,
+        outputs=(Output("magnitude", bare.refer_to_key(0)), Output("units", bare.refer_to_aggregate(0))),
+        having=there,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +64,8 @@ class Bounds:
     """
 
     of: str
-    low: Number | None
-    high: Number | None
+    low: IntOrFloat | None
+    high: IntOrFloat | None
     above: int
     doubt: Fraction
     answer: Answer
@@ -76,7 +80,7 @@ class Bounds:
         """The line for the codebook."""
         if self.low is None or self.high is None:
             return None
-        return f"bounds = [{plain(self.low)}, {plain(self.high)}]"
+        return f"bounds = [{format_number(self.low)}, {format_number(self.high)}]"
 
     @property
     def words(self) -> str:
@@ -90,7 +94,8 @@ class Bounds:
             "" if self.doubt < UNSURE else f" In {float(self.doubt):.0%} of cases noise alone looks so: offer more."
         )
         return (
-            f"{self.of} lies between {plain(self.low)} and {plain(self.high)}: every power of two that more than "
+            f"{self.of} lies between {format_number(self.low)} and {format_number(self.high)}: "
+            "every power of two that more than "
             f"{self.above:,} units have is inside. Values outside are moved to the nearer end.{unsure}"
         )
 
@@ -100,7 +105,7 @@ class Bounds:
         every = self.answer.rows.rows
         seen = [i for i, (_, units) in enumerate(every) if isinstance(units.value, int) and units.value > self.above]
         shown = every[max(0, seen[0] - 1) : seen[-1] + 2] if seen else ()
-        rows = tuple((Cell(_between(bucket.value)), units) for bucket, units in shown)
+        rows = tuple((Cell(_describe_bucket(bucket.value)), units) for bucket, units in shown)
         return Rows(("values", "units"), (Type.TEXT, Type.INTEGER), (False, True), rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,51 +167,51 @@ class BoundsPreview:
     __repr__ = __str__
 
 
-def bounds(teller: Teller, table: str, column: str, **offer: Any) -> Bounds:
+def buy_bounds(teller: CuratorLike, table: str, column: str, **offer: Any) -> Bounds:
     """Buy the bounds of a column: ``offer`` is what ``Curator.ask`` takes, such as epsilon=0.1."""
-    declared = teller.catalog.table(table)
-    name = f"{declared.name}.{declared.column(column).name}"
-    return buy(teller, column_question(table, column, teller.catalog), name, **offer)
+    declared = teller.catalog.find_table(table)
+    name = f"{declared.name}.{declared.find_column(column).name}"
+    return buy(teller, make_column_question(table, column, teller.catalog), name, **offer)
 
 
-def preview_bounds(teller: Teller, table: str, column: str, **offer: Any) -> BoundsPreview:
-    """What ``bounds`` would cost and see. Free: no data is read, nothing is charged."""
-    declared = teller.catalog.table(table)
-    name = f"{declared.name}.{declared.column(column).name}"
-    return look(teller, column_question(table, column, teller.catalog), name, **offer)
+def preview_bounds(teller: CuratorLike, table: str, column: str, **offer: Any) -> BoundsPreview:
+    """What ``buy_bounds`` would cost and see. Free: no data is read, nothing is charged."""
+    declared = teller.catalog.find_table(table)
+    name = f"{declared.name}.{declared.find_column(column).name}"
+    return look(teller, make_column_question(table, column, teller.catalog), name, **offer)
 
 
-def buy(teller: Teller, question: Question, of: str, **offer: Any) -> Bounds:
+def buy(teller: CuratorLike, question: Question, of: str, **offer: Any) -> Bounds:
     """Ask a question about powers of two, and read the bounds off its answer."""
     paid = {name: value for name, value in offer.items() if name in _PRICED}
-    noise = _noise(teller.preview(question, **paid))
+    noise = _noise_of(teller.preview(question, **paid))
     answer = teller.ask(question, **offer)
     counts = {bucket.value: number.value for bucket, number in answer.rows.rows}
     reading = read_bounds(counts, noise)  # type: ignore[arg-type]  # a number's buckets, and counts of units
     if reading is None:
         loosest = DOUBTS[-1]
-        above = needed(noise, len(counts), loosest)
+        above = threshold(noise, len(counts), loosest)
         return Bounds(of=of, low=None, high=None, above=above, doubt=loosest, answer=answer)
     return Bounds(of=of, low=reading.low, high=reading.high, above=reading.above, doubt=reading.doubt, answer=answer)
 
 
-def look(teller: Teller, question: Question, of: str, **offer: Any) -> BoundsPreview:
+def look(teller: CuratorLike, question: Question, of: str, **offer: Any) -> BoundsPreview:
     """What ``buy`` would cost and see."""
     shown = teller.preview(question, **offer)
-    return BoundsPreview(of=of, preview=shown, above=needed(_noise(shown), _buckets(shown), DOUBTS[0]))
+    return BoundsPreview(of=of, preview=shown, above=threshold(_noise_of(shown), _count_buckets(shown), DOUBTS[0]))
 
 
 _PRICED = frozenset({"epsilon", "rho", "delta", "level", "analyst"})
 
 
-def _noise(preview: Preview) -> Noise:
+def _noise_of(preview: Preview) -> CountNoise:
     """The noise of the counts: what was priced is what is drawn."""
     (release,) = preview.plan.releases
     (noise,) = release.noises.values()
     return noise
 
 
-def _buckets(preview: Preview) -> int:
+def _count_buckets(preview: Preview) -> int:
     """How many powers of two there are, NULL not counted."""
     (release,) = preview.plan.releases
     domain = release.bounded.bounded.domain
@@ -215,15 +220,15 @@ def _buckets(preview: Preview) -> int:
     return sum(None not in key for key in domain)
 
 
-def _between(bucket: Value) -> str:
+def _describe_bucket(bucket: Value) -> str:
     low, high = ends(bucket) if isinstance(bucket, int | float) else (0, 0)
-    return plain(low) if low == high else f"{plain(low)} to {plain(high)}"
+    return format_number(low) if low == high else f"{format_number(low)} to {format_number(high)}"
 
 
-def plain(number: Number) -> str:
+def format_number(number: IntOrFloat) -> str:
     """A power of two as people write it.
 
-    >>> plain(128.0), plain(0.25), plain(-(2**40))
+    >>> format_number(128.0), format_number(0.25), format_number(-(2**40))
     ('128', '0.25', '-1099511627776')
     """
     return str(int(number)) if number == int(number) else repr(number)

@@ -12,15 +12,15 @@ from typing import Any
 
 from discreet import parameters
 from discreet.answer import Answer
-from discreet.bounds.teller import Teller
+from discreet.bounds.teller import CuratorLike
 from discreet.errors import UsageError
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.functions import call, literal
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Output, Question, Statistic
 from discreet.plan.reach import reach
-from discreet.plan.relations import Compute, Feature, PerUnit, Relation
+from discreet.plan.relations import Feature, FeatureCall, PerUnit, Relation
 from discreet.plan.types import Type
 from discreet.preview import Preview
 
@@ -29,30 +29,32 @@ MOST = 1 << 16
 SHARE = Fraction(95, 100)
 
 
-def contribution_question(table: str, catalog: Catalog, *, by: Sequence[str] = (), share: Number = SHARE) -> Question:
+def make_contribution_question(
+    table: str, catalog: Catalog, *, by: Sequence[str] = (), share: Number = SHARE
+) -> Question:
     """How many rows a share of all units do not exceed; with columns to group by, also groups and rows in one.
 
     The outputs are ``rows``, and with ``by`` also ``groups`` and ``rows_per_group`` (in the unit's largest group).
     """
-    within = parameters.open_probability(share, "share")
-    declared = catalog.table(table)
+    within = parameters.read_probability(share, "share")
+    declared = catalog.find_table(table)
     reached = reach(declared.name, catalog)
     if reached.unit is None:
         why = "is public" if declared.public else "has one unit a row"
         raise UsageError(f"The table {declared.name!r} {why}, so there is nothing to limit. Nothing was charged.")
-    keys = tuple(declared.column(name) for name in by)
-    source, counted = _per_unit(reached.relation, reached.unit, keys)
+    keys = tuple(declared.find_column(name) for name in by)
+    source, counted = _count_per_unit(reached.relation, reached.unit, keys)
     aggregates = tuple(
-        Aggregate(Statistic.QUANTILE, call("clamp", column, literal(1), literal(MOST)), within)
+        Aggregate(Statistic.QUANTILE, make_call("clamp", column, make_literal(1), make_literal(MOST)), within)
         for column in counted.values()
     )
     bare = Question(source=source, aggregates=aggregates)
-    return replace(bare, outputs=tuple(Output(name, bare.aggregate(i)) for i, name in enumerate(counted)))
+    return replace(bare, outputs=tuple(Output(name, bare.refer_to_aggregate(i)) for i, name in enumerate(counted)))
 
 
-def _per_unit(source: Relation, unit: Column, keys: Sequence[Expression]) -> tuple[Relation, dict[str, Column]]:
+def _count_per_unit(source: Relation, unit: Column, keys: Sequence[Expression]) -> tuple[Relation, dict[str, Column]]:
     """One row for each unit, and what it counts under which name."""
-    count = Compute(Feature.COUNT, None, Type.INTEGER)
+    count = FeatureCall(Feature.COUNT, None, Type.INTEGER)
     if not keys:
         whole = PerUnit(source, "units", (("unit", unit),), (("rows", count),))
         return whole, {"rows": Column("units", "rows", Type.INTEGER)}
@@ -60,9 +62,9 @@ def _per_unit(source: Relation, unit: Column, keys: Sequence[Expression]) -> tup
     groups = PerUnit(source, "groups", (("unit", unit), *named), (("rows", count),))
     rows = Column("groups", "rows", Type.INTEGER)
     features = (
-        ("rows", Compute(Feature.SUM, rows, Type.INTEGER)),
+        ("rows", FeatureCall(Feature.SUM, rows, Type.INTEGER)),
         ("groups", count),
-        ("rows_per_group", Compute(Feature.MAX, rows, Type.INTEGER)),
+        ("rows_per_group", FeatureCall(Feature.MAX, rows, Type.INTEGER)),
     )
     whole = PerUnit(groups, "units", (("unit", Column("groups", "unit", unit.type)),), features)
     return whole, {name: Column("units", name, Type.INTEGER) for name, _ in features}
@@ -91,12 +93,12 @@ class Contributions:
     @property
     def words(self) -> str:
         """What was found."""
-        most = f"About {float(self.share):.0%} of the units in {self.of} have at most {_many(self.rows, 'row')}"
+        most = f"About {float(self.share):.0%} of the units in {self.of} have at most {_format_count(self.rows, 'row')}"
         if self.groups is None or self.rows_per_group is None:
             return f"{most}."
         return (
-            f"{most}, are in at most {_many(self.groups, 'group')} by {', '.join(self.by)}, and have at most "
-            f"{_many(self.rows_per_group, 'row')} in one of them."
+            f"{most}, are in at most {_format_count(self.groups, 'group')} by {', '.join(self.by)}, and have at most "
+            f"{_format_count(self.rows_per_group, 'row')} in one of them."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,22 +125,22 @@ class Contributions:
     __repr__ = __str__
 
 
-def _many(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-def contributions(
-    teller: Teller, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
+def buy_contributions(
+    teller: CuratorLike, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
 ) -> Contributions:
     """Buy how much a unit contributes: ``offer`` is what ``Curator.ask`` takes, such as epsilon=0.1."""
-    answer = teller.ask(contribution_question(table, teller.catalog, by=by, share=share), **offer)
-    declared = teller.catalog.table(table)
+    answer = teller.ask(make_contribution_question(table, teller.catalog, by=by, share=share), **offer)
+    declared = teller.catalog.find_table(table)
     (row,) = answer.rows.rows
-    numbers = {name: _whole(cell.value) for name, cell in zip(answer.rows.names, row)}
+    numbers = {name: _to_whole(cell.value) for name, cell in zip(answer.rows.names, row)}
     return Contributions(
         of=declared.name,
-        by=tuple(declared.column(name).name for name in by),
-        share=parameters.open_probability(share, "share"),
+        by=tuple(declared.find_column(name).name for name in by),
+        share=parameters.read_probability(share, "share"),
         rows=numbers["rows"],
         groups=numbers.get("groups"),
         rows_per_group=numbers.get("rows_per_group"),
@@ -147,11 +149,11 @@ def contributions(
 
 
 def preview_contributions(
-    teller: Teller, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
+    teller: CuratorLike, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
 ) -> Preview:
-    """What ``contributions`` would cost. Free: no data is read, nothing is charged."""
-    return teller.preview(contribution_question(table, teller.catalog, by=by, share=share), **offer)
+    """What ``buy_contributions`` would cost. Free: no data is read, nothing is charged."""
+    return teller.preview(make_contribution_question(table, teller.catalog, by=by, share=share), **offer)
 
 
-def _whole(value: object) -> int:
+def _to_whole(value: object) -> int:
     return max(1, min(MOST, int(value))) if isinstance(value, int | float) else 1

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from discreet.parameters import Number as Parameter
-from discreet.plan.magnitude import Number, ends
+from discreet.plan.magnitude import IntOrFloat, ends
 
 # The chance that noise alone shows a bucket which is empty: the strictest first.
 DOUBTS = tuple(Fraction(1, 10**power) for power in range(9, 1, -1))
@@ -28,7 +28,7 @@ DOUBTS = tuple(Fraction(1, 10**power) for power in range(9, 1, -1))
 NEAR = 8
 
 
-class Noise(Protocol):
+class CountNoise(Protocol):
     """The noise of the counts. Members: the Laplace and Gaussian mechanisms."""
 
     def noise_bound(self, beta: Parameter = ..., of: int = ...) -> float:
@@ -37,16 +37,16 @@ class Noise(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NoisyRange:
     """Bounds that were read off noisy counts. ``above`` is what a bucket's count had to be above, at this ``doubt``."""
 
-    low: Number
-    high: Number
+    low: IntOrFloat
+    high: IntOrFloat
     above: int
     doubt: Fraction
 
 
-def needed(noise: Noise, buckets: int, doubt: Fraction) -> int:
+def threshold(noise: CountNoise, buckets: int, doubt: Fraction) -> int:
     """The noisy count above which a bucket is seen.
 
     With probability 1 − doubt, no noise of so many buckets is above it. Why: let t be the chance that a noise is larger
@@ -56,22 +56,22 @@ def needed(noise: Noise, buckets: int, doubt: Fraction) -> int:
     return math.ceil(noise.noise_bound(beta=doubt, of=max(1, (buckets + 1) // 2)))
 
 
-def read_bounds(counts: Mapping[Number, int], noise: Noise) -> Reading | None:
+def read_bounds(counts: Mapping[IntOrFloat, int], noise: CountNoise) -> NoisyRange | None:
     """The range of the buckets that are seen among noisy counts; None if none is.
 
     >>> from discreet.mechanisms.laplace import Laplace
     >>> read_bounds({0: 3, 1: -2, 2: 950, 4: 1200, 8: 41, 16: 1}, Laplace(sensitivity=1, epsilon=1))
-    Reading(low=0, high=16, above=22, doubt=Fraction(1, 1000000000))
+    NoisyRange(low=0, high=16, above=22, doubt=Fraction(1, 1000000000))
     """
     for doubt in DOUBTS:
-        above = needed(noise, len(counts), doubt)
+        above = threshold(noise, len(counts), doubt)
         seen = [bucket for bucket, count in counts.items() if count > above]
         if seen:
-            return Reading(*_range(ends(min(seen))[0], ends(max(seen))[1]), above, doubt)
+            return NoisyRange(*_suggest_range(ends(min(seen))[0], ends(max(seen))[1]), above, doubt)
     return None
 
 
-def _range(low: Number, high: Number) -> tuple[Number, Number]:
+def _suggest_range(low: IntOrFloat, high: IntOrFloat) -> tuple[IntOrFloat, IntOrFloat]:
     """The range that is suggested: up to zero if zero is near, and never empty."""
     if 0 < low <= high / NEAR:
         low = type(low)(0)

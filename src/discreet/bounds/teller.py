@@ -10,11 +10,11 @@ from discreet.answer import Answer
 from discreet.errors import ParameterError
 from discreet.plan.catalog import Catalog
 from discreet.preview import Preview
-from discreet.price import Purse, Request
+from discreet.price import BudgetOffer, Offer
 from discreet.privacy import Budget
 
 
-class Teller(Protocol):
+class CuratorLike(Protocol):
     """Takes questions, as plans with an offer. The curator is one."""
 
     catalog: Catalog
@@ -40,11 +40,11 @@ class Teller(Protocol):
         ...
 
 
-def divide(offered: Request, budget: Budget, shares: Sequence[Fraction]) -> list[dict[str, Fraction]]:
+def divide(offered: Offer, budget: Budget, shares: Sequence[Fraction]) -> list[dict[str, Fraction]]:
     """Shares of an offer, each an offer of its own, in the budget's own currency: together they cost the whole."""
     if offered.error is not None:
         fix = "The error follows from the bounds, which are not known yet: offer epsilon or rho. Nothing was charged."
         raise ParameterError("error", "cannot be promised where bounds are missing", fix)
-    amount = Purse(offered, budget).offered()
+    amount = BudgetOffer(offered, budget).to_amount()
     name = "epsilon" if budget.notion == "pure" else "rho"
     return [{name: amount * share} for share in shares]

@@ -7,6 +7,6 @@ planner; ``frames`` the types of data that is in Python already; ``draft`` a fir
 
 from __future__ import annotations
 
-from discreet.codebook.codebook import Codebook, Source
+from discreet.codebook.codebook import Codebook, TableSource
 
-__all__ = ["Codebook", "Source"]
+__all__ = ["Codebook", "TableSource"]

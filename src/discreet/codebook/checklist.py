@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from discreet.accounting.approximate import Approximate
-from discreet.accounting.pure import Pure
-from discreet.accounting.zcdp import ZeroConcentrated
+from discreet.accounting.approximate import ApproximateNotion
+from discreet.accounting.pure import PureNotion
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.codebook import people
 from discreet.codebook.codebook import Codebook
-from discreet.codebook.entries import Column, Table, did_you_mean
-from discreet.codebook.marks import Line, Mark
+from discreet.codebook.entries import ColumnEntry, TableEntry, did_you_mean
+from discreet.codebook.marks import CheckLine, Grade
 from discreet.exact import float_up, upper
 from discreet.odds import Odds
 from discreet.plan.types import Type
@@ -31,46 +31,48 @@ _FITS = {(Type.INTEGER, Type.REAL), (Type.DATE, Type.TIMESTAMP), (Type.TIMESTAMP
 _FITS |= {(kind, Type.TEXT) for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)}
 
 
-def checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[Line, ...]:
+def make_checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[CheckLine, ...]:
     """Every choice that a codebook makes, judged; with ``schemas`` also whether the data has what it declares."""
-    lines = [*people.unit(codebook), *_neighbours(codebook), *_budget(codebook)]
+    lines = [*people.check_unit(codebook), *_check_neighbours(codebook), *_check_budget(codebook)]
     for name, table in codebook.document.tables.items():
         if schemas is not None:
-            lines += _schema(name, table, schemas[name], untyped=name in _untyped(codebook))
-        lines += people.table(name, codebook)
+            lines += _check_schema(name, table, schemas[name], untyped=name in _find_untyped(codebook))
+        lines += people.check_table(name, codebook)
         if not table.public:
-            lines += _contributions(name, table, codebook)
-        lines += _bounds(name, table)
-        lines += _keys(name, table, codebook)
+            lines += _check_contributions(name, table, codebook)
+        lines += _check_bounds(name, table)
+        lines += _check_keys(name, table, codebook)
     return tuple(lines)
 
 
-def _neighbours(codebook: Codebook) -> Iterator[Line]:
+def _check_neighbours(codebook: Codebook) -> Iterator[CheckLine]:
     who = "a row" if codebook.unit.column is None else f"a {codebook.unit.column}"
     if codebook.neighbours is Neighbours.ADD_REMOVE:
-        yield Line(Mark.GOOD, "neighbours", f"add-remove: nobody learns whether {who} is in the data.")
+        yield CheckLine(Grade.GOOD, "neighbours", f"add-remove: nobody learns whether {who} is in the data.")
         return
     finding = f"replace: values are hidden, the presence of {who} is not; noise is up to twice as large."
-    yield Line(Mark.WEAK, "neighbours", finding, 'Use "add-remove" unless the number of units is fixed and public.')
+    yield CheckLine(
+        Grade.WEAK, "neighbours", finding, 'Use "add-remove" unless the number of units is fixed and public.'
+    )
 
 
-def _budget(codebook: Codebook) -> Iterator[Line]:
+def _check_budget(codebook: Codebook) -> Iterator[CheckLine]:
     budget = codebook.budget
-    odds = worst_case(codebook)
+    odds = find_worst_odds(codebook)
     name = "ρ" if budget.notion == "zcdp" else "ε"
     words = f"{name} {float_up(budget.amount()):g} in all. {odds.sentence()}"
     weak = odds.epsilon > WEAK_EPSILON
     fix = "That protects little: aim for ε 3 or less, ρ 0.1 or less." if weak else ""
-    yield Line(Mark.WEAK if weak else Mark.GOOD, "budget", words, fix)
-    yield from _delta(codebook)
+    yield CheckLine(Grade.WEAK if weak else Grade.GOOD, "budget", words, fix)
+    yield from _check_delta(codebook)
     if codebook.per_query is None:
         finding = "one question may spend all of it."
-        yield Line(Mark.WEAK, "per query", finding, "Add per_query to [budget] if analysts should not.")
+        yield CheckLine(Grade.WEAK, "per query", finding, "Add per_query to [budget] if analysts should not.")
     else:
-        yield Line(Mark.GOOD, "per query", f"one question may spend {float_up(codebook.per_query):g}.")
+        yield CheckLine(Grade.GOOD, "per query", f"one question may spend {float_up(codebook.per_query):g}.")
 
 
-def worst_case(codebook: Codebook) -> Odds:
+def find_worst_odds(codebook: Codebook) -> Odds:
     """What the whole budget means for one unit.
 
     An (ε, δ) budget may be exceeded a little with a probability a little above δ; ten times δ is a round number at
@@ -80,13 +82,13 @@ def worst_case(codebook: Codebook) -> Odds:
     amount, delta = budget.amount(), budget.slack()
     notion: Notion
     if budget.notion == "zcdp":
-        notion = ZeroConcentrated(rho=upper(amount))
+        notion = ZeroConcentratedNotion(rho=upper(amount))
     else:
-        notion = Approximate.of(amount, delta) if delta else Pure(upper(amount))
+        notion = ApproximateNotion.of(amount, delta) if delta else PureNotion(upper(amount))
     return Loss((notion,), codebook.unit, codebook.neighbours).odds(min(10 * delta, Fraction(1, 2)))
 
 
-def _delta(codebook: Codebook) -> Iterator[Line]:
+def _check_delta(codebook: Codebook) -> Iterator[CheckLine]:
     """A release that publishes one person in n at random has δ = 1/n, so δ must be far below that."""
     delta = codebook.budget.slack()
     private = [
@@ -98,32 +100,36 @@ def _delta(codebook: Codebook) -> Iterator[Line]:
     if not delta:
         if codebook.budget.notion == "pure" and private:
             finding = f"none: groups by {private[0]} and others without public keys are refused."
-            yield Line(Mark.WEAK, "delta", finding, "List their keys, or add delta = 1e-9 to [budget].")
+            yield CheckLine(Grade.WEAK, "delta", finding, "List their keys, or add delta = 1e-9 to [budget].")
         return
     shown = f"{float_up(delta):.2g}"
     sizes = [size for name in codebook.document.tables if (size := codebook.size(name)[1]) is not None]
     if not sizes:
         fix = "Declare units (or rows) of a table, so that it can be compared."
-        yield Line(Mark.WEAK, "delta", f"{shown}, and the number of units is not declared.", fix)
+        yield CheckLine(Grade.WEAK, "delta", f"{shown}, and the number of units is not declared.", fix)
     elif delta * max(sizes) >= 1:
         finding = f"{shown} would allow publishing whole people: it is not below 1/{max(sizes):,}."
-        yield Line(Mark.WRONG, "delta", finding, f"Write delta = {_below(max(sizes))} or less.")
+        yield CheckLine(Grade.WRONG, "delta", finding, f"Write delta = {_round_below(max(sizes))} or less.")
     elif delta * max(sizes) * 10 > 1:
         finding = f"{shown} is close to 1/{max(sizes):,}, one in the number of units."
-        yield Line(Mark.WEAK, "delta", finding, f"Write delta = {_below(max(sizes))} or less.")
+        yield CheckLine(Grade.WEAK, "delta", finding, f"Write delta = {_round_below(max(sizes))} or less.")
     else:
-        yield Line(Mark.GOOD, "delta", f"{shown}, well below one in {max(sizes):,} units.")
+        yield CheckLine(Grade.GOOD, "delta", f"{shown}, well below one in {max(sizes):,} units.")
 
 
-def _untyped(codebook: Codebook) -> set[str]:
+def _find_untyped(codebook: Codebook) -> set[str]:
     """Tables whose source has no types, so that whatever is declared is right."""
     return {name for name, source in codebook.sources.items() if source.kind == "csv"}
 
 
-def _schema(name: str, table: Table, schema: Mapping[str, Type | None] | str, *, untyped: bool) -> Iterator[Line]:
+def _check_schema(
+    name: str, table: TableEntry, schema: Mapping[str, Type | None] | str, *, untyped: bool
+) -> Iterator[CheckLine]:
     """What is declared must be there, in a type that fits."""
     if isinstance(schema, str):
-        yield Line(Mark.WRONG, f"{name}", f"the data cannot be opened: {schema}", "Paths are relative to the codebook.")
+        yield CheckLine(
+            Grade.WRONG, f"{name}", f"the data cannot be opened: {schema}", "Paths are relative to the codebook."
+        )
         return
     names = {column.lower(): column for column in schema}
     wrong = False
@@ -132,80 +138,84 @@ def _schema(name: str, table: Table, schema: Mapping[str, Type | None] | str, *,
         where = f"{name}.{column}"
         if real is None:
             wrong = True
-            yield Line(Mark.WRONG, where, "is not in the data.", did_you_mean(column, schema))
+            yield CheckLine(Grade.WRONG, where, "is not in the data.", did_you_mean(column, schema))
         elif (there := schema[real]) is None:
             wrong = True
-            yield Line(Mark.WRONG, where, "is of a kind that questions cannot use.", "Remove it, or convert the data.")
+            yield CheckLine(
+                Grade.WRONG, where, "is of a kind that questions cannot use.", "Remove it, or convert the data."
+            )
         elif not untyped and there != Type(entry.type) and (there, Type(entry.type)) not in _FITS:
             lossy = there is Type.TEXT
             wrong = wrong or not lossy
             finding = f"is {there} in the data and {entry.type} here; what does not convert becomes NULL."
-            yield Line(Mark.WEAK if lossy else Mark.WRONG, where, finding, f'Write type = "{there}" if that is right.')
+            yield CheckLine(
+                Grade.WEAK if lossy else Grade.WRONG, where, finding, f'Write type = "{there}" if that is right.'
+            )
     if not wrong:
         hidden = len(schema) - len(table.columns)
         also = f"; {hidden} more in the data stay hidden" if hidden > 0 else ""
-        yield Line(Mark.GOOD, name, f"the data has all {len(table.columns)} declared columns{also}.")
+        yield CheckLine(Grade.GOOD, name, f"the data has all {len(table.columns)} declared columns{also}.")
 
 
-def _contributions(name: str, table: Table, codebook: Codebook) -> Iterator[Line]:
+def _check_contributions(name: str, table: TableEntry, codebook: Codebook) -> Iterator[CheckLine]:
     unit = codebook.unit.column
     if unit is None:
         return
     rows, units = codebook.size(name)
     if table.max_rows is not None:
-        limit, words = table.max_rows, f"at most {_rows(table.max_rows)} of one {unit} count in a question."
+        limit, words = table.max_rows, f"at most {_format_rows(table.max_rows)} of one {unit} count in a question."
     else:
         groups, each = table.max_groups or 1, table.max_rows_per_group or 1
         limit = groups * each
-        words = f"one {unit} counts in at most {groups} groups, with at most {_rows(each)} in each."
+        words = f"one {unit} counts in at most {groups} groups, with at most {_format_rows(each)} in each."
     topic = f"{name}: rows"
     if rows is not None and units is not None and limit * units < rows:
         lost = f"With {rows:,} rows of {units:,} units, some rows must be left out."
-        yield Line(Mark.WEAK, topic, f"{words} {lost}", "Allow more if answers should count everything.")
+        yield CheckLine(Grade.WEAK, topic, f"{words} {lost}", "Allow more if answers should count everything.")
     elif rows is not None and units is not None and limit > 20 * rows / units:
         mean = rows / units
         finding = f"{words} The average is {mean:.3g}, so noise is {limit / mean:.0f} times what most need."
-        yield Line(Mark.WEAK, topic, finding, "Allow fewer.")
+        yield CheckLine(Grade.WEAK, topic, finding, "Allow fewer.")
     else:
-        yield Line(Mark.GOOD, topic, words)
+        yield CheckLine(Grade.GOOD, topic, words)
 
 
-def _bounds(name: str, table: Table) -> Iterator[Line]:
+def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:
     numbers = {column: entry for column, entry in table.columns.items() if Type(entry.type).is_number}
     missing = [column for column, entry in numbers.items() if entry.bounds is None and not _names_things(column)]
     if missing:
-        finding = f"{_list(missing)} without bounds can be counted, not summed or averaged."
-        yield Line(Mark.WEAK, f"{name}: bounds", finding, "Add bounds = [low, high] from public knowledge.")
+        finding = f"{_join_names(missing)} without bounds can be counted, not summed or averaged."
+        yield CheckLine(Grade.WEAK, f"{name}: bounds", finding, "Add bounds = [low, high] from public knowledge.")
     for column, entry in numbers.items():
         where = f"{name}.{column}"
         if entry.bounds is not None and entry.bounds[0] == entry.bounds[1]:
-            yield Line(Mark.WEAK, where, "has bounds that allow one value only.", "Widen them.")
+            yield CheckLine(Grade.WEAK, where, "has bounds that allow one value only.", "Widen them.")
         elif entry.bounds is not None and entry.type == Type.REAL and entry.resolution is None:
             finding = "has no resolution; sums are taken in steps of about a millionth of its bounds."
-            yield Line(Mark.WEAK, where, finding, "Add the step of the values, such as resolution = 0.01.")
+            yield CheckLine(Grade.WEAK, where, finding, "Add the step of the values, such as resolution = 0.01.")
     known = [column for column, entry in numbers.items() if entry.bounds is not None]
     if known and not missing:
-        yield Line(Mark.GOOD, f"{name}: bounds", f"{_list(known)} can be summed and averaged.")
+        yield CheckLine(Grade.GOOD, f"{name}: bounds", f"{_join_names(known)} can be summed and averaged.")
 
 
-def _keys(name: str, table: Table, codebook: Codebook) -> Iterator[Line]:
+def _check_keys(name: str, table: TableEntry, codebook: Codebook) -> Iterator[CheckLine]:
     own = people.keys_of(name, codebook)
     columns = {column: entry for column, entry in table.columns.items() if column not in own}
     public = [column for column, entry in columns.items() if not _lacks_keys(entry, numbers=True)]
     if public:
-        yield Line(Mark.GOOD, f"{name}: keys", f"groups by {_list(public)} are public and always appear.")
+        yield CheckLine(Grade.GOOD, f"{name}: keys", f"groups by {_join_names(public)} are public and always appear.")
     private = [column for column, entry in columns.items() if _lacks_keys(entry)]
     if private:
-        finding = f"groups by {_list(private)} come from the data: rare ones stay unnamed."
-        yield Line(Mark.GOOD, f"{name}: keys", finding)
+        finding = f"groups by {_join_names(private)} come from the data: rare ones stay unnamed."
+        yield CheckLine(Grade.GOOD, f"{name}: keys", finding)
     silent = [c for c, entry in columns.items() if entry.keys is not None and entry.nullable and not entry.null_key]
     if silent:
-        finding = f"rows where {_list(silent)} is NULL are in no group."
+        finding = f"rows where {_join_names(silent)} is NULL are in no group."
         fix = "Add null_key = true to count them, or nullable = false where there are none."
-        yield Line(Mark.WEAK, f"{name}: keys", finding, fix)
+        yield CheckLine(Grade.WEAK, f"{name}: keys", finding, fix)
 
 
-def _lacks_keys(entry: Column, *, numbers: bool = False) -> bool:
+def _lacks_keys(entry: ColumnEntry, *, numbers: bool = False) -> bool:
     """Whether groups by a column need private selection; numbers are grouped by bins of their bounds instead."""
     kind = Type(entry.type)
     if kind is Type.BOOLEAN or entry.keys is not None or entry.bins is not None:
@@ -218,15 +228,15 @@ def _names_things(column: str) -> bool:
     return column.lower() == "id" or column.lower().endswith(("_id", "id_", "_no", "_nr", "code"))
 
 
-def _list(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     shown = ", ".join(names[:4])
     return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
 
 
-def _rows(count: int) -> str:
+def _format_rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def _below(size: int) -> str:
+def _round_below(size: int) -> str:
     """A round number well below one over a size."""
     return f"1e-{len(str(size)) + 2}"

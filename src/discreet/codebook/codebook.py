@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.codebook import owners
-from discreet.codebook.entries import ROW, Column, Document, Place, Spending, Table
+from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.codebook.frames import types_of
 from discreet.codebook.reading import read_entries
-from discreet.codebook.rules import LONGEST, problems
-from discreet.codebook.said import Said
+from discreet.codebook.rules import LONGEST, find_problems
+from discreet.codebook.said import FactsByName
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, Problem
-from discreet.plan.catalog import Catalog, ColumnFacts, Limits, TableFacts
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.types import Type, Value
 from discreet.privacy import Budget, Neighbours, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class TableSource:
     """Where the rows of a table are: files (``path`` may be a pattern), or a table in a DuckDB file."""
 
     kind: Literal["parquet", "csv", "duckdb"]
@@ -72,7 +72,7 @@ class Codebook:
                 "The file", f"is not TOML: {str(error).rstrip('.')}", "Mend the line, or see docs/codebook.md."
             )
             raise CodebookError(file, (problem,)) from None
-        return cls(_checked(raw, file), None if path is None else path.absolute())
+        return cls(_read_document(raw, file), None if path is None else path.absolute())
 
     @classmethod
     def from_frames(
@@ -103,17 +103,17 @@ class Codebook:
         NULL a group. ``public`` names tables; a bare name in ``unique`` means public tables, in ``max_frequency``
         private ones.
         """
-        said = Said({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
-        said.each("type", types)
-        said.each("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
-        said.each("resolution", resolution)
+        said = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
+        said.add("type", types)
+        said.add("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
+        said.add("resolution", resolution)
         listed = {column: list(values) for column, values in (keys or {}).items()}
-        said.each("keys", {column: [key for key in values if key is not None] for column, values in listed.items()})
-        said.each("null_key", {column: True for column, values in listed.items() if None in values})
-        said.each("constant_per_unit", dict.fromkeys(constant_per_unit, True))
-        said.each("unique", dict.fromkeys(unique, True), public=True)
-        said.each("max_frequency", max_frequency, public=False)
-        said.refer(foreign_keys or {})
+        said.add("keys", {column: [key for key in values if key is not None] for column, values in listed.items()})
+        said.add("null_key", {column: True for column, values in listed.items() if None in values})
+        said.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
+        said.add("unique", dict.fromkeys(unique, True), public=True)
+        said.add("max_frequency", max_frequency, public=False)
+        said.add_foreign_keys(foreign_keys or {})
         if said.problems:
             raise CodebookError("curate(...)", tuple(said.problems))
         limits = {"max_rows": max_rows, "max_groups": max_groups, "max_rows_per_group": max_rows_per_group}
@@ -121,10 +121,10 @@ class Codebook:
             "name": name,
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
-            "budget": _spending(budget, per_query),
-            "tables": said.tables({word: value for word, value in limits.items() if value is not None}),
+            "budget": _to_budget_entry(budget, per_query),
+            "tables": said.to_tables({word: value for word, value in limits.items() if value is not None}),
         }
-        return cls(_checked(raw, "curate(...)", files=False))
+        return cls(_read_document(raw, "curate(...)", files=False))
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ class Codebook:
     @property
     def unit(self) -> Unit:
         """Who is protected, in every table alike."""
-        unit = owners.unit_name(self.document)
+        unit = owners.unit_name_of(self.document)
         return Unit(None if unit is None else unit.column)
 
     @property
@@ -152,7 +152,7 @@ class Codebook:
         return self.document.budget.per_query
 
     @property
-    def spending(self) -> Spending:
+    def spending(self) -> BudgetEntry:
         """The budget and all caps below it, as the file says them."""
         return self.document.budget
 
@@ -175,12 +175,12 @@ class Codebook:
         return str(self.path.with_suffix(".ledger") if place is None else self.path.parent / place)
 
     @property
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> dict[str, TableSource]:
         """Where each table's rows are; empty for frames."""
         shared = self.document.source
         folder = Path() if self.path is None else self.path.parent
         found = {name: table.source or shared for name, table in self.document.tables.items()}
-        return {name: _source(place, name, folder) for name, place in found.items() if place is not None}
+        return {name: _make_source(place, name, folder) for name, place in found.items() if place is not None}
 
     def size(self, table: str) -> tuple[int | None, int | None]:
         """The public numbers of rows and of units of a table, where they are declared."""
@@ -191,42 +191,43 @@ class Codebook:
 
     def catalog(self) -> Catalog:
         """What the planner may know."""
-        found = owners.ways(self.document)
+        found = owners.find_ways(self.document)
         return Catalog(
-            tables={name: self._facts(name, found.get(name)) for name in self.document.tables},
+            tables={name: self._make_table_facts(name, found.get(name)) for name in self.document.tables},
             neighbours=self.neighbours,
         )
 
-    def _facts(self, name: str, way: owners.Way | None) -> TableFacts:
+    def _make_table_facts(self, name: str, way: owners.Way | None) -> TableFacts:
         """What is known of one table; ``way`` is None where a row is its own unit, or nobody's."""
         table, unit = self.document.tables[name], self.unit
         owner = None if way is None else way.owner
         columns = {
-            column: (Type(entry.type), _facts(entry, owner=column == owner)) for column, entry in table.columns.items()
+            column: (Type(entry.type), _make_column_facts(entry, owner=column == owner))
+            for column, entry in table.columns.items()
         }
         return TableFacts(
             name=name,
             columns=columns,
             unit=unit,
-            limits=_limits(table, unit),
+            limits=_make_limits(table, unit),
             public=table.public,
             owner=None if owner == unit.column else owner,
             link=None if way is None else way.link,
-            keys=owners.foreign_keys(name, self.document),
+            keys=owners.foreign_keys_of(name, self.document),
         )
 
 
-def _checked(raw: Mapping[str, Any], file: str, *, files: bool = True) -> Document:
+def _read_document(raw: Mapping[str, Any], file: str, *, files: bool = True) -> Document:
     document = read_entries(raw)
     if isinstance(document, tuple):
         raise CodebookError(file, document)
-    wrong = tuple(problems(document, files=files))
+    wrong = tuple(find_problems(document, files=files))
     if wrong:
         raise CodebookError(file, wrong)
     return document
 
 
-def _spending(budget: Budget, per_query: object) -> dict[str, Any]:
+def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
     """A budget as entries; what a codebook cannot say is refused there."""
     if not isinstance(budget, Budget) or budget.notion == "gdp":
         fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9) or Budget(rho=0.1)."
@@ -235,25 +236,27 @@ def _spending(budget: Budget, per_query: object) -> dict[str, Any]:
     return {word: value for word, value in words.items() if value is not None}
 
 
-def _source(place: Place, name: str, folder: Path) -> Source:
+def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
     kind: Literal["parquet", "csv", "duckdb"] = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
     table = (place.table or name) if kind == "duckdb" else None
-    return Source(kind=kind, path=str(folder / getattr(place, kind)), table=table)
+    return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
 
-def _limits(table: Table, unit: Unit) -> Limits:
+def _make_limits(table: TableEntry, unit: Unit) -> ContributionLimits:
     if table.public:
-        return Limits()
+        return ContributionLimits()
     if unit.column is None:
-        return Limits(max_rows=1, max_groups=1, max_rows_per_group=1)
-    return Limits(max_rows=table.max_rows, max_groups=table.max_groups, max_rows_per_group=table.max_rows_per_group)
+        return ContributionLimits(max_rows=1, max_groups=1, max_rows_per_group=1)
+    return ContributionLimits(
+        max_rows=table.max_rows, max_groups=table.max_groups, max_rows_per_group=table.max_rows_per_group
+    )
 
 
-def _facts(column: Column, *, owner: bool) -> ColumnFacts:
+def _make_column_facts(column: ColumnEntry, *, owner: bool) -> ColumnFacts:
     kind = Type(column.type)
     low, high = column.bounds if column.bounds is not None and kind.is_number else (None, None)
     step = Fraction(1) if column.resolution is None and kind is Type.INTEGER else column.resolution
-    keys = _keys(column, kind)
+    keys = _list_keys(column, kind)
     return ColumnFacts(
         nullable=column.nullable,
         low=low,
@@ -266,33 +269,33 @@ def _facts(column: Column, *, owner: bool) -> ColumnFacts:
     )
 
 
-def _keys(column: Column, kind: Type) -> tuple[Value, ...] | None:
+def _list_keys(column: ColumnEntry, kind: Type) -> tuple[Value, ...] | None:
     """The public groups of a column: listed, binned, or true and false."""
     values = column.keys
     if column.bins is not None:
-        values = column.bins.edges if column.bins.width is None else tuple(_steps(column))
+        values = column.bins.edges if column.bins.width is None else tuple(_list_bin_starts(column))
     if values is None:
         return (False, True) if kind is Type.BOOLEAN else None
     convert = {Type.INTEGER: int, Type.REAL: float}.get(kind)
     return tuple(values) if convert is None else tuple(convert(value) for value in values)
 
 
-def _steps(column: Column) -> Iterable[Any]:
+def _list_bin_starts(column: ColumnEntry) -> Iterable[Any]:
     """The starts of the bins from the lower bound to the upper one."""
     if column.bounds is None or column.bins is None:
         return
     width = column.bins.width
     value, last = column.bounds
     if isinstance(width, str):
-        value = _start(value, width)
+        value = _find_start(value, width)
     while value <= last:
         yield value
         if isinstance(width, str) and (dt.date.max - value).days < LONGEST[width]:
             return  # the calendar ends here
-        value = _start(value + dt.timedelta(LONGEST[width]), width) if isinstance(width, str) else value + width
+        value = _find_start(value + dt.timedelta(LONGEST[width]), width) if isinstance(width, str) else value + width
 
 
-def _start(day: dt.date, width: str) -> dt.date:
+def _find_start(day: dt.date, width: str) -> dt.date:
     """The first day of the week, month, quarter or year that a day is in."""
     match width:
         case "week":

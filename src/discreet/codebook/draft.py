@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.codebook.codebook import Source
+from discreet.codebook.codebook import TableSource
 from discreet.codebook.entries import BLANK, ENDINGS, ROW
-from discreet.codebook.frames import arrow_type
+from discreet.codebook.frames import type_of_arrow
 from discreet.codebook.owners import UnitName
 from discreet.errors import UsageError
 from discreet.plan.types import Type
@@ -29,11 +29,11 @@ Schema = Mapping[str, Type | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DataFiles:
     """The tables of data files, the types of their columns, and where each table is."""
 
     tables: Mapping[str, Schema]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, TableSource]
 
     @property
     def typed(self) -> bool:
@@ -71,10 +71,10 @@ class Choices:
     rho: str | None = None
 
 
-def inspect(*files: str) -> Found:
+def inspect(*files: str) -> DataFiles:
     """What the schemas of data files say."""
     tables: dict[str, Schema] = {}
-    sources: dict[str, Source] = {}
+    sources: dict[str, TableSource] = {}
     for file in files:
         source, found = _inspect(file)
         for name, schema in found.items():
@@ -84,10 +84,10 @@ def inspect(*files: str) -> Found:
                     "where they are parts of one table. Nothing was read or charged."
                 )
             tables[name], sources[name] = schema, source
-    return Found(tables, sources)
+    return DataFiles(tables, sources)
 
 
-def _inspect(file: str) -> tuple[Source, Mapping[str, Schema]]:
+def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema]]:
     kind = next((kind for ending, kind in ENDINGS.items() if file.lower().endswith(ending)), None)
     paths = [file] if Path(file).is_file() else sorted(glob.glob(file))
     if kind is None or not paths:
@@ -96,36 +96,36 @@ def _inspect(file: str) -> tuple[Source, Mapping[str, Schema]]:
     try:
         match kind:
             case "parquet":
-                return Source(kind="parquet", path=file), {_name(paths[0]): _parquet(paths[0])}
+                return TableSource(kind="parquet", path=file), {_table_name_of(paths[0]): _read_parquet(paths[0])}
             case "csv":
-                return Source(kind="csv", path=file), {_name(paths[0]): _header(paths[0])}
+                return TableSource(kind="csv", path=file), {_table_name_of(paths[0]): _read_header(paths[0])}
             case _:
-                return Source(kind="duckdb", path=file), _duckdb(paths[0])
+                return TableSource(kind="duckdb", path=file), _read_duckdb(paths[0])
     except (OSError, ValueError, RuntimeError):
         # The reader's own words may quote the file, so they are not passed on.
         raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None
 
 
-def _name(path: str) -> str:
+def _table_name_of(path: str) -> str:
     """A table's name from a file's."""
     stem = re.sub(r"\W+", "_", Path(path).name.partition(".")[0]).strip("_").lower()
     return stem or "data"
 
 
-def _parquet(path: str) -> Schema:
+def _read_parquet(path: str) -> Schema:
     from pyarrow import parquet
 
-    return {field.name: arrow_type(field.type) for field in parquet.read_schema(path)}
+    return {field.name: type_of_arrow(field.type) for field in parquet.read_schema(path)}
 
 
-def _header(path: str) -> Schema:
+def _read_header(path: str) -> Schema:
     """The names in the first line; a CSV file has no types, so all are text until somebody says more."""
     with Path(path).open("rb") as lines:  # bytes, because a text reader would look at the rows that follow
         header = lines.readline(_HEADER_LIMIT).decode("utf-8-sig")
     return dict.fromkeys(next(csv.reader([header]), []), Type.TEXT)
 
 
-def _duckdb(path: str) -> dict[str, Schema]:
+def _read_duckdb(path: str) -> dict[str, Schema]:
     import duckdb
 
     try:
@@ -133,22 +133,22 @@ def _duckdb(path: str) -> dict[str, Schema]:
             names = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY 1")
             tables = [name for (name,) in names.fetchall()]
             # No row is asked for, so none is read: the empty answer has the schema.
-            empty = {name: connection.table(_quoted(name)).limit(0).to_arrow_table() for name in tables}
+            empty = {name: connection.table(_quote(name)).limit(0).to_arrow_table() for name in tables}
     except duckdb.Error as error:
         raise ValueError("not a DuckDB file") from error
     if not empty:
         raise ValueError("no tables")
-    return {name: {field.name: arrow_type(field.type) for field in table.schema} for name, table in empty.items()}
+    return {name: {field.name: type_of_arrow(field.type) for field in table.schema} for name, table in empty.items()}
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def draft(found: Found, choices: Choices, folder: Path) -> str:
+def draft(found: DataFiles, choices: Choices, folder: Path) -> str:
     """The codebook as a commented text, for a file in ``folder``."""
     places = {
-        name: f"{{ {source.kind} = {_text(os.path.relpath(source.path, folder).replace(os.sep, '/'))} }}"
+        name: f"{{ {source.kind} = {_to_text(os.path.relpath(source.path, folder).replace(os.sep, '/'))} }}"
         for name, source in found.sources.items()
     }
     first = next(iter(found.sources.values()))
@@ -156,59 +156,59 @@ def draft(found: Found, choices: Choices, folder: Path) -> str:
     lines = [
         "# A codebook: what is public about this dataset, who is protected, and what may be spent.",
         "# Written from the schema alone: no value of the data was read. All words: docs/codebook.md",
-        f"# Fill in every {_text(BLANK)}, then: discreet check THIS_FILE",
-        f"name = {_text(_name(first.path))}",
+        f"# Fill in every {_to_text(BLANK)}, then: discreet check THIS_FILE",
+        f"name = {_to_text(_table_name_of(first.path))}",
         "",
         '# Who is protected: the column that says whose row it is, or "row" where nobody has two rows.',
-        f"unit = {_text(choices.unit or BLANK)}",
+        f"unit = {_to_text(choices.unit or BLANK)}",
         "",
         *([f"source = {next(iter(places.values()))}", ""] if shared else []),
         "# What may be spent by all questions together, for ever. A 50:50 guess about one unit becomes at most",
         "# 74:26 with epsilon = 1, and 96:4 with epsilon = 3.",
         "[budget]",
-        *_spending(choices),
+        *_write_budget(choices),
     ]
     for table in found.tables:
-        lines += ["", *_table(table, found, choices, "" if shared else places[table])]
+        lines += ["", *_write_table(table, found, choices, "" if shared else places[table])]
     return "\n".join(lines) + "\n"
 
 
-def _table(table: str, found: Found, choices: Choices, place: str) -> list[str]:
+def _write_table(table: str, found: DataFiles, choices: Choices, place: str) -> list[str]:
     """The lines of one table."""
     schema = found.tables[table]
-    unit = _unit_column(table, found, choices)
-    lines = [f"[tables.{_word(table)}]"]
+    unit = _find_unit_column(table, found, choices)
+    lines = [f"[tables.{_to_key(table)}]"]
     if place:
         lines.append(f"source = {place}")
     if len(found.tables) > 1:
-        lines += _references(table, found, unit, choices)
+        lines += _write_references(table, found, unit, choices)
     if choices.unit != ROW:
         lines.append("# Of one unit, at most this many rows count in a question; more rows need more noise.")
-        lines.append(f"max_rows = {choices.max_rows or _text(BLANK)}")
+        lines.append(f"max_rows = {choices.max_rows or _to_text(BLANK)}")
     lines += [
         "# rows = 60_000     # roughly, if public; so, too: units = 12_000",
         "",
-        f"[tables.{_word(table)}.columns]",
+        f"[tables.{_to_key(table)}.columns]",
     ]
     if found.sources[table].kind == "csv":
         lines.append(f"# Only the header of the CSV file was read. Mend the types: {', '.join(Type)}.")
-    return [*lines, *(_column(name, kind, owner=name == unit) for name, kind in schema.items())]
+    return [*lines, *(_write_column(name, kind, owner=name == unit) for name, kind in schema.items())]
 
 
-def _unit_column(table: str, found: Found, choices: Choices) -> str | None:
+def _find_unit_column(table: str, found: DataFiles, choices: Choices) -> str | None:
     """The column of a table that names the unit; None where it has none, or nobody said who that is."""
     of, _, column = (choices.unit or "").partition(".")
     unit = UnitName(column, of) if column in found.tables.get(of, {}) else UnitName(choices.unit or "")
     return unit.column if unit.is_named_in(table, found.tables[table]) else None
 
 
-def _references(table: str, found: Found, unit: str | None, choices: Choices) -> list[str]:
+def _write_references(table: str, found: DataFiles, unit: str | None, choices: Choices) -> list[str]:
     """How rows may be related to those of other tables, by the names alone: for a person to decide."""
     schema = found.tables[table]
     pairs = {
         column: target
         for column, kind in schema.items()
-        if kind is not None and column != unit and (target := _target(table, column, found)) is not None
+        if kind is not None and column != unit and (target := _find_target(table, column, found)) is not None
     }
     lines = []
     if unit is None and choices.unit not in (None, ROW):
@@ -216,12 +216,12 @@ def _references(table: str, found: Found, unit: str | None, choices: Choices) ->
         lines.append("# public = true     # without max_rows, if its rows belong to nobody and everyone may know them")
         pairs = pairs or {"COLUMN": "TABLE.COLUMN"}
     if pairs:
-        words = ", ".join(f"{_word(column)} = {_text(target)}" for column, target in pairs.items())
+        words = ", ".join(f"{_to_key(column)} = {_to_text(target)}" for column, target in pairs.items())
         lines.append(f"# foreign_keys = {{ {words} }}     # if each value is a key of that table")
     return lines
 
 
-def _target(table: str, column: str, found: Found) -> str | None:
+def _find_target(table: str, column: str, found: DataFiles) -> str | None:
     """The column of another table that a column may refer to: its first one, or its ``id``, by name and type."""
     kind = found.tables[table][column]
     for other, schema in found.tables.items():
@@ -235,20 +235,20 @@ def _target(table: str, column: str, found: Found) -> str | None:
     return None
 
 
-def _spending(choices: Choices) -> list[str]:
+def _write_budget(choices: Choices) -> list[str]:
     if choices.rho is not None:
         return [f"rho = {choices.rho}"]
-    lines = [f"epsilon = {choices.epsilon or _text(BLANK)}"]
+    lines = [f"epsilon = {choices.epsilon or _to_text(BLANK)}"]
     if choices.delta is not None:
         return [*lines, f"delta = {choices.delta}"]
     return [*lines, "# delta = 1e-9      # far below one over the number of people; lets groups be named from the data"]
 
 
-def _column(name: str, kind: Type | None, *, owner: bool) -> str:
+def _write_column(name: str, kind: Type | None, *, owner: bool) -> str:
     """A line for a column, with what could be said about it as a comment."""
     if kind is None:
-        return f"# {_word(name)}: of a kind that questions cannot use"
-    line = f"{_word(name)} = {{ type = {_text(kind)} }}"
+        return f"# {_to_key(name)}: of a kind that questions cannot use"
+    line = f"{_to_key(name)} = {{ type = {_to_text(kind)} }}"
     if owner:
         return line
     hint = {
@@ -260,11 +260,11 @@ def _column(name: str, kind: Type | None, *, owner: bool) -> str:
     return line if hint is None else f"{line:<44} # {hint}"
 
 
-def _text(value: str) -> str:
+def _to_text(value: str) -> str:
     """A TOML string; its escapes are those of JSON."""
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _word(name: str) -> str:
+def _to_key(name: str) -> str:
     """A TOML key, quoted where it must be."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _to_text(name)

@@ -57,37 +57,37 @@ SYNONYMS = {
 }
 
 
-def _number(value: object) -> Fraction:
+def _read_number(value: object) -> Fraction:
     if not isinstance(value, int | float | Decimal | Fraction) and not hasattr(value, "dtype"):
         raise PydanticCustomError("number", "must be a number")
     try:
-        return parameters.number(value, "it")
+        return parameters.read_number(value, "it")
     except ParameterError as error:
         raise PydanticCustomError("number", "must be a finite number") from error
 
 
-def _key(value: object) -> Value | Fraction:
+def _read_key(value: object) -> Value | Fraction:
     if isinstance(value, bool | str | dt.date):
         return value
     if type(value).__name__ in {"bool", "bool_"}:  # NumPy's
         return bool(value)
     try:
-        return _number(value)
+        return _read_number(value)
     except PydanticCustomError as error:
         raise PydanticCustomError("key", "must be a truth value, number, text, date or timestamp") from error
 
 
-def _width(value: object) -> Fraction | str:
+def _read_width(value: object) -> Fraction | str:
     if isinstance(value, str) and value in TRUNCATIONS[:5]:
         return value
     try:
-        return _number(value)
+        return _read_number(value)
     except PydanticCustomError as error:
         words = ", ".join(repr(word) for word in TRUNCATIONS[:5])
         raise PydanticCustomError("width", "must be a number, or for dates one of {words}", {"words": words}) from error
 
 
-def _source(value: object) -> object:
+def _expand_source(value: object) -> object:
     """A plain text is a file; its ending says of which kind."""
     if not isinstance(value, str) or value == BLANK:
         return value
@@ -97,42 +97,44 @@ def _source(value: object) -> object:
     return {kind: value}
 
 
-def _column(value: object) -> object:
+def _expand_column(value: object) -> object:
     """A plain text is a type."""
     return {"type": value} if isinstance(value, str) else value
 
 
-def _shares(value: object) -> object:
+def _expand_shares(value: object) -> object:
     """A plain number is a cap for each."""
     return value if isinstance(value, Mapping) else {OTHERS: value}
 
 
-Exact: TypeAlias = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=float)]
-Key: TypeAlias = Annotated[Any, PlainValidator(_key, json_schema_input_type=bool | float | str | dt.datetime | dt.date)]
-Several: TypeAlias = Field(strict=False)  # type: ignore[valid-type]  # a list in the file, a tuple here
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
-Count: TypeAlias = Annotated[int, Field(ge=1, le=parameters.MAX_SIZE)]
+ExactNumber: TypeAlias = Annotated[Fraction, PlainValidator(_read_number, json_schema_input_type=float)]
+KeyValue: TypeAlias = Annotated[
+    Any, PlainValidator(_read_key, json_schema_input_type=bool | float | str | dt.datetime | dt.date)
+]
+ListField: TypeAlias = Field(strict=False)  # type: ignore[valid-type]  # a list in the file, a tuple here
+NameText: TypeAlias = Annotated[str, Field(min_length=1)]
+PositiveCount: TypeAlias = Annotated[int, Field(ge=1, le=parameters.MAX_SIZE)]
 Shares: TypeAlias = Annotated[
-    dict[Name, Exact], BeforeValidator(_shares, json_schema_input_type=float | dict[str, float])
+    dict[NameText, ExactNumber], BeforeValidator(_expand_shares, json_schema_input_type=float | dict[str, float])
 ]
 
 
-class Entry(BaseModel):
+class CodebookEntry(BaseModel):
     """A table of the file: no unknown words, nothing converted silently, nothing changed later."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Spending(Entry):
+class BudgetEntry(CodebookEntry):
     """``[budget]``: what may be spent in all, over all analysts and all time."""
 
-    epsilon: Exact | None = Field(None, description="The loss ε allowed in all.")
-    delta: Exact | None = Field(
+    epsilon: ExactNumber | None = Field(None, description="The loss ε allowed in all.")
+    delta: ExactNumber | None = Field(
         None,
         description="With `epsilon`: the small probability of a larger loss. Far below one over the number of people.",
     )
-    rho: Exact | None = Field(None, description="Instead of `epsilon`: the loss ρ in zero-concentrated terms.")
-    per_query: Exact | None = Field(
+    rho: ExactNumber | None = Field(None, description="Instead of `epsilon`: the loss ρ in zero-concentrated terms.")
+    per_query: ExactNumber | None = Field(
         None,
         description="The most that one question may cost, in the same terms as the budget.",
     )
@@ -142,15 +144,15 @@ class Spending(Entry):
         '`"*"` is everyone else.',
     )
     per_project: Shares | None = Field(None, description="The same for projects, which a question may name.")
-    per_day: Exact | None = Field(
+    per_day: ExactNumber | None = Field(
         None, description="The most that all analysts together may spend in a day (UTC), in the terms of the budget."
     )
-    per_week: Exact | None = Field(None, description="The same for a week, from Monday on.")
-    per_month: Exact | None = Field(None, description="The same for a month.")
-    per_year: Exact | None = Field(None, description="The same for a year.")
+    per_week: ExactNumber | None = Field(None, description="The same for a week, from Monday on.")
+    per_month: ExactNumber | None = Field(None, description="The same for a month.")
+    per_year: ExactNumber | None = Field(None, description="The same for a year.")
 
 
-class Place(Entry):
+class SourceEntry(CodebookEntry):
     """Where a table's rows are. A plain text such as `"visits.parquet"` is a file whose ending tells its kind."""
 
     parquet: str | None = Field(None, description="A Parquet file, or a pattern for several: `visits/*.parquet`.")
@@ -161,36 +163,36 @@ class Place(Entry):
     table: str | None = Field(None, description="With `duckdb`: the table in it, if it has another name there.")
 
 
-class Bins(Entry):
+class Bins(CodebookEntry):
     """The values of a column that holds starts of bins, written short. They become its `keys`."""
 
-    width: Annotated[Fraction | str, PlainValidator(_width, json_schema_input_type=float | str)] | None = Field(
+    width: Annotated[Fraction | str, PlainValidator(_read_width, json_schema_input_type=float | str)] | None = Field(
         None,
         description='Every value from the lower bound up in steps of this width; for dates `"day"`, `"week"`, '
         '`"month"`, `"quarter"` or `"year"`. Needs `bounds`.',
     )
-    edges: Annotated[tuple[Key, ...], Several] | None = Field(
+    edges: Annotated[tuple[KeyValue, ...], ListField] | None = Field(
         None,
         description="The values themselves, in ascending order.",
     )
 
 
-class Column(Entry):
+class ColumnEntry(CodebookEntry):
     """A column that questions may use. A plain text such as `"integer"` is its type."""
 
     type: Literal[TYPES] = Field(  # type: ignore[valid-type]  # a tuple of words
         description="What it holds: `boolean`, `integer`, `real`, `text`, `date` or `timestamp`.",
     )
-    bounds: Annotated[tuple[Key, Key], Several] | None = Field(
+    bounds: Annotated[tuple[KeyValue, KeyValue], ListField] | None = Field(
         None,
         description="The least and the largest value that count; values beyond are moved to the nearer one. Needed "
         "for sums and averages.",
     )
-    resolution: Exact | None = Field(
+    resolution: ExactNumber | None = Field(
         None,
         description="The step in which sums are taken, such as `0.01` for money. Whole numbers have 1.",
     )
-    keys: Annotated[tuple[Key, ...], Several] | None = Field(
+    keys: Annotated[tuple[KeyValue, ...], ListField] | None = Field(
         None,
         description="All values that may appear as a group, if they are publicly known. Rows with other values are "
         "left out when grouping.",
@@ -207,52 +209,58 @@ class Column(Entry):
         description="In a public table: whether rows are looked up by this column. A value that several rows hold "
         "finds none.",
     )
-    max_frequency: Count | None = Field(
+    max_frequency: PositiveCount | None = Field(
         None,
         description="How many rows with the same value take part in a join on this column that does not keep units "
         "together. Without it such joins are refused.",
     )
 
 
-class Table(Entry):
+class TableEntry(CodebookEntry):
     """`[tables.NAME]`: one table that questions may use, under this name."""
 
-    source: Annotated[Place, BeforeValidator(_source, json_schema_input_type=str | Place)] | None = Field(
-        None,
-        description="Where the rows are; relative to the codebook.",
+    source: Annotated[SourceEntry, BeforeValidator(_expand_source, json_schema_input_type=str | SourceEntry)] | None = (
+        Field(
+            None,
+            description="Where the rows are; relative to the codebook.",
+        )
     )
     public: bool = Field(
         default=False,
         description="Whether the rows belong to nobody and may be known to everyone, such as a list of wards.",
     )
-    foreign_keys: dict[Name, Name] = Field(
+    foreign_keys: dict[NameText, NameText] = Field(
         {},
         description='Columns that hold a key of another table: `{ visit_id = "visits.visit_id" }`. Rows without the '
         "unit's column reach it this way.",
     )
-    max_rows: Count | None = Field(None, description="How many rows of one unit may count in a question.")
-    max_groups: Count | None = Field(
+    max_rows: PositiveCount | None = Field(None, description="How many rows of one unit may count in a question.")
+    max_groups: PositiveCount | None = Field(
         None,
         description="Instead of `max_rows`, with `max_rows_per_group`: in how many groups of a question one unit may"
         " count.",
     )
-    max_rows_per_group: Count | None = Field(None, description="How many rows of one unit may count in one group.")
-    rows: Count | None = Field(
+    max_rows_per_group: PositiveCount | None = Field(
+        None, description="How many rows of one unit may count in one group."
+    )
+    rows: PositiveCount | None = Field(
         None,
         description="The number of rows, roughly, if it is public. Never read from the data.",
     )
-    units: Count | None = Field(None, description="The number of units (people), roughly, if it is public.")
-    columns: dict[str, Annotated[Column, BeforeValidator(_column, json_schema_input_type=str | Column)]] = Field(
+    units: PositiveCount | None = Field(None, description="The number of units (people), roughly, if it is public.")
+    columns: dict[
+        str, Annotated[ColumnEntry, BeforeValidator(_expand_column, json_schema_input_type=str | ColumnEntry)]
+    ] = Field(
         description="The columns that questions may use, by name.",
     )
 
 
-class Document(Entry):
+class Document(CodebookEntry):
     """A codebook: the curator's file about one dataset."""
 
-    name: Name = Field(description="The name of the dataset.")
+    name: NameText = Field(description="The name of the dataset.")
     description: str = Field("", description="What the data is about, for people.")
-    unit: Name = Field(
+    unit: NameText = Field(
         description='Who is protected: `"row"`, or the column that says to whom a row belongs: '
         '`"patients.patient_id"`, or `"patient_id"` where every table has it.',
     )
@@ -261,25 +269,27 @@ class Document(Entry):
         description='Which datasets must look alike: `"add-remove"` hides whether a unit is in the data; `"replace"`'
         " hides what its values are, and the number of units is public.",
     )
-    budget: Spending = Field(description="What may be spent.")
-    source: Annotated[Place, BeforeValidator(_source, json_schema_input_type=str | Place)] | None = Field(
-        None,
-        description="A DuckDB file that holds every table without a `source` of its own.",
+    budget: BudgetEntry = Field(description="What may be spent.")
+    source: Annotated[SourceEntry, BeforeValidator(_expand_source, json_schema_input_type=str | SourceEntry)] | None = (
+        Field(
+            None,
+            description="A DuckDB file that holds every table without a `source` of its own.",
+        )
     )
-    analysts: Annotated[tuple[Name, ...], Several] | None = Field(
+    analysts: Annotated[tuple[NameText, ...], ListField] | None = Field(
         None,
         description="Who may ask, by name. Without it, anyone who can open the codebook.",
     )
-    projects: Annotated[tuple[Name, ...], Several] | None = Field(
+    projects: Annotated[tuple[NameText, ...], ListField] | None = Field(
         None,
         description="For what one may ask, by name. Without it, for anything.",
     )
-    ledger: Name | None = Field(
+    ledger: NameText | None = Field(
         None,
         description="Where charges and answers are kept: a file relative to the codebook, or a database, "
         '`"postgresql://host/database"`, without a password. Without it, a file beside the codebook.',
     )
-    tables: dict[str, Table] = Field(description="The tables, by name. What is not declared does not exist.")
+    tables: dict[str, TableEntry] = Field(description="The tables, by name. What is not declared does not exist.")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -49,9 +49,9 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     if library == "polars" and hasattr(frame, "collect_schema"):
         return {name: _POLARS.get(str(kind).partition("(")[0]) for name, kind in frame.collect_schema().items()}
     if library == "pandas" and hasattr(frame, "dtypes"):
-        return {str(name): _pandas(kind) for name, kind in frame.dtypes.items()}
+        return {str(name): _type_of_pandas(kind) for name, kind in frame.dtypes.items()}
     if library == "pyarrow" and hasattr(frame, "schema"):
-        return {field.name: arrow_type(field.type) for field in frame.schema}
+        return {field.name: type_of_arrow(field.type) for field in frame.schema}
     if isinstance(frame, Mapping):
         raise ParameterError("frames", "hold a plain mapping", "Make it a table first: pyarrow.table(columns).")
     raise ParameterError(
@@ -59,19 +59,19 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     )
 
 
-def arrow_type(kind: Any) -> Type | None:
+def type_of_arrow(kind: Any) -> Type | None:
     """The plan type of an Arrow type."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
-        return arrow_type(kind.value_type)
+        return type_of_arrow(kind.value_type)
     return next((plan for test, plan in _ARROW if getattr(types, test)(kind)), None)
 
 
-def _pandas(dtype: Any) -> Type | None:
+def _type_of_pandas(dtype: Any) -> Type | None:
     if hasattr(dtype, "pyarrow_dtype"):
-        return arrow_type(dtype.pyarrow_dtype)
+        return type_of_arrow(dtype.pyarrow_dtype)
     if type(dtype).__name__ in {"CategoricalDtype", "StringDtype"}:
         # The categories of a column are values in themselves; their own type is part of the schema.
-        return _pandas(dtype.categories.dtype) if hasattr(dtype, "categories") else Type.TEXT
+        return _type_of_pandas(dtype.categories.dtype) if hasattr(dtype, "categories") else Type.TEXT
     return _PANDAS.get(dtype.kind)

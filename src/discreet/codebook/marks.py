@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Mark(StrEnum):
+class Grade(StrEnum):
     """How a line of the checklist came out."""
 
     GOOD = "✓"
@@ -15,10 +15,10 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CheckLine:
     """One choice: how it came out, what it is about, what it means, and what to do about it."""
 
-    mark: Mark
+    mark: Grade
     topic: str
     finding: str
     fix: str = ""

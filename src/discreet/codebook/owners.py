@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from discreet.codebook.entries import ROW, Document, Table, did_you_mean
+from discreet.codebook.entries import ROW, Document, TableEntry, did_you_mean
 from discreet.errors import Problem
 from discreet.plan.catalog import Link
 from discreet.plan.types import Type
@@ -46,23 +46,23 @@ class Way:
     steps: int = 0
 
 
-def unit_name(document: Document) -> UnitName | None:
+def unit_name_of(document: Document) -> UnitName | None:
     """The unit of a codebook; None where a row is its own."""
     if document.unit == ROW:
         return None
-    place = _place(document.unit, document.tables)
+    place = _locate(document.unit, document.tables)
     return UnitName(document.unit) if place is None else UnitName(place[1], place[0])
 
 
-def foreign_keys(name: str, document: Document) -> tuple[Link, ...]:
+def foreign_keys_of(name: str, document: Document) -> tuple[Link, ...]:
     """The foreign keys of a table that refer to something declared, in their order.
 
     A table that names the unit by its column, where the codebook says whose column that is, refers to it, too.
     """
     found = []
-    table, unit = document.tables[name], unit_name(document)
+    table, unit = document.tables[name], unit_name_of(document)
     for column, target in table.foreign_keys.items():
-        place = _place(target, document.tables)
+        place = _locate(target, document.tables)
         if place is not None and column in table.columns:
             found.append(Link(column, *place))
     if unit is not None and unit.table not in (None, name) and not table.public:
@@ -71,26 +71,26 @@ def foreign_keys(name: str, document: Document) -> tuple[Link, ...]:
     return tuple(found)
 
 
-def ways(document: Document) -> dict[str, Way]:
+def find_ways(document: Document) -> dict[str, Way]:
     """For each private table that reaches the unit, how: by name first, else by the shortest chain of foreign keys.
 
     Of chains of the same length, the foreign key that is declared first counts. Row units need no way.
     """
-    unit = unit_name(document)
+    unit = unit_name_of(document)
     if unit is None:
         return {}
     private = {name: table for name, table in document.tables.items() if not table.public}
-    links = {name: foreign_keys(name, document) for name in private}
+    links = {name: foreign_keys_of(name, document) for name in private}
     found = {name: Way(owner=unit.column) for name, table in private.items() if unit.is_named_in(name, table.columns)}
     # What names the unit is settled first, so that no row takes a way around.
-    while more := _naming(links, found):
+    while more := _find_naming_tables(links, found):
         found |= more
     for steps in range(1, MAX_CHAIN + 1):
-        found |= _leading(links, found, steps)
+        found |= _find_leading_tables(links, found, steps)
     return found
 
 
-def _naming(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way]) -> dict[str, Way]:
+def _find_naming_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way]) -> dict[str, Way]:
     """Tables that refer to the column that names the unit in another: what refers to a name is one."""
     more: dict[str, Way] = {}
     for name, keys in links.items():
@@ -100,7 +100,7 @@ def _naming(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way]) -> 
     return more
 
 
-def _leading(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way], steps: int) -> dict[str, Way]:
+def _find_leading_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way], steps: int) -> dict[str, Way]:
     """Tables that refer to one that is a step nearer."""
     more: dict[str, Way] = {}
     for name, keys in links.items():
@@ -110,14 +110,14 @@ def _leading(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way], st
     return more
 
 
-def other_ways(name: str, document: Document, found: Mapping[str, Way]) -> tuple[Link, ...]:
+def find_other_ways(name: str, document: Document, found: Mapping[str, Way]) -> tuple[Link, ...]:
     """Further foreign keys of a table that lead to a unit: then a row is about two, and belongs to one of them only."""
     own = found[name]
     used = own.owner if own.link is None else own.link.column
-    return tuple(link for link in foreign_keys(name, document) if link.parent in found and link.column != used)
+    return tuple(link for link in foreign_keys_of(name, document) if link.parent in found and link.column != used)
 
 
-def _place(text: str, tables: Mapping[str, Table]) -> tuple[str, str] | None:
+def _locate(text: str, tables: Mapping[str, TableEntry]) -> tuple[str, str] | None:
     """The table and the column that ``table.column`` means; None where they are not declared. Names may have dots."""
     for at, letter in enumerate(text):
         if letter == "." and text[:at] in tables and text[at + 1 :] in tables[text[:at]].columns:
@@ -125,7 +125,7 @@ def _place(text: str, tables: Mapping[str, Table]) -> tuple[str, str] | None:
     return None
 
 
-def problems(document: Document) -> Iterator[Problem]:
+def find_problems(document: Document) -> Iterator[Problem]:
     """Tables whose rows belong to no one in particular, and foreign keys that lead nowhere."""
     private = {name: table for name, table in document.tables.items() if not table.public}
     if document.tables and not private:
@@ -133,25 +133,25 @@ def problems(document: Document) -> Iterator[Problem]:
         yield Problem("tables", "are all public, so that nobody is protected", fix)
     broken = set()
     for name, table in document.tables.items():
-        wrong = list(_foreign_keys(name, table, document))
+        wrong = list(_check_foreign_keys(name, table, document))
         broken |= {name} if wrong else set()
         yield from wrong
-        yield from _public(name, table) if table.public else ()
-    unit = unit_name(document)
+        yield from _check_public(name, table) if table.public else ()
+    unit = unit_name_of(document)
     if unit is None:
-        yield from _row_units(private)
+        yield from _check_row_units(private)
         return
-    wrong = list(_unit(unit, document))
+    wrong = list(_check_unit(unit, document))
     yield from wrong
     if not wrong:
-        found = ways(document)
-        yield from _owners(unit, found, document)
+        found = find_ways(document)
+        yield from _check_owners(unit, found, document)
         for name in private:
             if name not in found and name not in broken:
-                yield _unreached(name, unit, found, document)
+                yield _explain_unreached(name, unit, found, document)
 
 
-def _unit(unit: UnitName, document: Document) -> Iterator[Problem]:
+def _check_unit(unit: UnitName, document: Document) -> Iterator[Problem]:
     """``table.column`` must be declared, and somebody's."""
     if unit.table is not None and document.tables[unit.table].public:
         yield Problem("unit", f"is a column of the public table {unit.table!r}", "Name a column of a private table.")
@@ -166,7 +166,7 @@ def _unit(unit: UnitName, document: Document) -> Iterator[Problem]:
         yield Problem("unit", "names a column that is not declared", hint)
 
 
-def _owners(unit: UnitName, found: Mapping[str, Way], document: Document) -> Iterator[Problem]:
+def _check_owners(unit: UnitName, found: Mapping[str, Way], document: Document) -> Iterator[Problem]:
     """The columns that name the unit are of one type, so that a unit is the same in all tables."""
     named = {name: way.owner for name, way in found.items() if way.owner is not None}
     first = unit.table if unit.table in named else next(iter(named), None)
@@ -181,9 +181,9 @@ def _owners(unit: UnitName, found: Mapping[str, Way], document: Document) -> Ite
             yield Problem(path, f"names the unit as {kind}, so that it cannot be compared", fix)
 
 
-def _unreached(name: str, unit: UnitName, found: Mapping[str, Way], document: Document) -> Problem:
+def _explain_unreached(name: str, unit: UnitName, found: Mapping[str, Way], document: Document) -> Problem:
     table, path = document.tables[name], f"tables.{name}"
-    links = foreign_keys(name, document)
+    links = foreign_keys_of(name, document)
     if not links:
         hint = did_you_mean(unit.column, table.columns) if table.columns else "Declare its columns."
         hint = hint if hint.startswith(("Did", "Declare")) else ""
@@ -191,7 +191,7 @@ def _unreached(name: str, unit: UnitName, found: Mapping[str, Way], document: Do
     if any(link.parent in found for link in links):
         fix = f"Refer to a table that is nearer to the unit; {MAX_CHAIN} foreign keys are the most."
         return Problem(f"{path}.foreign_keys", "are too far away from the unit", fix)
-    circle = _circle(name, document)
+    circle = _find_circle(name, document)
     if circle:
         rule = f"lead in a circle ({' → '.join(circle)}) and never to the unit {unit.column!r}"
         return Problem(f"{path}.foreign_keys", rule, _WAYS)
@@ -199,33 +199,33 @@ def _unreached(name: str, unit: UnitName, found: Mapping[str, Way], document: Do
     return Problem(f"{path}.foreign_keys", f"lead to {ends}, and not to the unit {unit.column!r}", _WAYS)
 
 
-def _circle(name: str, document: Document) -> list[str]:
+def _find_circle(name: str, document: Document) -> list[str]:
     """The way along first foreign keys that comes back to a table, if it does."""
     trail = [name]
-    while links := foreign_keys(trail[-1], document):
+    while links := foreign_keys_of(trail[-1], document):
         if links[0].parent in trail:
             return [*trail[trail.index(links[0].parent) :], links[0].parent]
         trail.append(links[0].parent)
     return []
 
 
-def _foreign_keys(name: str, table: Table, document: Document) -> Iterator[Problem]:
+def _check_foreign_keys(name: str, table: TableEntry, document: Document) -> Iterator[Problem]:
     for column, target in table.foreign_keys.items():
         path = f"tables.{name}.foreign_keys.{column}"
-        place = _place(target, document.tables)
+        place = _locate(target, document.tables)
         if column not in table.columns:
             yield Problem(path, "is not a declared column of this table", did_you_mean(column, table.columns))
         elif place is None:
-            yield Problem(path, "refers to a column that is not declared", _nearest_place(target, document.tables))
+            yield Problem(path, "refers to a column that is not declared", _suggest_place(target, document.tables))
         elif place == (name, column):
             yield Problem(path, "refers to itself", "Remove it, or name the table whose key it holds.")
         else:
-            yield from _reference(path, name, Link(column, *place), document)
+            yield from _check_reference(path, name, Link(column, *place), document)
 
 
-def _reference(path: str, name: str, link: Link, document: Document) -> Iterator[Problem]:
+def _check_reference(path: str, name: str, link: Link, document: Document) -> Iterator[Problem]:
     """Both ends can be compared, and lead from people to people or to public tables."""
-    table, parent, unit = document.tables[name], document.tables[link.parent], unit_name(document)
+    table, parent, unit = document.tables[name], document.tables[link.parent], unit_name_of(document)
     here, there = table.columns[link.column].type, parent.columns[link.key].type
     if here != there:
         yield Problem(path, f"holds {here} and refers to {there}", "Declare both of the same type, for example text.")
@@ -235,13 +235,13 @@ def _reference(path: str, name: str, link: Link, document: Document) -> Iterator
         fix = "Remove public = true if its rows are about people, or else this foreign key."
         yield Problem(path, "refers from a public table to a private one, so that it tells who is there", fix)
     elif unit is not None and not table.public and unit.is_named_in(name, table.columns) and link.column == unit.column:
-        way = ways(document).get(link.parent)
+        way = find_ways(document).get(link.parent)
         if way is None or way.owner != link.key:
             fix = "Remove it, or name the unit in another column."
             yield Problem(path, "names the unit and refers to something else", fix)
 
 
-def _nearest_place(target: str, tables: Mapping[str, Table]) -> str:
+def _suggest_place(target: str, tables: Mapping[str, TableEntry]) -> str:
     table, dot, column = target.partition(".")
     if not dot:
         return f'Write the table, too: "visits.{target}".'
@@ -249,7 +249,7 @@ def _nearest_place(target: str, tables: Mapping[str, Table]) -> str:
     return did_you_mean(table, tables) if known is None else did_you_mean(column, known.columns)
 
 
-def _public(name: str, table: Table) -> Iterator[Problem]:
+def _check_public(name: str, table: TableEntry) -> Iterator[Problem]:
     """Nothing limits or protects rows that belong to nobody."""
     path = f"tables.{name}"
     for word in ("max_rows", "max_groups", "max_rows_per_group", "units"):
@@ -263,7 +263,7 @@ def _public(name: str, table: Table) -> Iterator[Problem]:
                 yield Problem(f"{path}.columns.{column}.{word}", "is for rows of units, and this table is public", fix)
 
 
-def _row_units(private: Mapping[str, Table]) -> Iterator[Problem]:
+def _check_row_units(private: Mapping[str, TableEntry]) -> Iterator[Problem]:
     for name, table in private.items():
         for column, entry in table.columns.items():
             if entry.max_frequency is not None:

@@ -10,7 +10,18 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from discreet import parameters
-from discreet.codebook.entries import BLANK, TYPES, Bins, Column, Document, Entry, Place, Spending, Table, did_you_mean
+from discreet.codebook.entries import (
+    BLANK,
+    TYPES,
+    Bins,
+    BudgetEntry,
+    CodebookEntry,
+    ColumnEntry,
+    Document,
+    SourceEntry,
+    TableEntry,
+    did_you_mean,
+)
 from discreet.errors import Problem
 
 # What to do about an entry that is missing or blank.
@@ -49,32 +60,32 @@ FIXES = {
 
 def read_entries(raw: Mapping[str, Any]) -> Document | tuple[Problem, ...]:
     """The document, or everything that is wrong with its shape."""
-    blanks = tuple(_blanks(raw))
+    blanks = tuple(_find_blanks(raw))
     if blanks:
         return blanks
     try:
         return Document.model_validate(raw)
     except ValidationError as error:
-        return tuple(_problem(detail) for detail in error.errors(include_url=False))
+        return tuple(_to_problem(detail) for detail in error.errors(include_url=False))
 
 
-def _blanks(raw: object, path: str = "") -> Iterable[Problem]:
+def _find_blanks(raw: object, path: str = "") -> Iterable[Problem]:
     """Every entry that was left blank."""
     if isinstance(raw, Mapping):
         for word, value in raw.items():
-            yield from _blanks(value, f"{path}.{word}" if path else str(word))
+            yield from _find_blanks(value, f"{path}.{word}" if path else str(word))
     elif raw == BLANK:
         yield Problem(path, "is still blank", FIXES.get(path.rpartition(".")[2], "Fill it in."))
 
 
-def _problem(detail: ErrorDetails) -> Problem:
+def _to_problem(detail: ErrorDetails) -> Problem:
     """A shape error in our words: entry, rule, fix."""
     path = [str(part) for part in detail["loc"]]
     entry, word = ".".join(path) or "The file", path[-1] if path else ""
     fix = next((FIXES[part] for part in reversed(path[-2:]) if part in FIXES), "")
     match detail["type"]:
         case "extra_forbidden":
-            return Problem(entry, "is an unknown word", did_you_mean(word, _model_at(path[:-1]).model_fields))
+            return Problem(entry, "is an unknown word", did_you_mean(word, _find_model(path[:-1]).model_fields))
         case "missing":
             return Problem(entry, "is missing", FIXES.get(word, "Add it."))
         case "literal_error":
@@ -94,17 +105,17 @@ def _problem(detail: ErrorDetails) -> Problem:
             return Problem(entry, words, fix)
 
 
-def _model_at(path: list[str]) -> type[Entry]:
+def _find_model(path: list[str]) -> type[CodebookEntry]:
     """The model that describes the entry at a path."""
     match path:
         case ["budget"]:
-            return Spending
+            return BudgetEntry
         case ["source"] | ["tables", _, "source"]:
-            return Place
+            return SourceEntry
         case ["tables", _]:
-            return Table
+            return TableEntry
         case ["tables", _, "columns", _]:
-            return Column
+            return ColumnEntry
         case ["tables", _, "columns", _, "bins"]:
             return Bins
         case _:

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from discreet.bounding.facts import MAX_KEYS
 from discreet.codebook import owners, spending
-from discreet.codebook.entries import Bins, Column, Document, Place, Table
+from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.errors import Problem
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
@@ -35,31 +35,31 @@ _EXAMPLES = {
 }
 
 
-def problems(document: Document, *, files: bool = True) -> Iterator[Problem]:
+def find_problems(document: Document, *, files: bool = True) -> Iterator[Problem]:
     """Everything that is wrong with a codebook. ``files`` is false where the data are frames in Python."""
-    yield from spending.problems(document)
+    yield from spending.find_problems(document)
     if not document.tables:
         yield Problem("tables", "is empty", "Declare at least one table: [tables.visits].")
-    yield from _distinct("tables", document.tables)
+    yield from _check_distinct("tables", document.tables)
     if document.source is not None:
-        yield from _place("source", document.source, shared=True)
-    yield from owners.problems(document)
-    unit = owners.unit_name(document)
+        yield from _check_place("source", document.source, shared=True)
+    yield from owners.find_problems(document)
+    unit = owners.unit_name_of(document)
     for name, table in document.tables.items():
         path = f"tables.{name}"
         if not table.public:
-            yield from _limits(path, table, None if unit is None else unit.column)
-        yield from _distinct(f"{path}.columns", table.columns)
+            yield from _check_limits(path, table, None if unit is None else unit.column)
+        yield from _check_distinct(f"{path}.columns", table.columns)
         if files:
-            yield from _source(path, table, document)
+            yield from _check_source(path, table, document)
         for column_name, column in table.columns.items():
-            yield from _column(f"{path}.columns.{column_name}", column)
+            yield from _check_column(f"{path}.columns.{column_name}", column)
             if column.unique and not table.public:
                 fix = "Remove it; what holds in private data cannot be promised without telling about it."
                 yield Problem(f"{path}.columns.{column_name}.unique", "is for public tables", fix)
 
 
-def _distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
+def _check_distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
     """SQL does not tell capitals from small letters, so names must differ in more than that."""
     seen: dict[str, str] = {}
     for name in names:
@@ -72,7 +72,7 @@ def _distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
         seen[name.lower()] = name
 
 
-def _limits(path: str, table: Table, unit: str | None) -> Iterator[Problem]:
+def _check_limits(path: str, table: TableEntry, unit: str | None) -> Iterator[Problem]:
     """One way of limiting a unit's rows for people, none for rows: a row is one row."""
     given = [word for word in ("max_rows", "max_groups", "max_rows_per_group") if getattr(table, word) is not None]
     if unit is None:
@@ -93,14 +93,14 @@ def _limits(path: str, table: Table, unit: str | None) -> Iterator[Problem]:
         yield Problem(f"{path}.units", "are more than rows", f"Every {unit} that counts has a row: check both numbers.")
 
 
-def _source(path: str, table: Table, document: Document) -> Iterator[Problem]:
+def _check_source(path: str, table: TableEntry, document: Document) -> Iterator[Problem]:
     if table.source is not None:
-        yield from _place(f"{path}.source", table.source)
+        yield from _check_place(f"{path}.source", table.source)
     elif document.source is None:
         yield Problem(f"{path}.source", "is missing", 'Say where the rows are: source = "visits.parquet".')
 
 
-def _place(path: str, place: Place, *, shared: bool = False) -> Iterator[Problem]:
+def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iterator[Problem]:
     kinds = [word for word in ("parquet", "csv", "duckdb") if getattr(place, word) is not None]
     if len(kinds) != 1:
         yield Problem(path, "must name one of parquet, csv or duckdb", 'Write source = { parquet = "visits.parquet" }.')
@@ -115,23 +115,23 @@ def _place(path: str, place: Place, *, shared: bool = False) -> Iterator[Problem
         yield Problem(f"{path}.{kinds[0]}", "must be a local file", "Give a path relative to the codebook.")
 
 
-def _column(path: str, column: Column) -> Iterator[Problem]:
+def _check_column(path: str, column: ColumnEntry) -> Iterator[Problem]:
     kind = Type(column.type)
-    yield from _bounds(path, column, kind)
-    yield from _resolution(path, column, kind)
+    yield from _check_bounds(path, column, kind)
+    yield from _check_resolution(path, column, kind)
     if column.keys is not None and column.bins is not None:
         yield Problem(f"{path}.bins", "and keys both list the groups", "Keep one of them.")
     elif column.keys is not None:
-        yield from _values(f"{path}.keys", column.keys, kind)
+        yield from _check_values(f"{path}.keys", column.keys, kind)
     elif column.bins is not None:
-        yield from _bins(f"{path}.bins", column.bins, column, kind)
+        yield from _check_bins(f"{path}.bins", column.bins, column, kind)
     elif column.null_key and kind is not Type.BOOLEAN:
         yield Problem(f"{path}.null_key", "adds NULL to keys that are not there", "Add keys, or remove it.")
     if column.null_key and not column.nullable:
         yield Problem(f"{path}.null_key", "makes NULL a group of a column without NULL", "Keep one of the two.")
 
 
-def _bounds(path: str, column: Column, kind: Type) -> Iterator[Problem]:
+def _check_bounds(path: str, column: ColumnEntry, kind: Type) -> Iterator[Problem]:
     if column.bounds is None:
         return
     path = f"{path}.bounds"
@@ -139,14 +139,14 @@ def _bounds(path: str, column: Column, kind: Type) -> Iterator[Problem]:
         fix = 'With bins = { width = "month" } a date may have them.' if kind is Type.DATE else "Remove them."
         yield Problem(path, f"are for numbers; a {kind} has none", fix)
         return
-    wrong = [problem for value in column.bounds for problem in _value(path, value, kind)]
+    wrong = [problem for value in column.bounds for problem in _check_value(path, value, kind)]
     yield from wrong
     low, high = column.bounds
     if not wrong and low > high:
         yield Problem(path, "go from high to low", "Swap them: the least value comes first.")
 
 
-def _resolution(path: str, column: Column, kind: Type) -> Iterator[Problem]:
+def _check_resolution(path: str, column: ColumnEntry, kind: Type) -> Iterator[Problem]:
     step = column.resolution
     if step is None:
         return
@@ -156,26 +156,26 @@ def _resolution(path: str, column: Column, kind: Type) -> Iterator[Problem]:
     elif step <= 0 or (kind is Type.INTEGER and step.denominator != 1):
         must = "a whole number above 0" if kind is Type.INTEGER else "above 0"
         yield Problem(path, f"must be {must}", f"Write resolution = {'1' if kind is Type.INTEGER else '0.01'}.")
-    elif (ends := _ends(column)) is not None and (ends[1] - ends[0]) / step > MAX_STEPS:
+    elif (ends := _ends_of(column)) is not None and (ends[1] - ends[0]) / step > MAX_STEPS:
         yield Problem(path, "is finer than a double can tell over these bounds", "Give a coarser step.")
 
 
-def _values(path: str, values: tuple[object, ...], kind: Type) -> Iterator[Problem]:
+def _check_values(path: str, values: tuple[object, ...], kind: Type) -> Iterator[Problem]:
     """A list of groups: some, not too many, all of the column's type, none twice."""
     if not values:
         yield Problem(path, "is empty", "List the values that may appear as a group, or remove it.")
     if len(values) > MAX_KEYS:
         yield Problem(path, f"has more than {MAX_KEYS:,} values", "Each is a row of noise: use fewer, or leave it out.")
         return
-    wrong = [problem for value in values for problem in _value(path, value, kind)][:1]
+    wrong = [problem for value in values for problem in _check_value(path, value, kind)][:1]
     yield from wrong
     if not wrong and len(set(values)) < len(values):
         yield Problem(path, "lists a value twice", "List each value once.")
 
 
-def _value(path: str, value: object, kind: Type) -> Iterator[Problem]:
+def _check_value(path: str, value: object, kind: Type) -> Iterator[Problem]:
     """One value of the column's type, within what the type holds."""
-    if not of_kind(value, kind):
+    if not is_of_kind(value, kind):
         yield Problem(path, f"must hold values of the type {kind}", f"Write them like {_EXAMPLES[kind]}.")
     elif kind is Type.INTEGER and isinstance(value, Fraction) and not INTEGER_MIN <= value <= INTEGER_MAX:
         yield Problem(path, "goes beyond 64 bits", "Give the bounds that the values really have.")
@@ -183,7 +183,7 @@ def _value(path: str, value: object, kind: Type) -> Iterator[Problem]:
         yield Problem(path, "goes beyond 1e300", "Give the bounds that the values really have.")
 
 
-def of_kind(value: object, kind: Type) -> bool:
+def is_of_kind(value: object, kind: Type) -> bool:
     """Whether a value from the file is of a column's type; numbers are fractions here."""
     match kind:
         case Type.BOOLEAN:
@@ -200,13 +200,13 @@ def of_kind(value: object, kind: Type) -> bool:
             return isinstance(value, dt.datetime) and value.tzinfo is None
 
 
-def _bins(path: str, bins: Bins, column: Column, kind: Type) -> Iterator[Problem]:
+def _check_bins(path: str, bins: Bins, column: ColumnEntry, kind: Type) -> Iterator[Problem]:
     if (bins.width is None) == (bins.edges is None):
         yield Problem(
             path, "must have either width or edges", "Write bins = { width = 10 } or { edges = [0, 18, 65] }."
         )
     elif bins.edges is not None:
-        yield from (wrong := list(_values(f"{path}.edges", bins.edges, kind)))
+        yield from (wrong := list(_check_values(f"{path}.edges", bins.edges, kind)))
         if not wrong and list(bins.edges) != sorted(bins.edges):
             yield Problem(f"{path}.edges", "are not in ascending order", "Sort them.")
     elif not (kind.is_number or kind is Type.DATE):
@@ -218,11 +218,11 @@ def _bins(path: str, bins: Bins, column: Column, kind: Type) -> Iterator[Problem
         yield Problem(f"{path}.width", "needs bounds to start and stop", "Add bounds = [first, last].")
     elif isinstance(bins.width, Fraction) and (bins.width <= 0 or (kind is Type.INTEGER and bins.width % 1)):
         yield Problem(f"{path}.width", "must be above 0, and whole for integers", "Write width = 10.")
-    elif _too_many(bins.width, column):
+    elif _has_too_many_bins(bins.width, column):
         yield Problem(f"{path}.width", f"makes more than {MAX_KEYS:,} bins", "Make them wider.")
 
 
-def _ends(column: Column) -> tuple[Fraction, Fraction] | None:
+def _ends_of(column: ColumnEntry) -> tuple[Fraction, Fraction] | None:
     """The bounds, where they are two numbers."""
     match column.bounds:
         case (Fraction() as low, Fraction() as high):
@@ -231,8 +231,8 @@ def _ends(column: Column) -> tuple[Fraction, Fraction] | None:
             return None
 
 
-def _too_many(width: Fraction | str | None, column: Column) -> bool:
-    ends = _ends(column)
+def _has_too_many_bins(width: Fraction | str | None, column: ColumnEntry) -> bool:
+    ends = _ends_of(column)
     if isinstance(width, Fraction) and ends is not None:
         return (ends[1] - ends[0]) / width >= MAX_KEYS
     match column.bounds:

@@ -10,7 +10,7 @@ from discreet.errors import Problem
 from discreet.plan.types import Type
 
 
-class Said:
+class FactsByName:
     """Facts by name. A bare name means the column in every table that has it; a name with its table wins."""
 
     def __init__(self, types: Mapping[str, Mapping[str, Type | None]], public: Collection[str] = ()) -> None:
@@ -26,11 +26,11 @@ class Said:
         }
         self._keys: dict[str, dict[str, str]] = {table: {} for table in types}
 
-    def each(self, word: str, values: Mapping[str, Any] | None, *, public: bool | None = None) -> None:
+    def add(self, word: str, values: Mapping[str, Any] | None, *, public: bool | None = None) -> None:
         """One kind of fact; ``public`` says that bare names mean public tables only, or private ones only."""
-        for name, value in self._sorted(values):
-            meant = self._meant(name)
-            if public is not None and not self._exact(name):
+        for name, value in self._sort(values):
+            meant = self._find_columns(name)
+            if public is not None and not self._is_full_name(name):
                 meant = [(table, column) for table, column in meant if (table in self._public) == public]
             if not meant:
                 whose = "" if public is None else " of a public table" if public else " of a private table"
@@ -38,16 +38,16 @@ class Said:
             for table, column in meant:
                 self._columns[table].setdefault(column, {})[word] = value
 
-    def refer(self, keys: Mapping[str, str]) -> None:
+    def add_foreign_keys(self, keys: Mapping[str, str]) -> None:
         """Foreign keys; a bare name means every table but the one it refers to."""
-        for name, target in self._sorted(keys):
-            meant = [(table, column) for table, column in self._meant(name) if f"{table}.{column}" != target]
+        for name, target in self._sort(keys):
+            meant = [(table, column) for table, column in self._find_columns(name) if f"{table}.{column}" != target]
             if not meant:
                 self._refuse("foreign_keys", name, "is not a column of another table")
             for table, column in meant:
                 self._keys[table][column] = target
 
-    def tables(self, limits: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    def to_tables(self, limits: Mapping[str, int]) -> dict[str, dict[str, Any]]:
         """The tables as entries of a codebook; limits are for private ones."""
         return {
             table: {
@@ -62,16 +62,16 @@ class Said:
         known = sorted({column for columns in self._types.values() for column in columns})
         self.problems.append(Problem(f"{word}: {name}", rule, did_you_mean(name, known)))
 
-    def _sorted(self, values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
+    def _sort(self, values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
         """Bare names first, so that full ones win."""
-        return sorted((values or {}).items(), key=lambda item: self._exact(item[0]))
+        return sorted((values or {}).items(), key=lambda item: self._is_full_name(item[0]))
 
-    def _exact(self, name: str) -> bool:
+    def _is_full_name(self, name: str) -> bool:
         table, _, column = name.partition(".")
         return column in self._types.get(table, {})
 
-    def _meant(self, name: str) -> list[tuple[str, str]]:
+    def _find_columns(self, name: str) -> list[tuple[str, str]]:
         table, _, column = name.partition(".")
-        if self._exact(name):
+        if self._is_full_name(name):
             return [(table, column)]
         return [(table, name) for table, columns in self._types.items() if name in columns]

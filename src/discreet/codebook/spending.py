@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from urllib.parse import parse_qsl
 
-from discreet.codebook.entries import OTHERS, Document, Spending, did_you_mean
+from discreet.codebook.entries import OTHERS, BudgetEntry, Document, did_you_mean
 from discreet.errors import Problem
 from discreet.parameters import MAX_EPSILON
 
@@ -15,20 +15,20 @@ DATABASES = ("postgresql://", "postgres://")
 _LONGEST_NAME = 200
 
 
-def problems(document: Document) -> Iterator[Problem]:
+def find_problems(document: Document) -> Iterator[Problem]:
     """Everything that is wrong with the budget, its caps, the names of who may ask, and the ledger's place."""
-    yield from _budget(document.budget)
+    yield from _check_budget(document.budget)
     for word in CAPS:
         amount: Fraction | None = getattr(document.budget, word)
         if amount is not None:
-            yield from _cap(f"budget.{word}", amount, document.budget)
+            yield from _check_cap(f"budget.{word}", amount, document.budget)
     for word in ("analyst", "project"):
-        yield from _names(word, document)
+        yield from _check_names(word, document)
     if document.ledger is not None:
-        yield from _ledger(document.ledger)
+        yield from _check_ledger(document.ledger)
 
 
-def _budget(budget: Spending) -> Iterator[Problem]:
+def _check_budget(budget: BudgetEntry) -> Iterator[Problem]:
     forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1."
     if budget.epsilon is None and budget.rho is None:
         yield Problem("budget", "must say how much may be spent", forms)
@@ -37,27 +37,27 @@ def _budget(budget: Spending) -> Iterator[Problem]:
     if budget.delta is not None and budget.epsilon is None:
         yield Problem("budget.delta", "goes with epsilon only", forms)
     for word in ("epsilon", "rho"):
-        yield from _amount(f"budget.{word}", getattr(budget, word))
+        yield from _check_amount(f"budget.{word}", getattr(budget, word))
     if budget.delta is not None and not 0 <= budget.delta < 1:
         fix = "Give a probability far below one over the number of people, for example delta = 1e-9."
         yield Problem("budget.delta", "must be at least 0 and below 1", fix)
 
 
-def _amount(path: str, value: Fraction | None) -> Iterator[Problem]:
+def _check_amount(path: str, value: Fraction | None) -> Iterator[Problem]:
     if value is not None and not 0 < value <= MAX_EPSILON:
         word = path.rpartition(".")[2]
         yield Problem(path, f"must be above 0 and at most {MAX_EPSILON:,}", f"Write {word} = 1.")
 
 
-def _cap(path: str, amount: Fraction, budget: Spending) -> Iterator[Problem]:
-    wrong = list(_amount(path, amount))
+def _check_cap(path: str, amount: Fraction, budget: BudgetEntry) -> Iterator[Problem]:
+    wrong = list(_check_amount(path, amount))
     yield from wrong
     total = budget.epsilon or budget.rho
     if not wrong and total is not None and amount > total:
         yield Problem(path, "is larger than the whole budget", "Give less than the budget, or leave it out.")
 
 
-def _names(word: str, document: Document) -> Iterator[Problem]:
+def _check_names(word: str, document: Document) -> Iterator[Problem]:
     """Names can be written on a line; caps by name are for those on the list, where there is one."""
     listed: tuple[str, ...] | None = getattr(document, f"{word}s")
     caps: dict[str, Fraction] = getattr(document.budget, f"per_{word}") or {}
@@ -70,7 +70,7 @@ def _names(word: str, document: Document) -> Iterator[Problem]:
         )
     for name, amount in caps.items():
         path = f"budget.per_{word}" if name == OTHERS else f"budget.per_{word}.{name}"
-        yield from _cap(path, amount, document.budget)
+        yield from _check_cap(path, amount, document.budget)
         if listed is not None and name not in (OTHERS, *listed):
             fix = did_you_mean(name, listed) if listed else f"Add the name to {word}s."
             yield Problem(path, f"is a cap for somebody who is not among {word}s", fix)
@@ -80,7 +80,7 @@ def _is_name(name: str) -> bool:
     return 0 < len(name) <= _LONGEST_NAME and name.isprintable()
 
 
-def _ledger(place: str) -> Iterator[Problem]:
+def _check_ledger(place: str) -> Iterator[Problem]:
     """A local file, or a database whose password is not written here: a codebook is public."""
     form = 'Write ledger = "postgresql://host/database", or a file such as "hospital.ledger".'
     scheme = next((scheme for scheme in DATABASES if place.lower().startswith(scheme)), None)

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from discreet.engines.dialect import Layers
-from discreet.engines.features import Written as Feature
+from discreet.engines.features import FeatureSql as Feature
 from discreet.plan.expressions import Column
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class CommonTable:
     """A relation as a common table expression: its name, and the names of the columns that it carries."""
 
     name: str
     columns: Mapping[Column, str]
 
-    def only(self, needed: Iterable[Column]) -> dict[Column, str]:
+    def pick_columns(self, needed: Iterable[Column]) -> dict[Column, str]:
         """The names of some columns, as far as they are here."""
         wanted = frozenset(needed)
         return {column: name for column, name in self.columns.items() if column in wanted}
@@ -31,40 +31,40 @@ class Clauses:
     texts: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
-    def fresh(self, prefix: str) -> str:
+    def make_name(self, prefix: str) -> str:
         """A name that nothing else has."""
         self.count += 1
         return f"{prefix}{self.count}"
 
     def add(self, items: Iterable[str], source: str, tail: str = "", *, distinct: bool = False) -> str:
         """One more expression; its name. Each is read once, so there is nothing to keep."""
-        name = self.fresh("r")
+        name = self.make_name("r")
         listed = ", ".join(items) or "1 AS nothing"
         word = "SELECT DISTINCT" if distinct else "SELECT"
         self.written.append(f"{name} AS NOT MATERIALIZED ({word} {listed} FROM {source}{tail})")
         return name
 
-    def named(self, items: Mapping[Column, str], source: str) -> Written:
+    def add_named(self, items: Mapping[Column, str], source: str) -> CommonTable:
         """Columns with new names, from the SQL of each."""
-        names = {column: self.fresh("c") for column in items}
-        return Written(self.add((f"{sql} AS {names[column]}" for column, sql in items.items()), source), names)
+        names = {column: self.make_name("c") for column in items}
+        return CommonTable(self.add((f"{sql} AS {names[column]}" for column, sql in items.items()), source), names)
 
-    def over(self, source: Written) -> Layers:
-        """Scalar expressions over a relation, to be asked for by ``value`` and then added by ``layered``."""
+    def make_layers(self, source: CommonTable) -> Layers:
+        """Scalar expressions over a relation, to be asked for by ``value`` and then added by ``add_layers``."""
         return Layers(source.columns, self.texts)
 
-    def layered(self, layers: Layers, source: Written) -> str:
+    def add_layers(self, layers: Layers, source: CommonTable) -> str:
         """The name of the relation with the scalar expressions that were asked for."""
-        clauses, top = layers.ctes(source.name, self.fresh("e") + "_")
+        clauses, top = layers.write_ctes(source.name, self.make_name("e") + "_")
         self.written += clauses
         return top
 
-    def finished(
+    def add_features(
         self, kept: Mapping[Column, str], computed: Mapping[Column, Feature], source: str, tail: str = ""
-    ) -> Written:
+    ) -> CommonTable:
         """Columns that stay, and features: their aggregates in one step, their values in the next."""
-        pieces = {column: [self.fresh("p") for _ in feature.pieces] for column, feature in computed.items()}
+        pieces = {column: [self.make_name("p") for _ in feature.pieces] for column, feature in computed.items()}
         aggregates = (f"{sql} AS {name}" for c, names in pieces.items() for sql, name in zip(computed[c].pieces, names))
         below = self.add((*kept.values(), *aggregates), source, tail)
-        values = {column: computed[column].finished(names) for column, names in pieces.items()}
-        return self.named({**kept, **values}, below)
+        values = {column: computed[column].write_value(names) for column, names in pieces.items()}
+        return self.add_named({**kept, **values}, below)

@@ -4,7 +4,7 @@ Every call becomes a named column of its own, one layer above the columns it rea
 (guards read their value more than once), equal calls are computed once, and the text grows with the question and not
 with its depth. Reals pass a guard that turns NaN and infinities into NULL and −0.0 into 0.0.
 
-Names are quoted, texts are bound as parameters, numbers and dates are written by ``Layers.literal`` alone.
+Names are quoted, texts are bound as parameters, numbers and dates are written by ``Layers.write_literal`` alone.
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -37,16 +37,16 @@ FIRST_DAY, LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 FIRST_MOMENT, LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 
-def identifier(name: str) -> str:
+def quote_name(name: str) -> str:
     """A quoted name.
 
-    >>> identifier('a"b')
+    >>> quote_name('a"b')
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A quoted text: for paths and names of the curator's own, never for what an analyst wrote."""
     if "\0" in text:
         raise InternalError("A path holds a NUL character.")
@@ -58,26 +58,26 @@ class Layers:
 
     def __init__(self, columns: Mapping[Column, str], texts: dict[str, str] | None = None) -> None:
         """``texts`` gives names to texts that are bound, shared by all layers of one statement."""
-        self._known: dict[Expression, tuple[str, int]] = {c: (identifier(n), 0) for c, n in columns.items()}
+        self._known: dict[Expression, tuple[str, int]] = {c: (quote_name(n), 0) for c, n in columns.items()}
         self._layers: list[list[tuple[str, str]]] = []
         self._texts = {} if texts is None else texts
         self._count = 0
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The texts to bind, by name. A statement takes those that it names: see ``bound``."""
+        """The texts to bind, by name. A statement takes those that it names: see ``pick_parameters``."""
         return {name: text for text, name in self._texts.items()}
 
-    def value(self, expression: Expression) -> str:
+    def write_value(self, expression: Expression) -> str:
         """The name, or the constant, that stands for an expression."""
-        return self._atom(expression)[0]
+        return self._write_atom(expression)[0]
 
     def define(self, sql: str, *reads: Expression) -> str:
-        """Name a piece of SQL over expressions that were asked for with ``value``."""
-        level = max((self._atom(expression)[1] for expression in reads), default=0)
-        return self._name(sql, level)[0]
+        """Name a piece of SQL over expressions that were asked for with ``write_value``."""
+        level = max((self._write_atom(expression)[1] for expression in reads), default=0)
+        return self._add_column(sql, level)[0]
 
-    def ctes(self, base: str, prefix: str) -> tuple[list[str], str]:
+    def write_ctes(self, base: str, prefix: str) -> tuple[list[str], str]:
         """The layers as common table expressions over the table ``base``, and the name of the topmost."""
         clauses, below = [], base
         for number, layer in enumerate(self._layers):
@@ -87,7 +87,7 @@ class Layers:
             below = name
         return clauses, below
 
-    def literal(self, value: Value, kind: Type) -> str:
+    def write_literal(self, value: Value, kind: Type) -> str:
         """A constant of a type. Texts become parameters; everything else has a form of its own."""
         target = SQL_TYPES[kind]
         match value:
@@ -107,26 +107,26 @@ class Layers:
             case dt.date():
                 return f"CAST('{value.isoformat()}' AS {target})"
 
-    def _atom(self, expression: Expression) -> tuple[str, int]:
+    def _write_atom(self, expression: Expression) -> tuple[str, int]:
         if isinstance(expression, Literal):
-            return self.literal(expression.value, expression.type), 0
+            return self.write_literal(expression.value, expression.type), 0
         if expression not in self._known:
-            self._known[expression] = self._call(expression)
+            self._known[expression] = self._write_call(expression)
         return self._known[expression]
 
-    def _call(self, expression: Expression) -> tuple[str, int]:
+    def _write_call(self, expression: Expression) -> tuple[str, int]:
         if not isinstance(expression, Call):
             raise InternalError("A released number cannot be read from private rows.")
         # Words such as 'month' are written by the template itself, so that no parameter is left unused.
         words = 1 if FUNCTIONS[expression.function].words else 0
-        atoms = [("", 0)] * words + [self._atom(argument) for argument in expression.arguments[words:]]
+        atoms = [("", 0)] * words + [self._write_atom(argument) for argument in expression.arguments[words:]]
         level = max((level for _, level in atoms), default=0)
-        name, level = self._name(_written(expression, [sql for sql, _ in atoms]), level)
+        name, level = self._add_column(_apply_template(expression, [sql for sql, _ in atoms]), level)
         if expression.type is Type.REAL:
-            return self._name(finite(name), level)
+            return self._add_column(write_finite(name), level)
         return name, level
 
-    def _name(self, sql: str, level: int) -> tuple[str, int]:
+    def _add_column(self, sql: str, level: int) -> tuple[str, int]:
         """A new column in the layer above ``level``."""
         while len(self._layers) <= level:
             self._layers.append([])
@@ -136,12 +136,12 @@ class Layers:
         return name, level + 1
 
 
-def bound(sql: str, parameters: Mapping[str, str]) -> dict[str, str]:
+def pick_parameters(sql: str, parameters: Mapping[str, str]) -> dict[str, str]:
     """The parameters that a statement names; DuckDB refuses any others, and constants may fall away."""
     return {name: text for name, text in parameters.items() if f"(${name} AS " in sql}
 
 
-def finite(name: str) -> str:
+def write_finite(name: str) -> str:
     """A double as a plan's real: NULL where it is not finite, and never −0.0."""
     return f"CASE WHEN isfinite({name}) THEN {name} + CAST(0 AS DOUBLE) END"
 
@@ -151,7 +151,7 @@ def cast(sql: str, source: Type, target: Type) -> str:
     return sql if source is target else f"CAST({sql} AS {SQL_TYPES[target]})"
 
 
-def _written(call: Call, atoms: list[str]) -> str:
+def _apply_template(call: Call, atoms: list[str]) -> str:
     template = TEMPLATES.get(call.function)
     if template is None:
         raise InternalError(f"The function {call.function!r} has no form in this dialect.")
@@ -161,7 +161,7 @@ def _written(call: Call, atoms: list[str]) -> str:
 # Helpers from which templates are made. ``a`` are atoms of the arguments in their own types.
 
 
-def _common(call: Call, atoms: list[str]) -> list[str]:
+def _cast_to_common(call: Call, atoms: list[str]) -> list[str]:
     """Arguments brought to one type, where integers meet reals or dates meet timestamps."""
     kinds = {argument.type for argument in call.arguments}
     if kinds >= {Type.INTEGER, Type.REAL}:
@@ -177,21 +177,21 @@ def _common(call: Call, atoms: list[str]) -> list[str]:
     ]
 
 
-def _infix(operator: str) -> Template:
+def _make_infix(operator: str) -> Template:
     def write(call: Call, atoms: list[str]) -> str:
-        left, right = _common(call, atoms)
+        left, right = _cast_to_common(call, atoms)
         return f"({left} {operator} {right})"
 
     return write
 
 
-def _arithmetic(operator: str) -> Template:
+def _make_arithmetic(operator: str) -> Template:
     """Integers overflow to NULL by TRY; reals do not raise and are guarded afterwards."""
-    inner = _infix(operator)
+    inner = _make_infix(operator)
     return lambda call, atoms: f"TRY{inner(call, atoms)}" if call.type is Type.INTEGER else inner(call, atoms)
 
 
-def _real(form: str) -> Template:
+def _make_real(form: str) -> Template:
     """A form over arguments as doubles, written {0}, {1}."""
 
     def write(call: Call, atoms: list[str]) -> str:
@@ -201,20 +201,20 @@ def _real(form: str) -> Template:
     return write
 
 
-def _plain(form: str) -> Template:
+def _make_plain(form: str) -> Template:
     """A form over the arguments as they are."""
     return lambda call, atoms: form.format(*atoms)  # noqa: ARG005  # templates have one shape
 
 
-def _whole(call: Call, atoms: list[str]) -> str:
+def _write_whole(call: Call, atoms: list[str]) -> str:
     """Functions of one number that keep its type and may overflow. DuckDB would widen the minus of a constant."""
     form = {"negate": "{1} - {0}", "abs": "abs({0})"}[call.function]
     return f"TRY({form.format(atoms[0], f'CAST(0 AS {SQL_TYPES[call.type]})')})"
 
 
-def _round(call: Call, atoms: list[str]) -> str:
+def _write_round(call: Call, atoms: list[str]) -> str:
     value = cast(atoms[0], call.arguments[0].type, Type.REAL)
-    digits = _constant(call, 1)
+    digits = _constant_of(call, 1)
     if not isinstance(digits, int) or abs(digits) > 15:
         return "CAST(NULL AS DOUBLE)"
     scale = f"CAST('1e{abs(digits)}' AS DOUBLE)"
@@ -222,15 +222,15 @@ def _round(call: Call, atoms: list[str]) -> str:
     return f"round({value} {down} {scale}) {up} {scale}"
 
 
-def _bin(call: Call, atoms: list[str]) -> str:
-    width = _constant(call, 1)
+def _write_bin(call: Call, atoms: list[str]) -> str:
+    width = _constant_of(call, 1)
     if not isinstance(width, int | float) or width <= 0:
         return "CAST(NULL AS DOUBLE)"
     value, size = (cast(atom, argument.type, Type.REAL) for atom, argument in zip(atoms, call.arguments))
     return f"floor({value} / {size}) * {size}"
 
 
-def _magnitude(call: Call, atoms: list[str]) -> str:
+def _write_magnitude(call: Call, atoms: list[str]) -> str:
     """A tree of comparisons with powers of two, which are exact; a logarithm would be rounded beside them."""
     form = "CAST({} AS BIGINT)" if call.type is Type.INTEGER else "CAST('{!r}' AS DOUBLE)"
     buckets = [(bucket, form.format(bucket)) for bucket in BUCKETS[call.type]]
@@ -247,102 +247,102 @@ def _magnitude(call: Call, atoms: list[str]) -> str:
     return f"CASE WHEN {atoms[0]} IS NOT NULL THEN {tree(0, len(buckets) - 1)} END"
 
 
-def _clamp(call: Call, atoms: list[str]) -> str:
-    if None in (_constant(call, 1), _constant(call, 2)):
+def _write_clamp(call: Call, atoms: list[str]) -> str:
+    if None in (_constant_of(call, 1), _constant_of(call, 2)):
         return f"CAST(NULL AS {SQL_TYPES[call.type]})"
-    value, low, high = _common(call, atoms)
+    value, low, high = _cast_to_common(call, atoms)
     return f"CASE WHEN {value} IS NOT NULL THEN least(greatest({value}, {low}), {high}) END"
 
 
-def _constant(call: Call, position: int) -> Value:
+def _constant_of(call: Call, position: int) -> Value:
     argument = call.arguments[position]
     if not isinstance(argument, Literal):
         raise InternalError(f"Argument {position + 1} of {call.function!r} is not a constant.")
     return argument.value
 
 
-def _listing(word: str) -> Template:
-    return lambda call, atoms: f"{word}({', '.join(_common(call, atoms))})"
+def _make_listing(word: str) -> Template:
+    return lambda call, atoms: f"{word}({', '.join(_cast_to_common(call, atoms))})"
 
 
-def _in(call: Call, atoms: list[str]) -> str:
-    value, *members = _common(call, atoms)
+def _write_in(call: Call, atoms: list[str]) -> str:
+    value, *members = _cast_to_common(call, atoms)
     return f"({value} IN ({', '.join(members)}))"
 
 
-def _joined(word: str) -> Template:
+def _make_chain(word: str) -> Template:
     return lambda call, atoms: f"({f' {word} '.join(atoms)})"  # noqa: ARG005  # templates have one shape
 
 
-def _case(call: Call, atoms: list[str]) -> str:
+def _write_case(call: Call, atoms: list[str]) -> str:
     results = [cast(atom, argument.type, call.type) for atom, argument in zip(atoms, call.arguments)]
     branches = " ".join(f"WHEN {c} THEN {r}" for c, r in zip(atoms[:-1:2], results[1::2]))
     return f"CASE {branches} ELSE {results[-1]} END"
 
 
-def _coalesce(call: Call, atoms: list[str]) -> str:
+def _write_coalesce(call: Call, atoms: list[str]) -> str:
     return f"coalesce({', '.join(cast(a, arg.type, call.type) for a, arg in zip(atoms, call.arguments))})"
 
 
-def _null_if(call: Call, atoms: list[str]) -> str:
-    left, right = _common(call, atoms)
+def _write_null_if(call: Call, atoms: list[str]) -> str:
+    left, right = _cast_to_common(call, atoms)
     return f"CASE WHEN {left} = {right} THEN NULL ELSE {atoms[0]} END"
 
 
-def _substring(call: Call, atoms: list[str]) -> str:
-    start, count = _constant(call, 1), _constant(call, 2)
+def _write_substring(call: Call, atoms: list[str]) -> str:
+    start, count = _constant_of(call, 1), _constant_of(call, 2)
     if not isinstance(start, int) or not isinstance(count, int) or start < 1 or count < 0:
         return "CAST(NULL AS VARCHAR)"
     longest = 2**31 - 1  # no text is longer, and DuckDB refuses positions beyond 32 bits
     return f"substring({atoms[0]}, {min(start, longest)}, {min(count, longest)})"
 
 
-def _moment(call: Call, atoms: list[str], position: int) -> str:
+def _write_moment(call: Call, atoms: list[str], position: int) -> str:
     return cast(atoms[position], call.arguments[position].type, Type.TIMESTAMP)
 
 
-def _part(call: Call, atoms: list[str]) -> str:
-    return f"CAST(date_part('{_word(call)}', {_moment(call, atoms, 1)}) AS BIGINT)"
+def _write_part(call: Call, atoms: list[str]) -> str:
+    return f"CAST(date_part('{_word_of(call)}', {_write_moment(call, atoms, 1)}) AS BIGINT)"
 
 
-def _date_trunc(call: Call, atoms: list[str]) -> str:
-    return f"CAST(date_trunc('{_word(call)}', {_moment(call, atoms, 1)}) AS {SQL_TYPES[call.type]})"
+def _write_date_trunc(call: Call, atoms: list[str]) -> str:
+    return f"CAST(date_trunc('{_word_of(call)}', {_write_moment(call, atoms, 1)}) AS {SQL_TYPES[call.type]})"
 
 
-def _date_diff(call: Call, atoms: list[str]) -> str:
-    return f"date_diff('{_word(call)}', {_moment(call, atoms, 1)}, {_moment(call, atoms, 2)})"
+def _write_date_diff(call: Call, atoms: list[str]) -> str:
+    return f"date_diff('{_word_of(call)}', {_write_moment(call, atoms, 1)}, {_write_moment(call, atoms, 2)})"
 
 
-def _word(call: Call) -> str:
-    """A unit of time; ``functions.call`` has checked it, and only letters are ever written."""
-    word = _constant(call, 0)
+def _word_of(call: Call) -> str:
+    """A unit of time; ``functions.make_call`` has checked it, and only letters are ever written."""
+    word = _constant_of(call, 0)
     if not isinstance(word, str) or not (word.isascii() and word.isalpha()):
         raise InternalError("A unit of time must be a word.")
     return word
 
 
-def _to_integer(call: Call, atoms: list[str]) -> str:
-    return whole_text(atoms[0]) if call.arguments[0].type is Type.TEXT else f"TRY_CAST({atoms[0]} AS BIGINT)"
+def _write_to_integer(call: Call, atoms: list[str]) -> str:
+    return write_whole_from_text(atoms[0]) if call.arguments[0].type is Type.TEXT else f"TRY_CAST({atoms[0]} AS BIGINT)"
 
 
-def _to_real(call: Call, atoms: list[str]) -> str:
-    return real_text(atoms[0]) if call.arguments[0].type is Type.TEXT else f"CAST({atoms[0]} AS DOUBLE)"
+def _write_to_real(call: Call, atoms: list[str]) -> str:
+    return write_real_from_text(atoms[0]) if call.arguments[0].type is Type.TEXT else f"CAST({atoms[0]} AS DOUBLE)"
 
 
-def _to_date(call: Call, atoms: list[str]) -> str:
-    return date_text(atoms[0]) if call.arguments[0].type is Type.TEXT else f"CAST({atoms[0]} AS DATE)"
+def _write_to_date(call: Call, atoms: list[str]) -> str:
+    return write_date_from_text(atoms[0]) if call.arguments[0].type is Type.TEXT else f"CAST({atoms[0]} AS DATE)"
 
 
 # Texts are read by strict patterns, because engines differ in what else they would accept.
 
 
-def whole_text(text: str) -> str:
+def write_whole_from_text(text: str) -> str:
     """A whole number written in digits, else NULL."""
     trimmed = f"trim({text}, ' ')"
     return f"CASE WHEN regexp_full_match({trimmed}, '[+-]?[0-9]{{1,19}}') THEN TRY_CAST({trimmed} AS BIGINT) END"
 
 
-def real_text(text: str) -> str:
+def write_real_from_text(text: str) -> str:
     """A decimal number, perhaps with an exponent, else NULL (or infinite, which the guard turns into NULL)."""
     trimmed = f"trim({text}, ' ')"
     pattern = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?"
@@ -350,7 +350,7 @@ def real_text(text: str) -> str:
     return f"CASE WHEN {fits} THEN TRY_CAST({trimmed} AS DOUBLE) END"
 
 
-def date_text(text: str) -> str:
+def write_date_from_text(text: str) -> str:
     """A date as 2001-12-31, else NULL."""
     trimmed = f"trim({text}, ' ')"
     fits = f"regexp_full_match({trimmed}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') AND {trimmed} >= '0001'"
@@ -358,58 +358,58 @@ def date_text(text: str) -> str:
 
 
 TEMPLATES: Mapping[str, Template] = {
-    "add": _arithmetic("+"),
-    "subtract": _arithmetic("-"),
-    "multiply": _arithmetic("*"),
-    "divide": _real("CASE WHEN {1} <> 0 THEN {0} / {1} END"),
-    "modulo": _plain("CASE WHEN {1} = -1 THEN {0} & 0 WHEN {1} <> 0 THEN TRY({0} % {1}) END"),
-    "negate": _whole,
-    "abs": _whole,
-    "sign": _plain("CAST(sign({0}) AS BIGINT)"),
-    "floor": _real("floor({0})"),
-    "ceil": _real("ceil({0})"),
-    "round": _round,
-    "sqrt": _real("CASE WHEN {0} >= 0 THEN sqrt({0}) END"),
-    "ln": _real("CASE WHEN {0} > 0 THEN ln({0}) END"),
-    "exp": _real("exp({0})"),
-    "power": _real("pow({0}, {1})"),
-    "least": _listing("least"),
-    "greatest": _listing("greatest"),
-    "clamp": _clamp,
-    "bin": _bin,
-    "magnitude": _magnitude,
-    "equal": _infix("="),
-    "unequal": _infix("<>"),
-    "less": _infix("<"),
-    "at_most": _infix("<="),
-    "greater": _infix(">"),
-    "at_least": _infix(">="),
-    "in": _in,
-    "is_null": _plain("({0} IS NULL)"),
-    "not": _plain("(NOT {0})"),
-    "and": _joined("AND"),
-    "or": _joined("OR"),
-    "case": _case,
-    "coalesce": _coalesce,
-    "null_if": _null_if,
-    "lower": _plain("lower({0})"),
-    "upper": _plain("upper({0})"),
-    "trim": _plain("trim({0}, ' ')"),
-    "length": _plain("CAST(length({0}) AS BIGINT)"),
-    "concat": _joined("||"),
-    "substring": _substring,
-    "starts_with": _plain("starts_with({0}, {1})"),
-    "ends_with": _plain("ends_with({0}, {1})"),
-    "contains": _plain("contains({0}, {1})"),
-    "like": _plain("({0} LIKE {1})"),
-    "ilike": _plain("(lower({0}) LIKE lower({1}))"),
-    "part": _part,
-    "date_trunc": _date_trunc,
-    "date_diff": _date_diff,
+    "add": _make_arithmetic("+"),
+    "subtract": _make_arithmetic("-"),
+    "multiply": _make_arithmetic("*"),
+    "divide": _make_real("CASE WHEN {1} <> 0 THEN {0} / {1} END"),
+    "modulo": _make_plain("CASE WHEN {1} = -1 THEN {0} & 0 WHEN {1} <> 0 THEN TRY({0} % {1}) END"),
+    "negate": _write_whole,
+    "abs": _write_whole,
+    "sign": _make_plain("CAST(sign({0}) AS BIGINT)"),
+    "floor": _make_real("floor({0})"),
+    "ceil": _make_real("ceil({0})"),
+    "round": _write_round,
+    "sqrt": _make_real("CASE WHEN {0} >= 0 THEN sqrt({0}) END"),
+    "ln": _make_real("CASE WHEN {0} > 0 THEN ln({0}) END"),
+    "exp": _make_real("exp({0})"),
+    "power": _make_real("pow({0}, {1})"),
+    "least": _make_listing("least"),
+    "greatest": _make_listing("greatest"),
+    "clamp": _write_clamp,
+    "bin": _write_bin,
+    "magnitude": _write_magnitude,
+    "equal": _make_infix("="),
+    "unequal": _make_infix("<>"),
+    "less": _make_infix("<"),
+    "at_most": _make_infix("<="),
+    "greater": _make_infix(">"),
+    "at_least": _make_infix(">="),
+    "in": _write_in,
+    "is_null": _make_plain("({0} IS NULL)"),
+    "not": _make_plain("(NOT {0})"),
+    "and": _make_chain("AND"),
+    "or": _make_chain("OR"),
+    "case": _write_case,
+    "coalesce": _write_coalesce,
+    "null_if": _write_null_if,
+    "lower": _make_plain("lower({0})"),
+    "upper": _make_plain("upper({0})"),
+    "trim": _make_plain("trim({0}, ' ')"),
+    "length": _make_plain("CAST(length({0}) AS BIGINT)"),
+    "concat": _make_chain("||"),
+    "substring": _write_substring,
+    "starts_with": _make_plain("starts_with({0}, {1})"),
+    "ends_with": _make_plain("ends_with({0}, {1})"),
+    "contains": _make_plain("contains({0}, {1})"),
+    "like": _make_plain("({0} LIKE {1})"),
+    "ilike": _make_plain("(lower({0}) LIKE lower({1}))"),
+    "part": _write_part,
+    "date_trunc": _write_date_trunc,
+    "date_diff": _write_date_diff,
     "to_boolean": lambda call, atoms: atoms[0] if call.arguments[0].type is Type.BOOLEAN else f"({atoms[0]} <> 0)",
-    "to_integer": _to_integer,
-    "to_real": _to_real,
-    "to_text": _plain("CAST({0} AS VARCHAR)"),
-    "to_date": _to_date,
-    "to_timestamp": _plain("CAST({0} AS TIMESTAMP)"),
+    "to_integer": _write_to_integer,
+    "to_real": _write_to_real,
+    "to_text": _make_plain("CAST({0} AS VARCHAR)"),
+    "to_date": _write_to_date,
+    "to_timestamp": _make_plain("CAST({0} AS TIMESTAMP)"),
 }

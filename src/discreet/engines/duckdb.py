@@ -20,28 +20,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from discreet.bounding.contributions import Bounded
-from discreet.engines.blocks import run_in_blocks, worth_blocks
-from discreet.engines.dialect import identifier
-from discreet.engines.engine import Groups, Watch
-from discreet.engines.lookups import lookups
-from discreet.engines.prepared import Prepared, ordinal_of, prepare
-from discreet.engines.relations import Table, rows_of, values_name, values_table
-from discreet.engines.scanning import brought, fits, plan_type, unguarded
+from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.blocks import run_in_blocks, suits_blocks
+from discreet.engines.dialect import quote_name
+from discreet.engines.engine import Groups, ProgressCallback
+from discreet.engines.lookups import make_lookups
+from discreet.engines.prepared import PreparedTable, ordinal_of, prepare
+from discreet.engines.relations import StoredTable, name_of_values, rows_of, to_values_table
+from discreet.engines.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Source, open_source
-from discreet.engines.spreads import with_spreads
-from discreet.engines.statement import Relation, Statement
+from discreet.engines.spreads import add_spreads
+from discreet.engines.statement import BoundedStatement, RowSource
 from discreet.errors import DiscreetError, EngineFailure, UsageError
-from discreet.plan.catalog import Catalog, nearest
+from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Scan, split, tables
+from discreet.plan.relations import Scan, find_tables, split
 from discreet.plan.types import Type
 
 LOG = logging.getLogger("discreet.curator")
 LOG.addHandler(logging.NullHandler())  # without a handler of the curator's, nothing is printed
 
-Stored: TypeAlias = dict[str, tuple[str, str]]
+StoredColumns: TypeAlias = dict[str, tuple[str, str]]
 """For each column by its small name: its name and its DuckDB type in the source."""
 
 
@@ -68,16 +68,16 @@ class DuckDBEngine:
         )
         self._catalog = catalog
         self._sources = {name: open_source(value, table=name) for name, value in sources.items()}
-        self._stored: dict[str, tuple[str, Stored]] = {}
-        self._prepared: dict[str, Prepared] = {}
+        self._stored: dict[str, tuple[str, StoredColumns]] = {}
+        self._prepared: dict[str, PreparedTable] = {}
         for name in catalog.tables:
             self._check(name)
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
-        return {name: plan_type(kind) for name, kind in self._columns(table).values()}
+        return {name: plan_type(kind) for name, kind in self._read_columns(table).values()}
 
     def version(self, table: str) -> str:
-        return self._source(table).version()
+        return self._find_source(table).version()
 
     def close(self) -> None:
         self._prepared.clear()
@@ -88,47 +88,47 @@ class DuckDBEngine:
 
         The copy is kept in the private folder until the engine is closed or the data changes.
         """
-        if self._ready(table) is not None:
+        if self._find_prepared(table) is not None:
             return
-        facts, stored = self._catalog.table(table), self._columns(table)
+        facts, stored = self._catalog.find_table(table), self._read_columns(table)
         columns = {name: stored[name.lower()] for name in facts.columns}
         try:
-            self._prepared[table] = prepare(self._source(table), facts, columns, self._folder, self._settings)
+            self._prepared[table] = prepare(self._find_source(table), facts, columns, self._folder, self._settings)
         except Exception as error:
-            raise _constant(error) from None
+            raise _hide_error(error) from None
 
-    def prepared_path(self, table: str) -> str | None:
+    def find_prepared_path(self, table: str) -> str | None:
         """Where the prepared copy of a table is, for the curator's own eyes; None where there is none."""
-        ready = self._ready(table)
+        ready = self._find_prepared(table)
         return None if ready is None else ready.path
 
-    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
         try:
             return self._run(bounded, salt, watch)
         except Exception as error:
-            raise _constant(error) from None
+            raise _hide_error(error) from None
 
-    def _run(self, bounded: Bounded, salt: bytes, watch: Watch | None, *, blocks: bool = True) -> Groups:
+    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, *, blocks: bool = True) -> Groups:
         """``blocks`` False forces the SQL form, for tests."""
         base, _ = split(bounded.source)
-        sources = {table: self._ready(table) or self._source(table) for table in tables(base)}
-        relation, values, ready = self._rows(bounded, sources, salt)
-        statement = Statement(bounded, relation, salt)
+        sources = {table: self._find_prepared(table) or self._find_source(table) for table in find_tables(base)}
+        relation, values, ready = self._choose_rows(bounded, sources, salt)
+        statement = BoundedStatement(bounded, relation, salt)
         with Session(self._settings, list(sources.values())) as session:
             for name, table in values.items():
                 session.fill(name, table)
-            for name, table in lookups(bounded).items():
+            for name, table in make_lookups(bounded).items():
                 session.fill(name, table)
-            if blocks and worth_blocks(bounded):
+            if blocks and suits_blocks(bounded):
                 answer = run_in_blocks(session, statement, ready, watch)
                 if answer is not None:
                     return answer
-            query = statement.by_rows() if bounded.unit is None else statement.by_units()
+            query = statement.write_by_rows() if bounded.unit is None else statement.write_by_units()
             found = session.run(query, statement.parameters, watch)
-            groups = _groups(found, len(bounded.keys), len(bounded.measures))
-            return with_spreads(session, statement, groups, watch)
+            groups = _make_groups(found, len(bounded.keys), len(bounded.measures))
+            return add_spreads(session, statement, groups, watch)
 
-    def _ready(self, table: str) -> Prepared | None:
+    def _find_prepared(self, table: str) -> PreparedTable | None:
         """The prepared table, if it is of the data's present version."""
         ready = self._prepared.get(table)
         if ready is not None and ready.version() != self.version(table):
@@ -136,56 +136,58 @@ class DuckDBEngine:
             return None
         return ready
 
-    def _rows(
-        self, bounded: Bounded, sources: Mapping[str, Source], salt: bytes
-    ) -> tuple[Relation, dict[str, Any], Prepared | None]:
+    def _choose_rows(
+        self, bounded: BoundedPlan, sources: Mapping[str, Source], salt: bytes
+    ) -> tuple[RowSource, dict[str, Any], PreparedTable | None]:
         """How the question reads its rows, the public rows to fill in, and the prepared table if it is all there is."""
         base, _ = split(bounded.source)
         if isinstance(base, Scan):
             source = sources[base.table]
-            if not isinstance(source, Prepared):
-                return self._scanned(bounded, base), {}, None
+            if not isinstance(source, PreparedTable):
+                return self._scan_table(bounded, base), {}, None
             if source.serves(bounded.unit, base.name):
-                return source.columns(base.name), {}, source
-        rows, values = rows_of(bounded, self._catalog, lambda table: self._table(table, sources[table]), salt)
-        return rows, {values_name(i): values_table(given) for i, given in enumerate(values)}, None
+                return source.to_row_source(base.name), {}, source
+        rows, values = rows_of(bounded, self._catalog, lambda table: self._make_table(table, sources[table]), salt)
+        return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, None
 
-    def _table(self, table: str, source: Source) -> Table:
+    def _make_table(self, table: str, source: Source) -> StoredTable:
         """A declared table as it is stored, for relations of several."""
-        if isinstance(source, Prepared):
-            return Table(source.relation(), {column.name: identifier(name) for column, name in source.names})
-        facts, stored = self._catalog.tables[table], self._columns(table)
-        columns = {name: brought(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
-        return Table(source.relation(), columns)
+        if isinstance(source, PreparedTable):
+            return StoredTable(source.write_from(), {column.name: quote_name(name) for column, name in source.names})
+        facts, stored = self._catalog.tables[table], self._read_columns(table)
+        columns = {name: write_stored_column(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
+        return StoredTable(source.write_from(), columns)
 
-    def _scanned(self, bounded: Bounded, scan: Scan) -> Relation:
+    def _scan_table(self, bounded: BoundedPlan, scan: Scan) -> RowSource:
         """A single table as it is stored."""
-        facts, stored = self._catalog.tables[scan.table], self._columns(scan.table)
+        facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
         columns = {
-            Column(scan.name, name, kind): brought(*stored[name.lower()], kind)
+            Column(scan.name, name, kind): write_stored_column(*stored[name.lower()], kind)
             for name, (kind, _) in facts.columns.items()
         }
         ordinal = None
         if isinstance(bounded.unit, Column):
             ordinal = ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
-        raw = {c: sql for c in columns if (sql := unguarded(*stored[c.name.lower()], c.type)) is not None}
-        return Relation(self._source(scan.table).relation(), columns, raw, ordinal=ordinal or "")
+        raw = {c: sql for c in columns if (sql := write_unguarded_real(*stored[c.name.lower()], c.type)) is not None}
+        return RowSource(self._find_source(scan.table).write_from(), columns, raw, ordinal=ordinal or "")
 
-    def _source(self, table: str) -> Source:
+    def _find_source(self, table: str) -> Source:
         if table not in self._sources:
-            raise UsageError(f"The table {table!r} has no source. {nearest(table, self._sources)} Nothing was charged.")
+            raise UsageError(
+                f"The table {table!r} has no source. {suggest_nearest(table, self._sources)} Nothing was charged."
+            )
         return self._sources[table]
 
-    def _columns(self, table: str) -> Stored:
+    def _read_columns(self, table: str) -> StoredColumns:
         """Names and types in the source, read once for each version. Values are not looked at."""
         import duckdb
 
-        source = self._source(table)
+        source = self._find_source(table)
         version = source.version()
         if self._stored.get(table, ("",))[0] != version:
             try:
                 with Session(self._settings, [source]) as session:
-                    described = session.run(f"DESCRIBE SELECT * FROM {source.relation()}")
+                    described = session.run(f"DESCRIBE SELECT * FROM {source.write_from()}")
             except duckdb.Error as error:
                 LOG.error("The source of %r cannot be read.", table, exc_info=error)
                 message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
@@ -195,10 +197,10 @@ class DuckDBEngine:
 
     def _check(self, table: str) -> None:
         """Every declared column is there, in a type that can be read as declared; else refused before any question."""
-        stored = self._columns(table)
+        stored = self._read_columns(table)
         for name, (declared, _) in self._catalog.tables[table].columns.items():
             if name.lower() not in stored:
-                hint = nearest(name, [real for real, _ in stored.values()])
+                hint = suggest_nearest(name, [real for real, _ in stored.values()])
                 raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
             kind = plan_type(stored[name.lower()][1])
             if not fits(kind, declared):
@@ -209,7 +211,7 @@ class DuckDBEngine:
                 )
 
 
-def _groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+def _make_groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
     """Sorted by key, because the order in which an engine finds groups is that of the rows."""
     found = sorted(found, key=lambda row: tuple((value is None, value) for value in row[:keys]))
     return Groups(
@@ -218,7 +220,7 @@ def _groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
     )
 
 
-def _constant(error: Exception) -> DiscreetError:
+def _hide_error(error: Exception) -> DiscreetError:
     """Our own words as they are. Whatever else was said goes to the curator's log; the caller gets one sentence."""
     if isinstance(error, DiscreetError):
         return error

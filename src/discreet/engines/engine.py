@@ -12,17 +12,17 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from discreet.bounding.contributions import Bounded
+from discreet.bounding.contributions import BoundedPlan
 from discreet.exact import Integers
 from discreet.plan.types import Type, Value
 
-Watch: TypeAlias = Callable[[float], None]
+ProgressCallback: TypeAlias = Callable[[float], None]
 """Called now and then with the share of the work done, between 0 and 1. A public estimate, never a row count."""
 
-Histogram: TypeAlias = tuple[Integers, Integers]
+GroupHistogram: TypeAlias = tuple[Integers, Integers]
 """Cells in ascending order, and how many rows each holds (at least one)."""
 
-EMPTY: Histogram = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+EMPTY: GroupHistogram = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Groups:
 
     keys: tuple[tuple[Value, ...], ...]
     values: tuple[tuple[int, ...], ...]
-    spreads: tuple[tuple[Histogram, ...], ...] = ()
+    spreads: tuple[tuple[GroupHistogram, ...], ...] = ()
 
 
 class Engine(Protocol):
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """Make a table ready once, where that makes later questions faster; answers stay the same."""
         ...
 
-    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
         """The exact integers of ``contributions.py``. ``salt`` (16 secret bytes) orders a unit's groups."""
         ...
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.engines.dialect import SQL_TYPES, cast, finite
+from discreet.engines.dialect import SQL_TYPES, cast, write_finite
 from discreet.errors import InternalError
-from discreet.plan.relations import Compute, Feature
+from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import Type
 
 # A step of a running sum: 2^-77 of a power of two near the largest value. With 2^47 rows, sums stay below 2^127.
@@ -30,97 +30,99 @@ UNTIED = (Feature.ROW_NUMBER, Feature.LAG, Feature.LEAD)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FeatureSql:
     """A feature as aggregates, and a form over their names ({0}, {1}) that yields the value."""
 
     pieces: tuple[str, ...]
     form: str = "{0}"
 
-    def finished(self, names: Sequence[str]) -> str:
+    def write_value(self, names: Sequence[str]) -> str:
         """The value, from the names that the aggregates got."""
         return self.form.format(*names)
 
 
-def aggregate(compute: Compute, value: str, over: str = "") -> Written:
+def write_aggregate(compute: FeatureCall, value: str, over: str = "") -> FeatureSql:
     """A feature of the column ``value`` (empty: of rows), over a group or, with ``over``, over a frame."""
     kind = None if compute.argument is None else compute.argument.type
     if kind is None:
         if compute.feature is not Feature.COUNT:
             raise InternalError(f"{compute.feature} of nothing.")
-        return Written((f"count(*){over}",))
+        return FeatureSql((f"count(*){over}",))
     match compute.feature:
         case Feature.COUNT:
-            return Written((f"count({value}){over}",))
+            return FeatureSql((f"count({value}){over}",))
         case Feature.COUNT_DISTINCT:
-            return Written((f"count(DISTINCT {value}){over}",))
+            return FeatureSql((f"count(DISTINCT {value}){over}",))
         case Feature.SUM | Feature.MEAN:
             total = f"sum({value}){over}" if kind is Type.INTEGER else f"sum({value} ORDER BY {value}){over}"
-            return _sum(compute, kind, total, f"count({value}){over}")
+            return _write_sum(compute, kind, total, f"count({value}){over}")
         case Feature.MEDIAN:
             real = cast(value, kind, Type.REAL)
             # The lower middle of the negatives is the upper middle.
             pieces = (f"quantile_disc({real}, 0.5){over}", f"quantile_disc(-({real}), 0.5){over}")
-            return Written(pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {finite('(({0} - {1}) / 2)')} END")
+            return FeatureSql(
+                pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {write_finite('(({0} - {1}) / 2)')} END"
+            )
     names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
     if compute.feature not in names:
         raise InternalError(f"{compute.feature} is for windows only.")
-    return Written((f"{names[compute.feature]}({value}){over}",), cast("{0}", kind, compute.type))
+    return FeatureSql((f"{names[compute.feature]}({value}){over}",), cast("{0}", kind, compute.type))
 
 
-def _sum(compute: Compute, kind: Type, total: str, count: str) -> Written:
+def _write_sum(compute: FeatureCall, kind: Type, total: str, count: str) -> FeatureSql:
     if compute.feature is Feature.MEAN:
-        real = _nearest("{0}") if kind is Type.INTEGER else "{0}"
-        return Written((total, count), finite(f"({real} / {{1}})"))
+        real = _write_nearest_double("{0}") if kind is Type.INTEGER else "{0}"
+        return FeatureSql((total, count), write_finite(f"({real} / {{1}})"))
     if kind is Type.INTEGER:
-        return Written((total,), cast("TRY_CAST({0} AS BIGINT)", kind, compute.type))
-    return Written((total,), finite("{0}"))
+        return FeatureSql((total,), cast("TRY_CAST({0} AS BIGINT)", kind, compute.type))
+    return FeatureSql((total,), write_finite("{0}"))
 
 
-def _nearest(whole: str) -> str:
+def _write_nearest_double(whole: str) -> str:
     """The double nearest to a HUGEINT. DuckDB rounds twice beyond 64 bits, but reads digits correctly."""
     small = f"TRY_CAST({whole} AS BIGINT)"
     text = f"CAST(CAST({whole} AS VARCHAR) AS DOUBLE)"
     return f"CASE WHEN {small} IS NOT NULL THEN CAST({small} AS DOUBLE) ELSE {text} END"
 
 
-def is_stepped(compute: Compute, *, running: bool) -> bool:
+def is_stepped(compute: FeatureCall, *, running: bool) -> bool:
     """Whether a feature is a running sum of reals, which is taken in steps."""
     real = compute.argument is not None and compute.argument.type is Type.REAL
     return running and real and compute.feature in (Feature.SUM, Feature.MEAN)
 
 
-def scale(value: str, parts: str) -> str:
+def write_scale(value: str, parts: str) -> str:
     """How many steps make up 1: a power of two, by the largest value of a part; 1 for a part of zeros."""
     largest = f"max(abs({value})) OVER ({parts})"
     exponent = f"least({STEP_BITS} - floor(log2(nullif({largest}, 0))), {FINEST})"
     return f"coalesce(pow(CAST(2 AS DOUBLE), {exponent}), CAST(1 AS DOUBLE))"
 
 
-def steps(value: str, scaled: str) -> str:
+def write_steps(value: str, scaled: str) -> str:
     """A value in whole steps, towards zero."""
     return f"CAST(trunc({value} * {scaled}) AS HUGEINT)"
 
 
-def running(compute: Compute, stepped: str, scaled: str, over: str) -> Written:
+def write_running(compute: FeatureCall, stepped: str, scaled: str, over: str) -> FeatureSql:
     """A running sum or mean of reals, from steps."""
     half = f"CAST({HALF} AS HUGEINT)"
     high, low = f"CAST(CAST({{0}} // {half} AS BIGINT) AS DOUBLE)", f"CAST(CAST({{0}} % {half} AS BIGINT) AS DOUBLE)"
     real = f"(({high} * CAST('{float(HALF)!r}' AS DOUBLE) + {low}) / {{1}})"
     pieces = (f"sum({stepped}){over}", scaled)
     if compute.feature is Feature.MEAN:
-        return Written((*pieces, f"count({stepped}){over}"), finite(f"({real} / {{2}})"))
-    return Written(pieces, finite(real))
+        return FeatureSql((*pieces, f"count({stepped}){over}"), write_finite(f"({real} / {{2}})"))
+    return FeatureSql(pieces, write_finite(real))
 
 
-def position(compute: Compute, value: str, over: str) -> Written:
+def write_position(compute: FeatureCall, value: str, over: str) -> FeatureSql:
     """A feature of a row's place among others. ``over`` tells rows apart where that shows (``UNTIED``)."""
     match compute.feature:
         case Feature.LAG | Feature.LEAD if compute.argument is not None:
             away = f"CAST({min(max(compute.offset, -HALF + 1), HALF - 1)} AS BIGINT)"
             kind = SQL_TYPES[compute.argument.type]
             piece = f"{compute.feature}({value}, {away}, CAST(NULL AS {kind})){over}"
-            return Written((piece,), cast("{0}", compute.argument.type, compute.type))
+            return FeatureSql((piece,), cast("{0}", compute.argument.type, compute.type))
         case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
-            return Written((f"{compute.feature}(){over}",))
+            return FeatureSql((f"{compute.feature}(){over}",))
         case _:
             raise InternalError(f"{compute.feature} of nothing.")

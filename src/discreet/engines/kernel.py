@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from discreet.bounding.contributions import Bounded, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines import samples
 from discreet.errors import InternalError
 from discreet.exact import Integers
@@ -34,12 +34,12 @@ PART_ROWS = 1 << 16
 NULL = -(2**63)
 
 
-Value: TypeAlias = tuple[Integers, npt.NDArray[np.bool_]]
+MaskedSteps: TypeAlias = tuple[Integers, npt.NDArray[np.bool_]]
 """The steps of rows, zero where there is none, and the mark of those."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """How a row's integers are laid out: ``hash_bits`` | ``group_bits`` | one field for each value, if packed.
 
     ``ranges`` are the first and last step of each value. A field holds step − first, and one more for NULL.
@@ -67,7 +67,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class UnitBlock:
     """Rows of whole units. ``values`` is empty where they are packed into places.
 
     ``distinct`` are values to tell apart, as integers, each with its secret order, which is negative for NULL.
@@ -80,23 +80,23 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BlockPlan:
     """What a bounded question needs of every block.
 
     ``sources`` says which value each measure reads, if any, and ``spreads`` which each spread counts; ``weights`` is
     for each measure what a unit in g groups adds to each of them, at position g.
     """
 
-    bounded: Bounded
+    bounded: BoundedPlan
     sources: tuple[int | None, ...]
     groups: int
-    layout: Layout
+    layout: RowLayout
     spreads: tuple[int, ...] = ()
     weights: tuple[Integers | None, ...] = ()
 
 
 @dataclass(slots=True)
-class Part:
+class BlockResult:
     """What a block adds: sums for each measure and group, for each spread the position (group·cells + cell − first) of
     every row that is taken, and for each distinct argument the groups and values that are taken.
     """
@@ -108,10 +108,10 @@ class Part:
 
 def fits(measures: Sequence[Measure], rows: int) -> bool:
     """Whether all sums over so many rows stay below 2^62, so that no 64-bit addition can overflow."""
-    return max(map(_most, measures), default=1) * max(rows, 1) < 2**62
+    return max(map(_most_per_row, measures), default=1) * max(rows, 1) < 2**62
 
 
-def _most(measure: Measure) -> int:
+def _most_per_row(measure: Measure) -> int:
     """The most that one row can add to the sum of a group."""
     if measure.counts is Counts.WEIGHT:
         return measure.last
@@ -119,25 +119,25 @@ def _most(measure: Measure) -> int:
     return max(-low, high, 1)
 
 
-def bounded_part(shape: Shape, block: Block) -> Part:
+def bound_block(shape: BlockPlan, block: UnitBlock) -> BlockResult:
     """The bounded contribution of the units of a block."""
     bounded = shape.bounded
     sums = np.zeros((len(shape.sources), shape.groups), dtype=np.int64)
-    part = Part(sums, [[] for _ in shape.spreads], [[] for _ in block.distinct])
+    part = BlockResult(sums, [[] for _ in shape.spreads], [[] for _ in block.distinct])
     if not block.units.size:
         return part
-    block = _ordered(block)
-    find = _packed_pairs if shape.layout.packed else _separate_pairs
+    block = _order_by_unit(block)
+    find = _find_packed_pairs if shape.layout.packed else _find_separate_pairs
     for pairs in find(shape.layout, block):
-        allowed, kept = _allowed(bounded, pairs)
+        allowed, kept = _choose_allowed(bounded, pairs)
         codes = pairs.codes[kept]
         for i, measure in enumerate(bounded.measures):
             if measure.counts is not Counts.DISTINCT:
-                sums[i] += _by_group(codes, _partials(shape, i, pairs, allowed)[kept], shape.groups)
+                sums[i] += _sum_by_group(codes, _compute_partials(shape, i, pairs, allowed)[kept], shape.groups)
         for i, source in enumerate(shape.spreads):
-            part.cells[i].append(_cells(shape, source, pairs, allowed))
+            part.cells[i].append(_find_cells(shape, source, pairs, allowed))
         for i, (values, order) in enumerate(pairs.distinct):
-            taken = samples.first_values(values, order, pairs.starts, pairs.rows, allowed)
+            taken = samples.pick_first_values(values, order, pairs.starts, pairs.rows, allowed)
             part.values[i].append((np.repeat(pairs.codes, pairs.rows)[taken], values[taken]))
     return part
 
@@ -154,22 +154,22 @@ class _Pairs:
     rows: Integers
     first: Integers  # position of the first pair of the same unit
     starts: Integers
-    values: tuple[Value, ...]
+    values: tuple[MaskedSteps, ...]
     distinct: tuple[tuple[Integers, Integers], ...] = ()
 
 
-def _ordered(block: Block) -> Block:
+def _order_by_unit(block: UnitBlock) -> UnitBlock:
     """Blocks come ordered by unit. If one ever did not, it would still be bounded right."""
     if not (block.units[1:] < block.units[:-1]).any():
         return block
-    return _picked(block, np.argsort(block.units, kind="stable"))
+    return _pick_rows(block, np.argsort(block.units, kind="stable"))
 
 
-def _packed_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
+def _find_packed_pairs(layout: RowLayout, block: UnitBlock) -> Iterator[_Pairs]:
     """Sort one integer a row: unit, place and values together, for as many units at once as the bits can number."""
     below = sum(layout.widths)
     bits = layout.place_bits + below
-    cuts = _cuts(block.units, 1 << (63 - bits))
+    cuts = _find_cuts(block.units, 1 << (63 - bits))
     for start, end in pairwise(cuts.tolist()):
         units = block.units[start:end]
         rank = np.zeros(units.size, dtype=np.int64)
@@ -177,19 +177,19 @@ def _packed_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
         rank <<= bits
         rank |= block.places[start:end]
         rank.sort()
-        yield _from_keys(layout, rank >> below, _fields(layout, rank))
+        yield _pairs_of_keys(layout, rank >> below, _unpack_fields(layout, rank))
 
 
-def _cuts(units: Integers, most: int) -> Integers:
+def _find_cuts(units: Integers, most: int) -> Integers:
     """Where to cut a block between units: every PART_ROWS rows or so, and with at most ``most`` units in a part."""
     starts = np.concatenate(([0], np.flatnonzero(units[1:] != units[:-1]) + 1))
     by_rows = starts[np.searchsorted(starts, np.arange(PART_ROWS, units.size, PART_ROWS), side="right") - 1]
     return np.unique(np.concatenate((starts[::most], by_rows, [units.size])))
 
 
-def _fields(layout: Layout, keys: Integers) -> tuple[Value, ...]:
+def _unpack_fields(layout: RowLayout, keys: Integers) -> tuple[MaskedSteps, ...]:
     """The values in packed keys. Missing ones count as zero steps."""
-    found: list[Value] = []
+    found: list[MaskedSteps] = []
     shift = sum(layout.widths)
     for (first, last), width in zip(layout.ranges, layout.widths):
         shift -= width
@@ -199,32 +199,34 @@ def _fields(layout: Layout, keys: Integers) -> tuple[Value, ...]:
     return tuple(found)
 
 
-def _separate_pairs(layout: Layout, block: Block) -> Iterator[_Pairs]:
+def _find_separate_pairs(layout: RowLayout, block: UnitBlock) -> Iterator[_Pairs]:
     """Sort positions by unit and place, and bring the values after them."""
-    for start, end in pairwise(_cuts(block.units, PART_ROWS).tolist()):
-        part = _picked(block, slice(start, end))
+    for start, end in pairwise(_find_cuts(block.units, PART_ROWS).tolist()):
+        part = _pick_rows(block, slice(start, end))
         rank = np.concatenate(([0], np.cumsum(part.units[1:] != part.units[:-1])))
         bits = layout.place_bits
         if int(rank[-1]).bit_length() + bits <= 63:
             keys = (rank << bits) | part.places
             order = np.argsort(keys)
-            pairs = _from_keys(layout, keys[order], _columns(part, order))
+            pairs = _pairs_of_keys(layout, keys[order], _read_columns(part, order))
         else:  # too many units and groups for one integer: compare the parts
             order = np.lexsort((part.places, rank))
             unit, place = rank[order], part.places[order]
             starts = np.flatnonzero(np.concatenate(([True], (place[1:] != place[:-1]) | (unit[1:] != unit[:-1]))))
-            pairs = _from_starts(layout, starts, (unit[starts], place[starts]), unit.size, _columns(part, order))
-        yield replace(pairs, distinct=_picked(part, order).distinct) if block.distinct else pairs
+            pairs = _pairs_of_starts(
+                layout, starts, (unit[starts], place[starts]), unit.size, _read_columns(part, order)
+            )
+        yield replace(pairs, distinct=_pick_rows(part, order).distinct) if block.distinct else pairs
 
 
-def _picked(block: Block, rows: Integers | slice) -> Block:
+def _pick_rows(block: UnitBlock, rows: Integers | slice) -> UnitBlock:
     """Some rows of a block, in a given order."""
     distinct = tuple((value[rows], place[rows]) for value, place in block.distinct)
-    return Block(block.units[rows], block.places[rows], tuple(value[rows] for value in block.values), distinct)
+    return UnitBlock(block.units[rows], block.places[rows], tuple(value[rows] for value in block.values), distinct)
 
 
-def _columns(block: Block, order: Integers) -> tuple[Value, ...]:
-    found: list[Value] = []
+def _read_columns(block: UnitBlock, order: Integers) -> tuple[MaskedSteps, ...]:
+    found: list[MaskedSteps] = []
     for column in block.values:
         value = column[order]
         missing = value == NULL
@@ -232,15 +234,15 @@ def _columns(block: Block, order: Integers) -> tuple[Value, ...]:
     return tuple(found)
 
 
-def _from_keys(layout: Layout, keys: Integers, values: tuple[Value, ...]) -> _Pairs:
+def _pairs_of_keys(layout: RowLayout, keys: Integers, values: tuple[MaskedSteps, ...]) -> _Pairs:
     """Pairs from sorted keys of unit and place."""
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     pair = keys[starts]
-    return _from_starts(layout, starts, (pair >> layout.place_bits, pair), keys.size, values)
+    return _pairs_of_starts(layout, starts, (pair >> layout.place_bits, pair), keys.size, values)
 
 
-def _from_starts(
-    layout: Layout, starts: Integers, pair: tuple[Integers, Integers], rows: int, values: tuple[Value, ...]
+def _pairs_of_starts(
+    layout: RowLayout, starts: Integers, pair: tuple[Integers, Integers], rows: int, values: tuple[MaskedSteps, ...]
 ) -> _Pairs:
     """Pairs from where they start among sorted rows; ``pair`` is the unit and the place of each."""
     unit, place = pair
@@ -254,7 +256,7 @@ def _from_starts(
     )
 
 
-def _allowed(bounded: Bounded, pairs: _Pairs) -> tuple[Integers, Integers]:
+def _choose_allowed(bounded: BoundedPlan, pairs: _Pairs) -> tuple[Integers, Integers]:
     """Steps 3 and 4: how many rows of each pair are allowed, and the positions of the pairs that are kept."""
     allowed = pairs.rows
     if bounded.max_rows_per_group is not None:
@@ -269,11 +271,11 @@ def _allowed(bounded: Bounded, pairs: _Pairs) -> tuple[Integers, Integers]:
     return allowed, np.flatnonzero(allowed > 0)
 
 
-def _partials(shape: Shape, position: int, pairs: _Pairs, allowed: Integers) -> Integers:
+def _compute_partials(shape: BlockPlan, position: int, pairs: _Pairs, allowed: Integers) -> Integers:
     measure, source = shape.bounded.measures[position], shape.sources[position]
     match measure.counts:
         case Counts.WEIGHT:
-            return _weights(shape.weights[position], pairs, allowed)
+            return _look_up_weights(shape.weights[position], pairs, allowed)
         case Counts.UNITS if source is None:
             return np.ones(allowed.size, dtype=np.int64)
         case Counts.ROWS:
@@ -288,13 +290,13 @@ def _partials(shape: Shape, position: int, pairs: _Pairs, allowed: Integers) -> 
         case Counts.VALUES:
             return np.minimum(counts, allowed) if measure.partial is None else np.clip(counts, *measure.partial)
     if measure.partial is not None:
-        return _clamped_sums(values, pairs.starts, measure.partial)
+        return _clamp_sums(values, pairs.starts, measure.partial)
     if measure.counts is Counts.SQUARES:
         values = values * values
-    return _scaled(np.add.reduceat(values, pairs.starts), counts, allowed)
+    return _scale_sums(np.add.reduceat(values, pairs.starts), counts, allowed)
 
 
-def _weights(table: Integers | None, pairs: _Pairs, allowed: Integers) -> Integers:
+def _look_up_weights(table: Integers | None, pairs: _Pairs, allowed: Integers) -> Integers:
     """What each pair adds where its unit is kept in so many groups."""
     if table is None:
         raise InternalError("A weight without its table.")
@@ -302,7 +304,7 @@ def _weights(table: Integers | None, pairs: _Pairs, allowed: Integers) -> Intege
     return table[groups[pairs.first]]
 
 
-def _clamped_sums(values: Integers, starts: Integers, ends: tuple[int, int]) -> Integers:
+def _clamp_sums(values: Integers, starts: Integers, ends: tuple[int, int]) -> Integers:
     """Sums of pairs within bounds below 2^61. High and low halves are summed apart, for steps of up to 62 bits.
 
     Where the high half is cut at 2^31, the sum is beyond the bounds with or without it.
@@ -313,17 +315,17 @@ def _clamped_sums(values: Integers, starts: Integers, ends: tuple[int, int]) -> 
     return total
 
 
-def _cells(shape: Shape, source: int, pairs: _Pairs, allowed: Integers) -> Integers:
+def _find_cells(shape: BlockPlan, source: int, pairs: _Pairs, allowed: Integers) -> Integers:
     """The positions of the rows that are taken for a spread."""
     (first, last), (cells, missing) = shape.layout.ranges[source], pairs.values[source]
     if source or not shape.layout.packed:
-        cells, missing = samples.sorted_within(cells, missing, pairs.rows, (first, last))
-    taken = samples.evenly(missing, pairs.starts, pairs.rows, allowed)
+        cells, missing = samples.sort_within(cells, missing, pairs.rows, (first, last))
+    taken = samples.pick_evenly(missing, pairs.starts, pairs.rows, allowed)
     starts = np.repeat(pairs.codes * (last - first + 1) - first, pairs.rows)
     return starts[taken] + cells[taken]
 
 
-def _scaled(sums: Integers, counts: Integers, allowed: Integers) -> Integers:
+def _scale_sums(sums: Integers, counts: Integers, allowed: Integers) -> Integers:
     """sum·allowed/count towards zero, where more rows count than are allowed; by parts, so that nothing overflows."""
     over = np.flatnonzero((counts > allowed) & (allowed > 0))
     if not over.size:
@@ -336,7 +338,7 @@ def _scaled(sums: Integers, counts: Integers, allowed: Integers) -> Integers:
     return result
 
 
-def _by_group(codes: Integers, partials: Integers, groups: int) -> Integers:
+def _sum_by_group(codes: Integers, partials: Integers, groups: int) -> Integers:
     """Exact sums by group. Doubles add halves of 31 bits, whose sums stay below 2^53 for up to 2^22 pairs."""
     total = np.zeros(groups, dtype=np.int64)
     for start in range(0, codes.size, 1 << 22):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, group_cap
-from discreet.engines.steps import all_steps
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, group_cap
+from discreet.engines.steps import collect_steps
 from discreet.errors import InternalError
-from discreet.plan.arrow import arrow_types
+from discreet.plan.arrow import load_arrow_types
 from discreet.plan.evaluate import settle
 from discreet.plan.types import Type, Value
 
@@ -17,26 +17,26 @@ from discreet.plan.types import Type, Value
 MOST_WEIGHTS = 1 << 20
 
 
-def lookups(bounded: Bounded) -> dict[str, Any]:
+def make_lookups(bounded: BoundedPlan) -> dict[str, Any]:
     """The tables of a question by name: ``domain``, ``weights``, and ``listed0`` … for steps that are positions."""
     found: dict[str, Any] = {}
     if bounded.keys and bounded.domain is not None:
-        found["domain"] = groups_table(bounded, tuple(dict.fromkeys(bounded.domain)))
-    for number, steps in enumerate(all_steps(bounded)):
+        found["domain"] = make_groups_table(bounded, tuple(dict.fromkeys(bounded.domain)))
+    for number, steps in enumerate(collect_steps(bounded)):
         if steps.values is not None:
-            found[f"listed{number}"] = _listed(steps.values, steps.argument.type)
+            found[f"listed{number}"] = _make_listed_table(steps.values, steps.argument.type)
     if bounded.unit is not None and any(m.counts is Counts.WEIGHT for m in bounded.measures):
-        found["weights"] = _weights(bounded)
+        found["weights"] = _make_weights_table(bounded)
     return found
 
 
-def groups_table(bounded: Bounded, keys: Sequence[tuple[Value, ...]], *, coded: bool = False) -> Any:
+def make_groups_table(bounded: BoundedPlan, keys: Sequence[tuple[Value, ...]], *, coded: bool = False) -> Any:
     """Groups as columns k0 …, with their positions as codes if asked for."""
     import pyarrow as pa
 
     columns = {}
     for i, key in enumerate(bounded.keys):
-        columns[f"k{i}"] = pa.array([settle(row[i], key.type) for row in keys], arrow_types()[key.type])
+        columns[f"k{i}"] = pa.array([settle(row[i], key.type) for row in keys], load_arrow_types()[key.type])
     if coded:
         columns["code"] = pa.array(range(len(keys)), pa.int64())
     return pa.table(columns)
@@ -47,7 +47,7 @@ def weights(measure: Measure, most: int) -> list[int]:
     return [isqrt(measure.last * measure.last // g) for g in range(1, most + 1)]
 
 
-def _weights(bounded: Bounded) -> Any:
+def _make_weights_table(bounded: BoundedPlan) -> Any:
     """For each number of groups g what a unit adds to each of them: w0 …, by the position of the measure."""
     import pyarrow as pa
 
@@ -62,10 +62,13 @@ def _weights(bounded: Bounded) -> Any:
     return pa.table(columns)
 
 
-def _listed(values: Sequence[Value], kind: Type) -> Any:
+def _make_listed_table(values: Sequence[Value], kind: Type) -> Any:
     """Each value once, with its first position."""
     import pyarrow as pa
 
     cells = {settle(value, kind): cell for cell, value in reversed(tuple(enumerate(values)))}
-    columns = {"listed": pa.array(list(cells), arrow_types()[kind]), "cell": pa.array(list(cells.values()), pa.int64())}
+    columns = {
+        "listed": pa.array(list(cells), load_arrow_types()[kind]),
+        "cell": pa.array(list(cells.values()), pa.int64()),
+    }
     return pa.table(columns)

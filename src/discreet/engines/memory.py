@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
-from discreet.engines.engine import Groups, Histogram, Watch
-from discreet.engines.memory_relations import Key, Reader, Row
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
+from discreet.engines.engine import GroupHistogram, Groups, ProgressCallback
+from discreet.engines.memory_relations import KeyValues, MemoryRow, RelationReader
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
 from discreet.plan.types import Type, Value, type_of
@@ -39,12 +39,12 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _UnitGroup:
     """What one unit has in one group: its rows, of which so many are allowed; it is kept in so many groups."""
 
     unit: Value
-    key: Key
-    rows: Sequence[Row]
+    key: KeyValues
+    rows: Sequence[MemoryRow]
     allowed: int
     groups: int
 
@@ -53,14 +53,14 @@ class MemoryEngine:
     """Runs bounded questions over lists of dicts, or Arrow, pandas and polars frames, in memory."""
 
     def __init__(self, tables: Mapping[str, Any], catalog: Catalog) -> None:
-        self._tables = {name: _dicts(rows) for name, rows in tables.items()}
+        self._tables = {name: _to_dicts(rows) for name, rows in tables.items()}
         self._versions = {name: next(_versions) for name in tables}
         self._catalog = catalog
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
         rows = self._tables[table]
         names = list(dict.fromkeys(name for row in rows for name in row))
-        return {name: _kind([row.get(name) for row in rows]) for name in names}
+        return {name: _kind_of([row.get(name) for row in rows]) for name in names}
 
     def version(self, table: str) -> str:
         return f"memory {self._versions[table]}"
@@ -71,12 +71,12 @@ class MemoryEngine:
     def close(self) -> None:
         self._tables.clear()
 
-    def run(self, bounded: Bounded, *, salt: bytes, watch: Watch | None = None) -> Groups:
-        found: dict[Key, _Group] = {} if bounded.keys else {(): _Group()}
-        for unit, groups in _by_unit(bounded, list(self._rows(bounded, salt))).items():
-            kept = _allowed(bounded, unit, groups, salt)
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
+        found: dict[KeyValues, _Group] = {} if bounded.keys else {(): _Group()}
+        for unit, groups in _group_by_unit(bounded, list(self._read_rows(bounded, salt))).items():
+            kept = _choose_groups(bounded, unit, groups, salt)
             for key, allowed in kept.items():
-                part = _Part(unit, key, groups[key], allowed, len(kept))
+                part = _UnitGroup(unit, key, groups[key], allowed, len(kept))
                 _add(bounded, found.setdefault(key, _Group()), part, salt)
         if watch is not None:
             watch(1.0)
@@ -84,40 +84,42 @@ class MemoryEngine:
         return Groups(
             tuple(found),
             tuple(tuple(_total(m, i, group) for group in collected) for i, m in enumerate(bounded.measures)),
-            tuple(tuple(_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
+            tuple(tuple(_make_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
         )
 
-    def _rows(self, bounded: Bounded, salt: bytes) -> Iterator[Row]:
+    def _read_rows(self, bounded: BoundedPlan, salt: bytes) -> Iterator[MemoryRow]:
         """Step 1: rows of the source that have a unit, and fall into a public group where keys are public."""
         domain = None if bounded.domain is None else set(bounded.domain)
-        for row in Reader(self._tables, self._catalog, salt).read(bounded.source).rows:
+        for row in RelationReader(self._tables, self._catalog, salt).read(bounded.source).rows:
             if bounded.unit is not None and evaluate(bounded.unit, row) is None:
                 continue
-            if domain is None or _key(bounded, row) in domain:
+            if domain is None or _key_of(bounded, row) in domain:
                 yield row
 
 
-def _key(bounded: Bounded, row: Row) -> Key:
+def _key_of(bounded: BoundedPlan, row: MemoryRow) -> KeyValues:
     return tuple(evaluate(key, row) for key in bounded.keys)
 
 
-def _by_unit(bounded: Bounded, rows: Sequence[Row]) -> dict[Value, dict[Key, list[Row]]]:
+def _group_by_unit(bounded: BoundedPlan, rows: Sequence[MemoryRow]) -> dict[Value, dict[KeyValues, list[MemoryRow]]]:
     """The rows of each unit by group; without a unit column every row is a unit of its own."""
-    units: dict[Value, dict[Key, list[Row]]] = {}
+    units: dict[Value, dict[KeyValues, list[MemoryRow]]] = {}
     for number, row in enumerate(rows):
         unit = number if bounded.unit is None else evaluate(bounded.unit, row)
-        units.setdefault(unit, {}).setdefault(_key(bounded, row), []).append(row)
+        units.setdefault(unit, {}).setdefault(_key_of(bounded, row), []).append(row)
     return units
 
 
-def _allowed(bounded: Bounded, unit: Value, groups: Mapping[Key, Sequence[Row]], salt: bytes) -> dict[Key, int]:
+def _choose_groups(
+    bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], salt: bytes
+) -> dict[KeyValues, int]:
     """Steps 3 and 4: the groups that a unit is kept in, and how many rows are allowed in each.
 
     It is a function of the unit's own rows and the secret order alone.
     """
     order = sorted(groups, key=lambda key: (_place(salt, unit, key), repr(key)))
     left = bounded.max_rows
-    kept: dict[Key, int] = {}
+    kept: dict[KeyValues, int] = {}
     for key in order[: bounded.max_groups]:
         allowed = len(groups[key])
         if bounded.max_rows_per_group is not None:
@@ -130,11 +132,11 @@ def _allowed(bounded: Bounded, unit: Value, groups: Mapping[Key, Sequence[Row]],
     return kept
 
 
-def _place(salt: bytes, unit: Value, key: Key) -> bytes:
+def _place(salt: bytes, unit: Value, key: KeyValues) -> bytes:
     return hashlib.blake2b(repr((unit, key)).encode("utf-8", "backslashreplace"), key=salt).digest()
 
 
-def _add(bounded: Bounded, group: _Group, part: _Part, salt: bytes) -> None:
+def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, salt: bytes) -> None:
     """Step 5: add what one unit has in a group."""
     for i, measure in enumerate(bounded.measures):
         match measure.counts:
@@ -146,19 +148,19 @@ def _add(bounded: Bounded, group: _Group, part: _Part, salt: bytes) -> None:
                 rows = (
                     part.rows
                     if measure.argument is None
-                    else [r for r in part.rows if _argument(measure, r) is not None]
+                    else [r for r in part.rows if _argument_of(measure, r) is not None]
                 )
                 group.totals[i] += bool(rows)
             case _:
                 group.totals[i] += _partial(measure, part)
     for i, spread in enumerate(bounded.spreads):
-        cells = sorted(cell for row in part.rows if (cell := _cell(spread, row)) is not None)
-        group.cells.setdefault(i, Counter()).update(_evenly(cells, part.allowed))
+        cells = sorted(cell for row in part.rows if (cell := _cell_of(spread, row)) is not None)
+        group.cells.setdefault(i, Counter()).update(_pick_evenly(cells, part.allowed))
 
 
-def _some_values(measure: Measure, part: _Part, salt: bytes) -> Sequence[Value]:
+def _some_values(measure: Measure, part: _UnitGroup, salt: bytes) -> Sequence[Value]:
     """As many of a unit's distinct values as rows are allowed, in a secret order."""
-    values = {value for row in part.rows if (value := _argument(measure, row)) is not None}
+    values = {value for row in part.rows if (value := _argument_of(measure, row)) is not None}
     return sorted(values, key=lambda value: _place(salt, part.unit, (*part.key, value)))[: part.allowed]
 
 
@@ -166,12 +168,12 @@ def _total(measure: Measure, position: int, group: _Group) -> int:
     return len(group.values.get(position, ())) if measure.counts is Counts.DISTINCT else group.totals[position]
 
 
-def _histogram(position: int, group: _Group) -> Histogram:
+def _make_histogram(position: int, group: _Group) -> GroupHistogram:
     cells = sorted(group.cells.get(position, Counter()).items())
     return np.array([cell for cell, _ in cells], dtype=np.int64), np.array([n for _, n in cells], dtype=np.int64)
 
 
-def _partial(measure: Measure, part: _Part) -> int:
+def _partial(measure: Measure, part: _UnitGroup) -> int:
     """The sum over one unit's rows in a group: clamped to the measure's own bounds where it has some, otherwise scaled
     down to the allowed number of rows, towards zero.
     """
@@ -185,7 +187,7 @@ def _partial(measure: Measure, part: _Part) -> int:
     return int(Fraction(total * part.allowed, count))  # int of a Fraction rounds towards zero
 
 
-def _evenly(cells: Sequence[int], allowed: int) -> list[int]:
+def _pick_evenly(cells: Sequence[int], allowed: int) -> list[int]:
     """As many of the sorted cells as are allowed, evenly spaced; all if there are no more."""
     count = len(cells)
     if count <= allowed:
@@ -194,7 +196,7 @@ def _evenly(cells: Sequence[int], allowed: int) -> list[int]:
     return [cell for rank, cell in enumerate(cells, start=1) if before[rank] > before[rank - 1]]
 
 
-def _cell(spread: Spread, row: Row) -> int | None:
+def _cell_of(spread: Spread, row: MemoryRow) -> int | None:
     """The cell that a row counts in; None where it counts nowhere."""
     value = evaluate(spread.argument, row)
     if spread.values is not None:
@@ -204,15 +206,15 @@ def _cell(spread: Spread, row: Row) -> int | None:
     return _steps(spread, value)
 
 
-def _argument(measure: Measure, row: Row) -> Value:
+def _argument_of(measure: Measure, row: MemoryRow) -> Value:
     return None if measure.argument is None else evaluate(measure.argument, row)
 
 
-def row_integer(measure: Measure, row: Row) -> int | None:
+def row_integer(measure: Measure, row: MemoryRow) -> int | None:
     """Step 2: what one row counts for a measure; None where it does not count."""
     if measure.counts is Counts.ROWS:
         return 1
-    value = _argument(measure, row)
+    value = _argument_of(measure, row)
     if value is None or isinstance(value, str | dt.date):
         return None if value is None or measure.counts is not Counts.VALUES else 1
     if measure.counts is Counts.VALUES:
@@ -231,16 +233,16 @@ def _steps(grid: Measure | Spread, value: int | float) -> int:
     return min(max(steps, grid.first), grid.last)
 
 
-def _dicts(rows: Any) -> list[dict[str, Any]]:
+def _to_dicts(rows: Any) -> list[dict[str, Any]]:
     if isinstance(rows, list):
         return rows
-    from discreet.engines.sources import arrow_table
+    from discreet.engines.sources import to_arrow_table
 
-    found: list[dict[str, Any]] = arrow_table(rows).to_pylist()
+    found: list[dict[str, Any]] = to_arrow_table(rows).to_pylist()
     return found
 
 
-def _kind(values: Sequence[Any]) -> Type | None:
+def _kind_of(values: Sequence[Any]) -> Type | None:
     kinds = {Type.REAL if isinstance(v, Decimal) else type_of(v) for v in values if v is not None}
     if kinds == {Type.INTEGER, Type.REAL}:
         return Type.REAL

@@ -15,12 +15,12 @@ from operator import add
 from typing import Any
 
 from discreet.errors import InternalError
-from discreet.plan.evaluate import Row, evaluate, settle
-from discreet.plan.relations import Compute, Feature
+from discreet.plan.evaluate import RowValues, evaluate, settle
+from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import Type, Value
 
 
-def grouped_feature(compute: Compute, rows: Sequence[Row]) -> Value:
+def compute_feature(compute: FeatureCall, rows: Sequence[RowValues]) -> Value:
     """A feature of all rows of a part. NULLs do not count; without values the result is NULL, or a count of 0."""
     if compute.argument is None:
         if compute.feature is not Feature.COUNT:
@@ -32,10 +32,10 @@ def grouped_feature(compute: Compute, rows: Sequence[Row]) -> Value:
             return len(values)
         case Feature.COUNT_DISTINCT:
             return len(set(values))
-    return settle(_of_values(compute, values), compute.type) if values else None
+    return settle(_reduce_values(compute, values), compute.type) if values else None
 
 
-def _of_values(compute: Compute, values: list[Any]) -> Any:
+def _reduce_values(compute: FeatureCall, values: list[Any]) -> Any:
     match compute.feature:
         case Feature.SUM:
             return _total(values)
@@ -65,7 +65,9 @@ def _middle(ordered: list[float]) -> float:
     return low if low == high else (low + high) / 2
 
 
-def window_feature(compute: Compute, ordered: Sequence[Row], ranks: Sequence[tuple[Value, ...]]) -> list[Value]:
+def compute_window_feature(
+    compute: FeatureCall, ordered: Sequence[RowValues], ranks: Sequence[tuple[Value, ...]]
+) -> list[Value]:
     """A feature for each row of one part. ``ranks`` are the values that rows are ordered by; equal ones are peers.
 
     Without an order all rows are peers, so running sums and counts are those of the whole part.
@@ -75,7 +77,7 @@ def window_feature(compute: Compute, ordered: Sequence[Row], ranks: Sequence[tup
         case Feature.ROW_NUMBER:
             return list(range(1, count + 1))
         case Feature.RANK | Feature.DENSE_RANK:
-            return _ranked(ranks, dense=compute.feature is Feature.DENSE_RANK)
+            return _rank_rows(ranks, dense=compute.feature is Feature.DENSE_RANK)
         case Feature.LAG | Feature.LEAD:
             if compute.argument is None:
                 raise InternalError(f"{compute.feature} of nothing.")
@@ -87,11 +89,11 @@ def window_feature(compute: Compute, ordered: Sequence[Row], ranks: Sequence[tup
     for _, peers in groupby(ranks):
         together = len(list(peers))
         frame = ordered[: len(found) + together]
-        found += [grouped_feature(compute, frame) if steps is None else _in_steps(compute, frame, steps)] * together
+        found += [compute_feature(compute, frame) if steps is None else _sum_in_steps(compute, frame, steps)] * together
     return found
 
 
-def _step(compute: Compute, part: Sequence[Row]) -> float | None:
+def _step(compute: FeatureCall, part: Sequence[RowValues]) -> float | None:
     """How many steps make up 1, for sums of reals over the rows of a part; None for all other features."""
     argument = compute.argument
     if argument is None or argument.type is not Type.REAL or compute.feature not in (Feature.SUM, Feature.MEAN):
@@ -101,7 +103,7 @@ def _step(compute: Compute, part: Sequence[Row]) -> float | None:
     return 2.0 ** min(77 - math.floor(math.log2(largest)), 1000) if largest else 1.0
 
 
-def _in_steps(compute: Compute, rows: Sequence[Row], steps: float) -> Value:
+def _sum_in_steps(compute: FeatureCall, rows: Sequence[RowValues], steps: float) -> Value:
     """A sum or a mean of reals, each in whole steps towards zero."""
     values: list[Any] = [] if compute.argument is None else [evaluate(compute.argument, row) for row in rows]
     whole = [math.trunc(value * steps) for value in values if value is not None]
@@ -113,7 +115,7 @@ def _in_steps(compute: Compute, rows: Sequence[Row], steps: float) -> Value:
     return settle(total / len(whole) if compute.feature is Feature.MEAN else total, compute.type)
 
 
-def _ranked(ranks: Sequence[tuple[Value, ...]], *, dense: bool) -> list[Value]:
+def _rank_rows(ranks: Sequence[tuple[Value, ...]], *, dense: bool) -> list[Value]:
     found: list[Value] = []
     for place, (_, peers) in enumerate(groupby(ranks), start=1):
         found += [place if dense else len(found) + 1] * len(list(peers))

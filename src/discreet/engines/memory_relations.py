@@ -15,91 +15,95 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from discreet.engines.memory_features import grouped_feature, window_feature
+from discreet.engines.memory_features import compute_feature, compute_window_feature
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.evaluate import evaluate, settle
-from discreet.plan.expressions import Column, Expression, Released
-from discreet.plan.functions import common
+from discreet.plan.expressions import Column, Expression, ReleasedValue
+from discreet.plan.functions import find_common_type
 from discreet.plan.relations import (
     Caps,
-    Derive,
     Distinct,
-    Filter,
     Join,
     JoinKind,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
 )
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
-Row: TypeAlias = dict[Column | Released, Value]
-Key: TypeAlias = tuple[Value, ...]
+MemoryRow: TypeAlias = dict[Column | ReleasedValue, Value]
+KeyValues: TypeAlias = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MemoryRelation:
     """The columns of a relation, also where it has no rows, and its rows in no order that means anything."""
 
     columns: tuple[Column, ...]
-    rows: list[Row]
+    rows: list[MemoryRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class RelationReader:
     """Reads relations over some tables. ``salt`` is the secret order of truncations."""
 
     tables: Mapping[str, Sequence[Mapping[str, Any]]]
     catalog: Catalog
     salt: bytes
 
-    def read(self, relation: Relation) -> Rows:
+    def read(self, relation: Relation) -> MemoryRelation:
         """The rows of a relation."""
         match relation:
             case Scan():
-                return self._scan(relation)
+                return self._read_scan(relation)
             case Values():
-                return _values(relation)
-            case Filter():
+                return _read_values(relation)
+            case Where():
                 source = self.read(relation.source)
-                return Rows(source.columns, [r for r in source.rows if evaluate(relation.condition, r) is True])
-            case Derive():
+                return MemoryRelation(
+                    source.columns, [r for r in source.rows if evaluate(relation.condition, r) is True]
+                )
+            case Projection():
                 return _derive(relation, self.read(relation.source))
             case Join():
                 return _join(relation, self.read(relation.left), self.read(relation.right), self.salt)
             case PerUnit():
-                return _per_unit(relation, self.read(relation.source))
+                return _group_per_unit(relation, self.read(relation.source))
             case Window():
-                return _window(relation, self.read(relation.source))
+                return _add_window(relation, self.read(relation.source))
             case Distinct():
                 source = self.read(relation.source)
                 once = {tuple(row[column] for column in source.columns): row for row in source.rows}
-                return Rows(source.columns, list(once.values()))
+                return MemoryRelation(source.columns, list(once.values()))
             case Union():
-                return _union(relation, [self.read(source) for source in relation.sources])
+                return _unite(relation, [self.read(source) for source in relation.sources])
 
-    def _scan(self, relation: Scan) -> Rows:
+    def _read_scan(self, relation: Scan) -> MemoryRelation:
         facts = self.catalog.tables[relation.table]
         columns = tuple(Column(relation.name, name, kind) for name, (kind, _) in facts.columns.items())
-        return Rows(columns, [_scanned(facts, relation.name, stored) for stored in self.tables[relation.table]])
+        return MemoryRelation(
+            columns, [_read_row(facts, relation.name, stored) for stored in self.tables[relation.table]]
+        )
 
 
-def _scanned(facts: TableFacts, name: str, stored: Mapping[str, Any]) -> Row:
+def _read_row(facts: TableFacts, name: str, stored: Mapping[str, Any]) -> MemoryRow:
     """A stored row as values of the declared types; what does not fit is NULL."""
     by_name = {column.lower(): value for column, value in stored.items()}
-    row: Row = {}
+    row: MemoryRow = {}
     for column, (kind, _) in facts.columns.items():
         if column.lower() not in by_name and column not in stored:
             raise UsageError(f"The table {facts.name!r} has no column {column!r} in its data. Nothing was charged.")
-        row[Column(name, column, kind)] = brought(stored.get(column, by_name.get(column.lower())), kind)
+        row[Column(name, column, kind)] = to_declared_type(stored.get(column, by_name.get(column.lower())), kind)
     return row
 
 
-def brought(value: Any, kind: Type) -> Value:
+def to_declared_type(value: Any, kind: Type) -> Value:
     """A stored value in a declared type, or None where it is not one."""
     match kind, value:
         case Type.BOOLEAN, bool():
@@ -121,46 +125,48 @@ def brought(value: Any, kind: Type) -> Value:
     return None
 
 
-def _values(relation: Values) -> Rows:
+def _read_values(relation: Values) -> MemoryRelation:
     columns = tuple(Column(relation.name, name, kind) for name, kind in relation.columns)
-    rows = [{c: brought(value, c.type) for c, value in zip(columns, row, strict=True)} for row in relation.rows]
-    return Rows(columns, rows)  # type: ignore[arg-type]  # a dict of columns is a row
+    rows = [
+        {c: to_declared_type(value, c.type) for c, value in zip(columns, row, strict=True)} for row in relation.rows
+    ]
+    return MemoryRelation(columns, rows)  # type: ignore[arg-type]  # a dict of columns is a row
 
 
-def _derive(relation: Derive, source: Rows) -> Rows:
+def _derive(relation: Projection, source: MemoryRelation) -> MemoryRelation:
     columns = tuple(Column(relation.name, name, expression.type) for name, expression in relation.columns)
-    rows: list[Row] = [
+    rows: list[MemoryRow] = [
         {column: evaluate(expression, row) for column, (_, expression) in zip(columns, relation.columns)}
         for row in source.rows
     ]
-    return Rows(columns, rows)
+    return MemoryRelation(columns, rows)
 
 
-def _union(relation: Union, sources: Sequence[Rows]) -> Rows:
+def _unite(relation: Union, sources: Sequence[MemoryRelation]) -> MemoryRelation:
     """Columns by position, under the names of the first source."""
     columns = tuple(Column(relation.name, name, expression.type) for name, expression in relation.sources[0].columns)
-    rows: list[Row] = [
+    rows: list[MemoryRow] = [
         {column: row[own] for column, own in zip(columns, source.columns, strict=True)}
         for source in sources
         for row in source.rows
     ]
-    return Rows(columns, rows)
+    return MemoryRelation(columns, rows)
 
 
 # Joins
 
 
-def _join(relation: Join, left: Rows, right: Rows, salt: bytes) -> Rows:
+def _join(relation: Join, left: MemoryRelation, right: MemoryRelation, salt: bytes) -> MemoryRelation:
     if relation.caps is not None:
         ours, theirs = ([pair[side] for pair in relation.on] for side in (0, 1))
-        kinds = [common((pair[0].type, pair[1].type)) for pair in relation.on]
-        left = _truncated(left, relation.caps[0], ours, kinds, salt)
-        right = _truncated(right, relation.caps[1], theirs, kinds, salt)
-    matches = _matcher(relation, right.rows)
+        kinds = [find_common_type((pair[0].type, pair[1].type)) for pair in relation.on]
+        left = _truncate(left, relation.caps[0], ours, kinds, salt)
+        right = _truncate(right, relation.caps[1], theirs, kinds, salt)
+    matches = _make_matcher(relation, right.rows)
     if relation.kind in (JoinKind.SEMI, JoinKind.ANTI):
         wanted = relation.kind is JoinKind.SEMI
-        return Rows(left.columns, [row for row in left.rows if bool(matches(row)) is wanted])
-    rows: list[Row] = []
+        return MemoryRelation(left.columns, [row for row in left.rows if bool(matches(row)) is wanted])
+    rows: list[MemoryRow] = []
     matched: set[int] = set()
     for ours_row in left.rows:
         found = matches(ours_row)
@@ -171,29 +177,29 @@ def _join(relation: Join, left: Rows, right: Rows, salt: bytes) -> Rows:
     if relation.kind in (JoinKind.RIGHT, JoinKind.FULL):
         alone = [row for i, row in enumerate(right.rows) if i not in matched]
         rows += [{**dict.fromkeys(left.columns), **row} for row in alone]
-    return Rows((*left.columns, *right.columns), rows)
+    return MemoryRelation((*left.columns, *right.columns), rows)
 
 
-def _matcher(relation: Join, rights: Sequence[Row]) -> Callable[[Row], list[int]]:
+def _make_matcher(relation: Join, rights: Sequence[MemoryRow]) -> Callable[[MemoryRow], list[int]]:
     """For a row of the left side, the positions of the rows of the right side that it pairs with."""
-    kinds = [common((ours.type, theirs.type)) for ours, theirs in relation.on]
+    kinds = [find_common_type((ours.type, theirs.type)) for ours, theirs in relation.on]
     lefts, theirs = ([pair[side] for pair in relation.on] for side in (0, 1))
-    places: dict[Key, list[int]] = {}
+    places: dict[KeyValues, list[int]] = {}
     for i, row in enumerate(rights):
-        key = _joined_on(theirs, kinds, row)
+        key = _join_key_of(theirs, kinds, row)
         if key is not None:
             places.setdefault(key, []).append(i)
     if relation.single:
         places = {key: found for key, found in places.items() if len(found) == 1}
 
-    def matches(row: Row) -> list[int]:
-        key = _joined_on(lefts, kinds, row)
+    def matches(row: MemoryRow) -> list[int]:
+        key = _join_key_of(lefts, kinds, row)
         return [] if key is None else places.get(key, [])
 
     return matches
 
 
-def _joined_on(expressions: Sequence[Expression], kinds: Sequence[Type | None], row: Row) -> Key | None:
+def _join_key_of(expressions: Sequence[Expression], kinds: Sequence[Type | None], row: MemoryRow) -> KeyValues | None:
     """What a row is joined on, in the type that both sides share (doubles where integers meet reals); None if NULL."""
     values = [evaluate(expression, row) for expression in expressions]
     if any(value is None for value in values):
@@ -201,21 +207,23 @@ def _joined_on(expressions: Sequence[Expression], kinds: Sequence[Type | None], 
     return tuple(value if kind is None else settle(value, kind) for value, kind in zip(values, kinds))
 
 
-def _truncated(side: Rows, caps: Caps, on: Sequence[Expression], kinds: Sequence[Type | None], salt: bytes) -> Rows:
+def _truncate(
+    side: MemoryRelation, caps: Caps, on: Sequence[Expression], kinds: Sequence[Type | None], salt: bytes
+) -> MemoryRelation:
     """At most so many rows of each unit, and of these at most so many with the same value of the join expressions.
 
     Values are the same if the join would say so: integers that meet reals are compared as doubles.
     """
     known = [row for row in side.rows if evaluate(caps.unit, row) is not None]
-    whole = [row for row in known if _joined_on(on, kinds, row) is not None]
+    whole = [row for row in known if _join_key_of(on, kinds, row) is not None]
     ordered = sorted(whole, key=lambda row: _secret_place(side.columns, row, salt))
-    kept = _first_of_each(ordered, lambda row: (evaluate(caps.unit, row),), caps.rows)
-    kept = _first_of_each(kept, lambda row: _joined_on(on, kinds, row) or (), caps.frequency)
-    return Rows(side.columns, kept)
+    kept = _keep_first(ordered, lambda row: (evaluate(caps.unit, row),), caps.rows)
+    kept = _keep_first(kept, lambda row: _join_key_of(on, kinds, row) or (), caps.frequency)
+    return MemoryRelation(side.columns, kept)
 
 
-def _first_of_each(rows: Sequence[Row], key: Callable[[Row], Key], most: int) -> list[Row]:
-    seen: Counter[Key] = Counter()
+def _keep_first(rows: Sequence[MemoryRow], key: Callable[[MemoryRow], KeyValues], most: int) -> list[MemoryRow]:
+    seen: Counter[KeyValues] = Counter()
     kept = []
     for row in rows:
         seen[key(row)] += 1
@@ -224,57 +232,57 @@ def _first_of_each(rows: Sequence[Row], key: Callable[[Row], Key], most: int) ->
     return kept
 
 
-def _secret_place(columns: Sequence[Column], row: Row, salt: bytes) -> bytes:
+def _secret_place(columns: Sequence[Column], row: MemoryRow, salt: bytes) -> bytes:
     """Where a row stands in the secret order: by its values alone, so equal rows stand together."""
-    values = [_plain(row[column]) for column in _in_order(columns)]
+    values = [_normalise_zero(row[column]) for column in _sort_columns(columns)]
     return hashlib.blake2b(repr(values).encode("utf-8", "backslashreplace"), key=salt).digest()
 
 
-def _plain(value: Value) -> Value:
+def _normalise_zero(value: Value) -> Value:
     return value + 0.0 if isinstance(value, float) else value  # one zero, whatever its sign
 
 
-def _in_order(columns: Sequence[Column]) -> list[Column]:
+def _sort_columns(columns: Sequence[Column]) -> list[Column]:
     return sorted(columns, key=lambda column: (column.table, column.name))
 
 
 # Grouping inside a unit, and windows
 
 
-def _per_unit(relation: PerUnit, source: Rows) -> Rows:
+def _group_per_unit(relation: PerUnit, source: MemoryRelation) -> MemoryRelation:
     keys = tuple(Column(relation.name, name, key.type) for name, key in relation.keys)
     features = tuple(Column(relation.name, name, compute.type) for name, compute in relation.features)
-    rows: list[Row] = []
-    for key, members in _parts([key for _, key in relation.keys], source.rows).items():
-        row: Row = dict(zip(keys, key))
+    rows: list[MemoryRow] = []
+    for key, members in _split_parts([key for _, key in relation.keys], source.rows).items():
+        row: MemoryRow = dict(zip(keys, key))
         for column, (_, compute) in zip(features, relation.features):
-            row[column] = grouped_feature(compute, members)
+            row[column] = compute_feature(compute, members)
         rows.append(row)
-    return Rows((*keys, *features), rows)
+    return MemoryRelation((*keys, *features), rows)
 
 
-def _window(relation: Window, source: Rows) -> Rows:
+def _add_window(relation: Window, source: MemoryRelation) -> MemoryRelation:
     columns = tuple(Column(relation.name, name, compute.type) for name, compute in relation.features)
-    rows: list[Row] = []
-    for members in _parts(relation.parts, source.rows).values():
-        ordered = _sorted(members, [(column, False) for column in _in_order(source.columns)])
-        ordered = _sorted(ordered, relation.order)
+    rows: list[MemoryRow] = []
+    for members in _split_parts(relation.parts, source.rows).values():
+        ordered = _sort_rows(members, [(column, False) for column in _sort_columns(source.columns)])
+        ordered = _sort_rows(ordered, relation.order)
         ranks = [tuple(evaluate(expression, row) for expression, _ in relation.order) for row in ordered]
-        computed = [window_feature(compute, ordered, ranks) for _, compute in relation.features]
+        computed = [compute_window_feature(compute, ordered, ranks) for _, compute in relation.features]
         for i, row in enumerate(ordered):
             rows.append({**row, **{column: values[i] for column, values in zip(columns, computed)}})
-    return Rows((*source.columns, *columns), rows)
+    return MemoryRelation((*source.columns, *columns), rows)
 
 
-def _parts(keys: Sequence[Expression], rows: Sequence[Row]) -> dict[Key, list[Row]]:
+def _split_parts(keys: Sequence[Expression], rows: Sequence[MemoryRow]) -> dict[KeyValues, list[MemoryRow]]:
     """Rows by the values of some expressions; NULLs are equal here."""
-    parts: dict[Key, list[Row]] = {}
+    parts: dict[KeyValues, list[MemoryRow]] = {}
     for row in rows:
         parts.setdefault(tuple(evaluate(key, row) for key in keys), []).append(row)
     return parts
 
 
-def _sorted(rows: Sequence[Row], order: Sequence[tuple[Expression, bool]]) -> list[Row]:
+def _sort_rows(rows: Sequence[MemoryRow], order: Sequence[tuple[Expression, bool]]) -> list[MemoryRow]:
     """Rows in an order, NULLs last either way. Sorting is stable, so the last criterion goes first."""
     found = list(rows)
     for expression, descending in reversed(order):
@@ -285,5 +293,5 @@ def _sorted(rows: Sequence[Row], order: Sequence[tuple[Expression, bool]]) -> li
     return found
 
 
-def _value_of(pair: tuple[Any, Row]) -> Any:
+def _value_of(pair: tuple[Any, MemoryRow]) -> Any:
     return pair[0]

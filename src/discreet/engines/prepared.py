@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.dialect import SQL_TYPES, identifier, quoted
-from discreet.engines.scanning import brought
+from discreet.engines.dialect import SQL_TYPES, quote_name, quote_text
+from discreet.engines.scanning import write_stored_column
 from discreet.engines.session import Session, Settings
 from discreet.engines.sources import Source
-from discreet.engines.statement import Relation
+from discreet.engines.statement import RowSource
 from discreet.plan.catalog import TableFacts
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.types import Type
@@ -30,14 +30,14 @@ ORDINAL, IDENTITY = "unit ordinal", "unit identity"
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class BlockRanges:
     """Ranges of a unit's integer that split a table into blocks of whole units, and the most rows a block may have."""
 
     edges: tuple[int, ...]
     rows: int
     largest: int
 
-    def spans(self, ordinal: str) -> list[str]:
+    def write_spans(self, ordinal: str) -> list[str]:
         """The conditions that select each block."""
         inner = self.edges[1:]
         lows = ["", *(f"{ordinal} >= {edge}" for edge in inner)]
@@ -45,12 +45,12 @@ class Blocks:
         return [" AND ".join(filter(None, pair)) or "true" for pair in zip(lows, highs)]
 
 
-def blocks_query(table: str, ordinal: str) -> str:
+def write_blocks_query(table: str, ordinal: str) -> str:
     """The smallest unit and the number of rows in each stretch of a table that is ordered by unit."""
     return f"SELECT min({ordinal}), count(*) FROM {table} GROUP BY rowid // {BLOCK_ROWS} ORDER BY 1"
 
 
-def blocks_of(stretches: list[tuple[int, int]]) -> Blocks:
+def blocks_of(stretches: list[tuple[int, int]]) -> BlockRanges:
     """Blocks from stretches: a unit that spans stretches pulls them into one block."""
     edges = sorted({edge for edge, _ in stretches})
     sizes = dict.fromkeys(edges, 0)
@@ -58,11 +58,11 @@ def blocks_of(stretches: list[tuple[int, int]]) -> Blocks:
         sizes[edge] += rows
     # A block may also hold the beginning of its first unit, from the stretch before.
     largest = max(sizes.values(), default=0) + BLOCK_ROWS
-    return Blocks(tuple(edges), sum(sizes.values()), largest)
+    return BlockRanges(tuple(edges), sum(sizes.values()), largest)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTable:
     """A prepared table as a source."""
 
     path: str
@@ -70,7 +70,7 @@ class Prepared:
     names: tuple[tuple[Column, str], ...]
     of_version: str
     unit: Column | None
-    blocks: Blocks | None
+    blocks: BlockRanges | None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -80,25 +80,25 @@ class Prepared:
         return self.of_version
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH IF NOT EXISTS {quoted(self.path)} AS {identifier(self.stem)} (READ_ONLY)")
+        connection.execute(f"ATTACH IF NOT EXISTS {quote_text(self.path)} AS {quote_name(self.stem)} (READ_ONLY)")
 
-    def relation(self) -> str:
-        return f"{identifier(self.stem)}.prepared"
+    def write_from(self) -> str:
+        return f"{quote_name(self.stem)}.prepared"
 
     def serves(self, unit: Expression | None, name: str) -> bool:
         """Whether a question about these rows alone, under a name, is about the unit that they are ordered by."""
         own = None if self.unit is None else Column(name, self.unit.name, self.unit.type)
         return unit is None or unit == own
 
-    def columns(self, table: str | None = None) -> Relation:
+    def to_row_source(self, table: str | None = None) -> RowSource:
         """How questions about these rows alone read them, whose columns may carry another name than the table's."""
         has_codes = self.unit is not None and ordinal_of(self.unit.type, "") is None
-        return Relation(
-            source=self.relation(),
-            columns={Column(table or c.table, c.name, c.type): identifier(name) for c, name in self.names},
+        return RowSource(
+            source=self.write_from(),
+            columns={Column(table or c.table, c.name, c.type): quote_name(name) for c, name in self.names},
             raw={},  # every real is finite here already
-            ordinal=identifier(ORDINAL) if self.unit is not None else "",
-            identity=identifier(IDENTITY) if has_codes else "",
+            ordinal=quote_name(ORDINAL) if self.unit is not None else "",
+            identity=quote_name(IDENTITY) if has_codes else "",
         )
 
 
@@ -119,43 +119,43 @@ def ordinal_of(kind: Type, value: str) -> str | None:
 
 def prepare(
     source: Source, facts: TableFacts, stored: Mapping[str, tuple[str, str]], folder: Path, settings: Settings
-) -> Prepared:
+) -> PreparedTable:
     """Make the table. ``stored`` gives for each declared column its name and type in the source."""
     version = source.version()
     path = folder / f"prepared-{len(list(folder.glob('prepared-*.duckdb')))}.duckdb"
     unit = facts.unit_column
     names = tuple((Column(facts.name, name, kind), name) for name, (kind, _) in facts.columns.items())
     items = [
-        f"CAST({brought(*stored[name], column.type)} AS {SQL_TYPES[column.type]}) AS {identifier(name)}"
+        f"CAST({write_stored_column(*stored[name], column.type)} AS {SQL_TYPES[column.type]}) AS {quote_name(name)}"
         for column, name in names
     ]
     target = _Target(str(path))
     with Session(settings, [source, target]) as session:
-        selection = f"SELECT {', '.join(items)} FROM {source.relation()}"
+        selection = f"SELECT {', '.join(items)} FROM {source.write_from()}"
         if unit is not None:
-            selection = _by_unit(session, selection, unit)
+            selection = _sort_by_unit(session, selection, unit)
         session.run(f"CREATE TABLE target.prepared AS {selection}")
         blocks = None
         if unit is not None:
-            blocks = blocks_of(session.run(blocks_query("target.prepared", identifier(ORDINAL))))
+            blocks = blocks_of(session.run(write_blocks_query("target.prepared", quote_name(ORDINAL))))
         session.run("DETACH target")
-    return Prepared(str(path), path.stem, names, version, unit, blocks)
+    return PreparedTable(str(path), path.stem, names, version, unit, blocks)
 
 
-def _by_unit(session: Session, selection: str, unit: Column) -> str:
+def _sort_by_unit(session: Session, selection: str, unit: Column) -> str:
     """The rows in the order of their unit's integer; rows without a unit are left out."""
-    name = identifier(unit.name)
+    name = quote_name(unit.name)
     known = f"SELECT * FROM ({selection}) WHERE {name} IS NOT NULL"
     simple = ordinal_of(unit.type, name)
     if simple is not None:
-        return f"SELECT *, {simple} AS {identifier(ORDINAL)} FROM ({known}) ORDER BY {identifier(ORDINAL)}"
+        return f"SELECT *, {simple} AS {quote_name(ORDINAL)} FROM ({known}) ORDER BY {quote_name(ORDINAL)}"
     session.run(
         f"CREATE TABLE units AS SELECT {name} AS u, row_number() OVER () AS code "
         f"FROM (SELECT DISTINCT {name} FROM ({known}))"
     )
     return (
-        f"SELECT r.*, units.code AS {identifier(ORDINAL)}, hash(r.{name}) AS {identifier(IDENTITY)} "
-        f"FROM ({known}) r JOIN units ON r.{name} = units.u ORDER BY {identifier(ORDINAL)}"
+        f"SELECT r.*, units.code AS {quote_name(ORDINAL)}, hash(r.{name}) AS {quote_name(IDENTITY)} "
+        f"FROM ({known}) r JOIN units ON r.{name} = units.u ORDER BY {quote_name(ORDINAL)}"
     )
 
 
@@ -173,7 +173,7 @@ class _Target:
         return ""
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH {quoted(self.path)} AS target")
+        connection.execute(f"ATTACH {quote_text(self.path)} AS target")
 
-    def relation(self) -> str:
+    def write_from(self) -> str:
         return "target.prepared"

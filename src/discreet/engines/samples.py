@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from discreet.exact import Integers
 
-Marks: TypeAlias = npt.NDArray[np.bool_]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
-def sorted_within(cells: Integers, missing: Marks, rows: Integers, ends: tuple[int, int]) -> tuple[Integers, Marks]:
+def sort_within(cells: Integers, missing: Mask, rows: Integers, ends: tuple[int, int]) -> tuple[Integers, Mask]:
     """The cells of each pair in ascending order, those that are missing last."""
     first, last = ends
     width = (last - first + 1).bit_length()
@@ -30,7 +30,7 @@ def sorted_within(cells: Integers, missing: Marks, rows: Integers, ends: tuple[i
     return np.where(absent, 0, keys + first), absent
 
 
-def evenly(missing: Marks, starts: Integers, rows: Integers, allowed: Integers) -> Integers:
+def pick_evenly(missing: Mask, starts: Integers, rows: Integers, allowed: Integers) -> Integers:
     """The positions of the rows that are taken: of n with a value, in their order, as many as allowed, evenly spaced.
 
     The r-th is taken if ⌊r·allowed/n + 1/2⌋ > ⌊(r − 1)·allowed/n + 1/2⌋. Missing rows come last in their pair.
@@ -43,14 +43,16 @@ def evenly(missing: Marks, starts: Integers, rows: Integers, allowed: Integers) 
     over = np.flatnonzero((counts > allowed) & (allowed > 0))
     if over.size:
         n, most = (np.repeat(part[over], counts[over]) for part in (counts, allowed))
-        where, rank = _members(starts[over], counts[over])
+        where, rank = _find_members(starts[over], counts[over])
         before = (2 * rank * most + n) // (2 * n)
         after = (2 * (rank + 1) * most + n) // (2 * n)
         taken[where] = after > before
     return np.flatnonzero(taken)
 
 
-def first_values(values: Integers, order: Integers, starts: Integers, rows: Integers, allowed: Integers) -> Integers:
+def pick_first_values(
+    values: Integers, order: Integers, starts: Integers, rows: Integers, allowed: Integers
+) -> Integers:
     """The positions of values that are taken: of each pair's distinct ones the first in their order, ties by value.
 
     A value may be taken at several positions where no choice is needed.
@@ -58,7 +60,7 @@ def first_values(values: Integers, order: Integers, starts: Integers, rows: Inte
     taken = np.repeat(allowed > 0, rows) & (order >= 0)
     over = np.flatnonzero((rows > allowed) & (allowed > 0))
     if over.size:
-        where, _ = _members(starts[over], rows[over])
+        where, _ = _find_members(starts[over], rows[over])
         pair = np.repeat(np.arange(over.size), rows[over])[taken[where]]
         where = where[taken[where]]
         taken[where] = False
@@ -73,7 +75,7 @@ def first_values(values: Integers, order: Integers, starts: Integers, rows: Inte
     return np.flatnonzero(taken)
 
 
-def _members(starts: Integers, rows: Integers) -> tuple[Integers, Integers]:
+def _find_members(starts: Integers, rows: Integers) -> tuple[Integers, Integers]:
     """The positions of the rows of some pairs, and the number of each within its pair, from 0."""
     ends = np.cumsum(rows)
     number = np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - rows, rows)

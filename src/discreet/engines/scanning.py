@@ -14,11 +14,11 @@ from discreet.engines.dialect import (
     FIRST_MOMENT,
     LAST_DAY,
     LAST_MOMENT,
-    date_text,
-    finite,
-    identifier,
-    real_text,
-    whole_text,
+    quote_name,
+    write_date_from_text,
+    write_finite,
+    write_real_from_text,
+    write_whole_from_text,
 )
 from discreet.plan.types import Type
 
@@ -51,40 +51,40 @@ def fits(stored: Type | None, declared: Type) -> bool:
     return stored is declared or (stored is not None and (stored, declared) in _CONVERSIONS)
 
 
-def brought(name: str, stored: str, declared: Type) -> str:
+def write_stored_column(name: str, stored: str, declared: Type) -> str:
     """A stored column as a column of the plan, for one of the pairs that ``fits``."""
-    column, kind = identifier(name), plan_type(stored)
+    column, kind = quote_name(name), plan_type(stored)
     if kind is declared:
-        return _same(column, stored, declared)
-    return _CONVERSIONS[kind, declared](_same(column, stored, kind))  # type: ignore[index]  # ``fits`` was asked
+        return _write_own_type(column, stored, declared)
+    return _CONVERSIONS[kind, declared](_write_own_type(column, stored, kind))  # type: ignore[index]  # ``fits`` was asked
 
 
-def unguarded(name: str, stored: str, declared: Type) -> str | None:
+def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:
     """A stored real as a double that may be NaN or infinite; None for everything else."""
     if declared is not Type.REAL or plan_type(stored) is not Type.REAL:
         return None
-    return identifier(name) if stored == "DOUBLE" else f"CAST({identifier(name)} AS DOUBLE)"
+    return quote_name(name) if stored == "DOUBLE" else f"CAST({quote_name(name)} AS DOUBLE)"
 
 
-def _same(column: str, stored: str, kind: Type | None) -> str:
+def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
     """A stored value in the plan type of its own kind."""
     match kind:
         case Type.INTEGER:
             return column if stored == "BIGINT" else f"TRY_CAST({column} AS BIGINT)"
         case Type.REAL:
-            return finite(column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
+            return write_finite(column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
         case Type.TEXT:
             return column if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
         case Type.DATE:
             return f"CASE WHEN {column} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {column} END"
         case Type.TIMESTAMP:
-            moment = _moment(column, stored)
+            moment = _write_moment(column, stored)
             return f"CASE WHEN {moment} BETWEEN {FIRST_MOMENT} AND {LAST_MOMENT} THEN {moment} END"
         case _:
             return column
 
 
-def _moment(column: str, stored: str) -> str:
+def _write_moment(column: str, stored: str) -> str:
     """A time without zone, to the microsecond; times with a zone are taken in UTC."""
     if stored == "TIMESTAMP":
         return column
@@ -93,12 +93,12 @@ def _moment(column: str, stored: str) -> str:
     return f"TRY_CAST({column} AS TIMESTAMP)"
 
 
-def _truth(text: str) -> str:
+def _write_truth_from_text(text: str) -> str:
     small = f"lower(trim({text}, ' '))"
     return f"CASE WHEN {small} IN ('true', 't', '1') THEN true WHEN {small} IN ('false', 'f', '0') THEN false END"
 
 
-def _moment_text(text: str) -> str:
+def _write_moment_from_text(text: str) -> str:
     """A time as 2001-12-31 23:59:59.5 or 2001-12-31T23:59:59, or a date alone; else NULL."""
     trimmed = f"trim({text}, ' ')"
     day, clock = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
@@ -110,11 +110,11 @@ _CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str], str]] = {
     (Type.INTEGER, Type.REAL): lambda value: f"CAST({value} AS DOUBLE)",
     (Type.DATE, Type.TIMESTAMP): lambda value: f"CAST({value} AS TIMESTAMP)",
     (Type.TIMESTAMP, Type.DATE): lambda value: f"CAST({value} AS DATE)",
-    (Type.TEXT, Type.BOOLEAN): _truth,
-    (Type.TEXT, Type.INTEGER): whole_text,
-    (Type.TEXT, Type.REAL): lambda value: finite(f"({real_text(value)})"),
-    (Type.TEXT, Type.DATE): date_text,
-    (Type.TEXT, Type.TIMESTAMP): _moment_text,
+    (Type.TEXT, Type.BOOLEAN): _write_truth_from_text,
+    (Type.TEXT, Type.INTEGER): write_whole_from_text,
+    (Type.TEXT, Type.REAL): lambda value: write_finite(f"({write_real_from_text(value)})"),
+    (Type.TEXT, Type.DATE): write_date_from_text,
+    (Type.TEXT, Type.TIMESTAMP): _write_moment_from_text,
     (Type.INTEGER, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
     (Type.BOOLEAN, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
     (Type.DATE, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",

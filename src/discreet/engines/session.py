@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from discreet.engines.dialect import bound, quoted
-from discreet.engines.engine import Watch
+from discreet.engines.dialect import pick_parameters, quote_text
+from discreet.engines.engine import ProgressCallback
 from discreet.engines.sources import Source
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Session:
             raise
 
     def _lock(self, paths: Sequence[str]) -> None:
-        listed = ", ".join(quoted(path) for path in paths)
+        listed = ", ".join(quote_text(path) for path in paths)
         for setting in (
             "enable_progress_bar = true",  # without it there is no progress to ask for
             "enable_progress_bar_print = false",
@@ -84,44 +84,44 @@ class Session:
 
     def append(self, table: str, values: Any) -> None:
         """Add an Arrow table to one that is the session's own, also while a stream is open."""
-        cursor = self._cursor()
+        cursor = self._open_cursor()
         cursor.register("more", values)
         cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM more LIMIT 0")
         cursor.execute(f"INSERT INTO {table} SELECT * FROM more")
         cursor.unregister("more")
 
     def run(
-        self, sql: str, parameters: Mapping[str, str] | None = None, watch: Watch | None = None
+        self, sql: str, parameters: Mapping[str, str] | None = None, watch: ProgressCallback | None = None
     ) -> list[tuple[Any, ...]]:
         """Run one statement to its end and fetch what it yields."""
-        given = bound(sql, parameters or {})
+        given = pick_parameters(sql, parameters or {})
 
         def job() -> list[tuple[Any, ...]]:
             found: list[tuple[Any, ...]] = self._connection.execute(sql, given).fetchall()
             return found
 
-        return self._wait(self._submit(job), lambda: self._tell(watch))
+        return self._wait(self._submit(job), lambda: self._report_progress(watch))
 
-    def _tell(self, watch: Watch | None) -> None:
+    def _report_progress(self, watch: ProgressCallback | None) -> None:
         share = 0.0 if watch is None else self._connection.query_progress()
         if watch is not None and 0 <= share <= 100:
             watch(share / 100)
 
     def stream(
-        self, sql: str, parameters: Mapping[str, str], batch_rows: int, watch: Watch | None = None
+        self, sql: str, parameters: Mapping[str, str], batch_rows: int, watch: ProgressCallback | None = None
     ) -> Iterator[Any]:
         """Run one statement and give its rows as Arrow batches, as they come."""
 
         def start() -> Any:
-            return self._connection.sql(sql, params=bound(sql, parameters)).to_arrow_reader(batch_rows)
+            return self._connection.sql(sql, params=pick_parameters(sql, parameters)).to_arrow_reader(batch_rows)
 
-        reader = self._wait(self._submit(start), lambda: self._tell(watch))
-        while (batch := self._wait(self._submit(next, reader, None), lambda: self._tell(watch))) is not None:
+        reader = self._wait(self._submit(start), lambda: self._report_progress(watch))
+        while (batch := self._wait(self._submit(next, reader, None), lambda: self._report_progress(watch))) is not None:
             yield batch
 
-    def spread(self, jobs: Sequence[Callable[[DuckDBPyConnection], T]]) -> Iterator[T]:
+    def run_with_cursors(self, jobs: Sequence[Callable[[DuckDBPyConnection], T]]) -> Iterator[T]:
         """Run jobs, each with a cursor of its own, as ``pipe`` does."""
-        free = [self._cursor() for _ in range(self.settings.threads + 1)]
+        free = [self._open_cursor() for _ in range(self.settings.threads + 1)]
 
         def run(job: Callable[[DuckDBPyConnection], T]) -> T:
             cursor = free.pop()
@@ -145,7 +145,7 @@ class Session:
         while waiting:
             yield self._wait(waiting.popleft(), lambda: None)
 
-    def _cursor(self) -> DuckDBPyConnection:
+    def _open_cursor(self) -> DuckDBPyConnection:
         self._cursors.append(self._connection.cursor())
         return self._cursors[-1]
 

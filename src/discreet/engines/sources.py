@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.engines.dialect import identifier, quoted
+from discreet.engines.dialect import quote_name, quote_text
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Source(Protocol):
         """Make the rows known to a connection, before it is locked, by a name that no other source has."""
 
     @abstractmethod
-    def relation(self) -> str:
+    def write_from(self) -> str:
         """The rows, as something to write after FROM."""
 
 
@@ -53,13 +53,13 @@ class Parquet:
     paths: tuple[str, ...]
 
     def version(self) -> str:
-        return _files_version(self.paths)
+        return _version_of_files(self.paths)
 
     def attach(self, connection: DuckDBPyConnection) -> None:
         pass
 
-    def relation(self) -> str:
-        return f"read_parquet({_list(self.paths)}, hive_partitioning = false)"
+    def write_from(self) -> str:
+        return f"read_parquet({_write_list(self.paths)}, hive_partitioning = false)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,15 @@ class Csv:
     names: tuple[str, ...]
 
     def version(self) -> str:
-        return _files_version(self.paths)
+        return _version_of_files(self.paths)
 
     def attach(self, connection: DuckDBPyConnection) -> None:
         pass
 
-    def relation(self) -> str:
-        columns = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in self.names)
+    def write_from(self) -> str:
+        columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in self.names)
         return (
-            f"read_csv({_list(self.paths)}, auto_detect = false, header = true, delim = ',', quote = '\"', "
+            f"read_csv({_write_list(self.paths)}, auto_detect = false, header = true, delim = ',', quote = '\"', "
             f"escape = '\"', columns = {{{columns}}}, ignore_errors = true, strict_mode = false, "
             "max_line_size = 16777216, hive_partitioning = false)"
         )
@@ -99,7 +99,7 @@ class Database:
         return (self.path,)
 
     def version(self) -> str:
-        return _files_version(self.paths)
+        return _version_of_files(self.paths)
 
     @property
     def _alias(self) -> str:
@@ -107,11 +107,11 @@ class Database:
         return "file " + hashlib.sha256(self.path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
     def attach(self, connection: DuckDBPyConnection) -> None:
-        connection.execute(f"ATTACH IF NOT EXISTS {quoted(self.path)} AS {identifier(self._alias)} (READ_ONLY)")
+        connection.execute(f"ATTACH IF NOT EXISTS {quote_text(self.path)} AS {quote_name(self._alias)} (READ_ONLY)")
 
-    def relation(self) -> str:
-        name = ".".join(identifier(part) for part in self.table.split("."))
-        return f"{identifier(self._alias)}.{name}"
+    def write_from(self) -> str:
+        name = ".".join(quote_name(part) for part in self.table.split("."))
+        return f"{quote_name(self._alias)}.{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Frame:
     def attach(self, connection: DuckDBPyConnection) -> None:
         connection.register(self.version(), self.table)
 
-    def relation(self) -> str:
-        return identifier(self.version())
+    def write_from(self) -> str:
+        return quote_name(self.version())
 
 
 def open_source(value: Any, *, table: str) -> Source:
@@ -137,13 +137,13 @@ def open_source(value: Any, *, table: str) -> Source:
     if isinstance(value, Parquet | Csv | Database | Frame):
         return value
     if isinstance(value, str | Path):
-        return _located(_kind(str(value)), str(value), table)
+        return _make_source(_kind_of(str(value)), str(value), table)
     if hasattr(value, "kind") and hasattr(value, "path"):
-        return _located(value.kind, value.path, getattr(value, "table", None) or table)
-    return Frame(arrow_table(value))
+        return _make_source(value.kind, value.path, getattr(value, "table", None) or table)
+    return Frame(to_arrow_table(value))
 
 
-def arrow_table(frame: Any) -> Any:
+def to_arrow_table(frame: Any) -> Any:
     """Any frame as an Arrow table: pyarrow, pandas, polars, or a list of dicts."""
     import pyarrow as pa
 
@@ -172,7 +172,7 @@ def arrow_table(frame: Any) -> Any:
     )
 
 
-def _kind(path: str) -> str:
+def _kind_of(path: str) -> str:
     endings = {
         ".parquet": "parquet",
         ".pq": "parquet",
@@ -187,13 +187,13 @@ def _kind(path: str) -> str:
     return kind
 
 
-def _located(kind: str, path: str, table: str) -> Source:
+def _make_source(kind: str, path: str, table: str) -> Source:
     paths = _expand(path)
     match kind:
         case "parquet":
             return Parquet(paths)
         case "csv":
-            return Csv(paths, _header(paths))
+            return Csv(paths, _read_header(paths))
         case _:
             return Database(paths[0], table)
 
@@ -207,7 +207,7 @@ def _expand(path: str) -> tuple[str, ...]:
     return tuple(str(name.resolve()) for name in found)
 
 
-def _header(paths: Sequence[str]) -> tuple[str, ...]:
+def _read_header(paths: Sequence[str]) -> tuple[str, ...]:
     """The names in the first line, which must be the same in all files."""
     headers = []
     for path in paths:
@@ -224,7 +224,7 @@ def _header(paths: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _files_version(paths: Sequence[str]) -> str:
+def _version_of_files(paths: Sequence[str]) -> str:
     """Names and times of change, as one digest. Not sizes: they depend on the rows, and the digest goes on record."""
     digest = hashlib.sha256()
     for path in paths:
@@ -236,5 +236,5 @@ def _files_version(paths: Sequence[str]) -> str:
     return "files " + digest.hexdigest()[:32]
 
 
-def _list(paths: Sequence[str]) -> str:
-    return "[" + ", ".join(quoted(path) for path in paths) + "]"
+def _write_list(paths: Sequence[str]) -> str:
+    return "[" + ", ".join(quote_text(path) for path in paths) + "]"

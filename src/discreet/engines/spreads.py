@@ -20,10 +20,10 @@ from threading import Lock
 
 import numpy as np
 
-from discreet.engines.engine import EMPTY, Groups, Histogram, Watch
-from discreet.engines.lookups import groups_table
+from discreet.engines.engine import EMPTY, GroupHistogram, Groups, ProgressCallback
+from discreet.engines.lookups import make_groups_table
 from discreet.engines.session import Session
-from discreet.engines.statement import Statement
+from discreet.engines.statement import BoundedStatement
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
 
@@ -33,39 +33,41 @@ MOST_CELLS = 1 << 24
 BATCH_ROWS = 1 << 20
 
 
-def with_spreads(session: Session, statement: Statement, groups: Groups, watch: Watch | None = None) -> Groups:
+def add_spreads(
+    session: Session, statement: BoundedStatement, groups: Groups, watch: ProgressCallback | None = None
+) -> Groups:
     """An answer with the spreads that the question asks for, by SQL over the observed groups."""
     if not statement.bounded.spreads:
         return groups
     if statement.keys:
-        session.fill("observed", groups_table(statement.bounded, groups.keys, coded=True))
+        session.fill("observed", make_groups_table(statement.bounded, groups.keys, coded=True))
     count = len(groups.keys)
     if statement.bounded.unit is None:
         sizes = [spread.last - spread.first + 1 for spread in statement.bounded.spreads]
         if sum(sizes) * count <= MOST_CELLS:
-            return replace(groups, spreads=_streamed(session, statement, sizes, count, watch))
-        queries = [_cells_of_rows(statement, i) for i in range(len(sizes))]
+            return replace(groups, spreads=_count_stream(session, statement, sizes, count, watch))
+        queries = [_write_cells_of_rows(statement, i) for i in range(len(sizes))]
     else:
-        queries = [_cells_of_units(statement, i) for i in range(len(statement.bounded.spreads))]
-    return replace(groups, spreads=tuple(_counted(session, statement, query, count, watch) for query in queries))
+        queries = [_write_cells_of_units(statement, i) for i in range(len(statement.bounded.spreads))]
+    return replace(groups, spreads=tuple(_count_query(session, statement, query, count, watch) for query in queries))
 
 
-def histograms(codes: Integers, cells: Integers, counts: Integers, groups: int) -> tuple[Histogram, ...]:
+def make_histograms(codes: Integers, cells: Integers, counts: Integers, groups: int) -> tuple[GroupHistogram, ...]:
     """One histogram for each group, from codes in ascending order and the ascending cells of each."""
     edges = np.searchsorted(codes, np.arange(groups + 1)).tolist()
     return tuple((cells[start:end], counts[start:end]) if end > start else EMPTY for start, end in pairwise(edges))
 
 
-def from_dense(counts: Integers, first: int, size: int, groups: int) -> tuple[Histogram, ...]:
+def make_histograms_from_dense(counts: Integers, first: int, size: int, groups: int) -> tuple[GroupHistogram, ...]:
     """One histogram for each group, from the counts of all cells, group after group."""
     filled = np.flatnonzero(counts)
     codes, cells = np.divmod(filled, size)
-    return histograms(codes, cells + first, counts[filled], groups)
+    return make_histograms(codes, cells + first, counts[filled], groups)
 
 
-def _streamed(
-    session: Session, statement: Statement, sizes: Sequence[int], groups: int, watch: Watch | None
-) -> tuple[tuple[Histogram, ...], ...]:
+def _count_stream(
+    session: Session, statement: BoundedStatement, sizes: Sequence[int], groups: int, watch: ProgressCallback | None
+) -> tuple[tuple[GroupHistogram, ...], ...]:
     """Count cells as they come. A row without a cell has the position −1, which is a place of its own at the end."""
     totals = [np.zeros(size * groups + 1, dtype=np.int64) for size in sizes]
     locks = [Lock() for _ in sizes]
@@ -74,7 +76,7 @@ def _streamed(
         start = f"observed.code * {size}" if statement.keys else "0"
         cell = f"v{statement.steps.index(steps_of(spread))} - ({spread.first})"
         positions.append(f"CAST(coalesce({start} + {cell}, -1) AS BIGINT)")
-    query = statement.query([], f"SELECT {', '.join(positions)} FROM rows{_observed(statement)}")
+    query = statement.write_query([], f"SELECT {', '.join(positions)} FROM rows{_join_observed(statement)}")
 
     def count(number: int, where: Integers) -> None:
         with locks[number]:
@@ -86,13 +88,14 @@ def _streamed(
         pass
     firsts = [spread.first for spread in statement.bounded.spreads]
     return tuple(
-        from_dense(total[:-1], first, size, groups) for total, first, size in zip(totals, firsts, sizes, strict=True)
+        make_histograms_from_dense(total[:-1], first, size, groups)
+        for total, first, size in zip(totals, firsts, sizes, strict=True)
     )
 
 
-def _counted(
-    session: Session, statement: Statement, query: str, groups: int, watch: Watch | None
-) -> tuple[Histogram, ...]:
+def _count_query(
+    session: Session, statement: BoundedStatement, query: str, groups: int, watch: ProgressCallback | None
+) -> tuple[GroupHistogram, ...]:
     """Histograms from rows of code, cell and count, in that order."""
     batches = list(session.stream(query, statement.parameters, BATCH_ROWS, watch))
     if not batches:
@@ -100,31 +103,31 @@ def _counted(
     codes, cells, counts = (
         np.concatenate([batch.columns[i].to_numpy() for batch in batches]).astype(np.int64) for i in range(3)
     )
-    return histograms(codes, cells, counts, groups)
+    return make_histograms(codes, cells, counts, groups)
 
 
-def _observed(statement: Statement, left: str = "rows") -> str:
-    return f" JOIN observed ON {statement.same(left, 'observed')}" if statement.keys else ""
+def _join_observed(statement: BoundedStatement, left: str = "rows") -> str:
+    return f" JOIN observed ON {statement.write_same_group(left, 'observed')}" if statement.keys else ""
 
 
-def _cells_of_rows(statement: Statement, position: int) -> str:
+def _write_cells_of_rows(statement: BoundedStatement, position: int) -> str:
     """Cells counted by DuckDB, each row its own unit."""
     value = f"v{statement.steps.index(steps_of(statement.bounded.spreads[position]))}"
     code = "observed.code" if statement.keys else "0"
-    return statement.query(
+    return statement.write_query(
         [],
-        f"SELECT {code} AS code, {value} AS cell, count(*) FROM rows{_observed(statement)} "
+        f"SELECT {code} AS code, {value} AS cell, count(*) FROM rows{_join_observed(statement)} "
         f"WHERE {value} IS NOT NULL GROUP BY code, cell ORDER BY code, cell",
     )
 
 
-def _cells_of_units(statement: Statement, position: int) -> str:
+def _write_cells_of_units(statement: BoundedStatement, position: int) -> str:
     """Cells of the allowed rows of each unit in the groups it is kept in."""
     value = f"v{statement.steps.index(steps_of(statement.bounded.spreads[position]))}"
-    clauses, kept = statement.bounding()
+    clauses, kept = statement.write_bounding()
     pair = ", ".join(["u", *statement.keys])
     clauses.append(
-        f"cells AS (SELECT {pair}, {value} AS cell, count(*) AS m FROM rows{statement.public('rows')} "
+        f"cells AS (SELECT {pair}, {value} AS cell, count(*) AS m FROM rows{statement.write_public_join('rows')} "
         f"WHERE {value} IS NOT NULL GROUP BY {pair}, cell)"
     )
     clauses.append(
@@ -135,10 +138,10 @@ def _cells_of_units(statement: Statement, position: int) -> str:
     code = "observed.code" if statement.keys else "0"
     clauses.append(
         f"taken AS (SELECT {code} AS code, cell, CASE WHEN ranks.n <= allowed THEN m ELSE {up} - {before} END AS taken "
-        f"FROM ranks JOIN {kept} ON ranks.u = {kept}.u AND {statement.same('ranks', kept)}"
-        f"{_observed(statement, 'ranks')})"
+        f"FROM ranks JOIN {kept} ON ranks.u = {kept}.u AND {statement.write_same_group('ranks', kept)}"
+        f"{_join_observed(statement, 'ranks')})"
     )
-    return statement.query(
+    return statement.write_query(
         clauses,
         "SELECT code, cell, CAST(sum(taken) AS BIGINT) FROM taken GROUP BY code, cell "
         "HAVING sum(taken) > 0 ORDER BY code, cell",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.bounding.contributions import Bounded, Counts, Measure, Spread
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
 from discreet.engines.dialect import Layers, cast
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
@@ -22,7 +22,7 @@ MAX_ROW = 2**79
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepGrid:
     """What determines the integer of a row. With ``values`` it is the position among these."""
 
     argument: Expression
@@ -33,12 +33,12 @@ class Steps:
     values: tuple[Value, ...] | None = None
 
 
-def steps_of(what: Measure | Spread) -> Steps:
+def steps_of(what: Measure | Spread) -> StepGrid:
     """The integers that a measure adds up, or that a spread counts."""
     if what.argument is None:
         raise InternalError("This measure has no argument.")
     values = what.values if isinstance(what, Spread) else None
-    return Steps(what.argument, what.origin, what.resolution, what.first, what.last, values)
+    return StepGrid(what.argument, what.origin, what.resolution, what.first, what.last, values)
 
 
 def has_steps(measure: Measure) -> bool:
@@ -46,7 +46,7 @@ def has_steps(measure: Measure) -> bool:
     return measure.argument is not None and measure.counts not in (Counts.ROWS, Counts.DISTINCT, Counts.WEIGHT)
 
 
-def all_steps(bounded: Bounded) -> tuple[Steps, ...]:
+def collect_steps(bounded: BoundedPlan) -> tuple[StepGrid, ...]:
     """One entry for each integer that a row yields: first those of spreads, because the kernel sorts by the first.
 
     Values that are only counted need an entry where nothing else reads them.
@@ -61,7 +61,7 @@ def all_steps(bounded: Bounded) -> tuple[Steps, ...]:
 _COUNTED = (Counts.VALUES, Counts.UNITS)
 
 
-def source_of(measure: Measure, steps: tuple[Steps, ...]) -> int | None:
+def source_of(measure: Measure, steps: tuple[StepGrid, ...]) -> int | None:
     """The entry that a measure reads; None for those that read none. Counting values reads any of their argument."""
     if not has_steps(measure):
         return None
@@ -70,7 +70,7 @@ def source_of(measure: Measure, steps: tuple[Steps, ...]) -> int | None:
     return steps.index(steps_of(measure))
 
 
-def check(bounded: Bounded) -> None:
+def check(bounded: BoundedPlan) -> None:
     """Refuse a question whose integers could overflow; the planner never makes one."""
     for measure in bounded.measures:
         wide = max(-measure.first, measure.last) >= (2**40 if measure.counts is Counts.WEIGHT else 2**62)
@@ -107,41 +107,43 @@ def _check_grid(what: Measure | Spread) -> None:
         raise InternalError("The grid of a measure is beyond doubles.")
 
 
-def integer(steps: Steps, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
+def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
     """The integer of a row. ``number`` names the table of listed values, ``raw`` reals that may not be finite."""
-    value = layers.value(steps.argument)
+    value = layers.write_value(steps.argument)
     if steps.values is not None:
         return f"listed{number}.cell"
     if not steps.argument.type.is_number:
         return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
     if steps.argument.type is Type.INTEGER and steps.origin.denominator == steps.resolution.denominator == 1:
-        return _whole_steps(steps, value)
+        return _write_whole_steps(steps, value)
     value = raw.get(steps.argument, value)
-    return _real_steps(steps, cast(value, steps.argument.type, Type.REAL), layers)
+    return _write_real_steps(steps, cast(value, steps.argument.type, Type.REAL), layers)
 
 
-def _real_steps(grid: Steps, value: str, layers: Layers) -> str:
+def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:
     """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
     first, last = grid.first, grid.last
-    moved = f"{value} - {_double(float(grid.origin))}" if grid.origin else value
-    steps = layers.define(f"floor(({moved}) / {_double(float(grid.resolution))} + 0.5::DOUBLE)", grid.argument)
-    low, high = _double(float(first)), _double(float(last))
+    moved = f"{value} - {_write_double(float(grid.origin))}" if grid.origin else value
+    steps = layers.define(f"floor(({moved}) / {_write_double(float(grid.resolution))} + 0.5::DOUBLE)", grid.argument)
+    low, high = _write_double(float(first)), _write_double(float(last))
     clamped = (
         f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN TRY_CAST({steps} AS BIGINT) "
         f"WHEN isfinite({value}) IS NOT TRUE THEN NULL "
-        f"WHEN {steps} < {low} THEN {_whole(first)} ELSE {_whole(last)} END"
+        f"WHEN {steps} < {low} THEN {_write_whole(first)} ELSE {_write_whole(last)} END"
     )
     if max(-first, last) <= 2**53:
         return clamped  # such bounds are doubles themselves, so the comparisons were exact
-    return f"CASE WHEN isfinite({value}) THEN least(greatest({clamped}, {_whole(first)}), {_whole(last)}) END"
+    return (
+        f"CASE WHEN isfinite({value}) THEN least(greatest({clamped}, {_write_whole(first)}), {_write_whole(last)}) END"
+    )
 
 
-def _whole_steps(grid: Steps, value: str) -> str:
+def _write_whole_steps(grid: StepGrid, value: str) -> str:
     """In integers: the value is clamped first, then counted from the lowest step, so that nothing is negative."""
     first, last = grid.first, grid.last
     origin, resolution = int(grid.origin), int(grid.resolution)
     low, high = origin + first * resolution, origin + last * resolution
-    clamped = f"least(greatest({value}, {_whole(max(low, INTEGER_MIN))}), {_whole(min(high, INTEGER_MAX))})"
+    clamped = f"least(greatest({value}, {_write_whole(max(low, INTEGER_MIN))}), {_write_whole(min(high, INTEGER_MAX))})"
     if low > INTEGER_MAX or high < INTEGER_MIN:
         raise InternalError("The bounds of a measure lie outside 64 bits.")
     wide = max(abs(low), abs(high), (high - low + resolution) * 2) >= 2**62
@@ -153,9 +155,9 @@ def _whole_steps(grid: Steps, value: str) -> str:
     return f"CASE WHEN {value} IS NOT NULL THEN CAST({steps} AS BIGINT) END"
 
 
-def _double(value: float) -> str:
+def _write_double(value: float) -> str:
     return f"CAST('{value!r}' AS DOUBLE)"
 
 
-def _whole(value: int) -> str:
+def _write_whole(value: int) -> str:
     return f"CAST({value} AS BIGINT)"

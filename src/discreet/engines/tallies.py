@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.engines.engine import Groups, Histogram
-from discreet.engines.kernel import Part, Shape
+from discreet.engines.engine import GroupHistogram, Groups
+from discreet.engines.kernel import BlockPlan, BlockResult
 from discreet.engines.session import Session
-from discreet.engines.spreads import MOST_CELLS, from_dense, histograms
+from discreet.engines.spreads import MOST_CELLS, make_histograms, make_histograms_from_dense
 from discreet.exact import Integers
 from discreet.plan.types import Value
 
@@ -25,17 +25,17 @@ GATHERED = 1 << 22
 class Tally:
     """Adds up parts. ``distinct`` says which distinct argument each measure counts, if any."""
 
-    def __init__(self, session: Session, shape: Shape, distinct: Sequence[int | None]) -> None:
+    def __init__(self, session: Session, shape: BlockPlan, distinct: Sequence[int | None]) -> None:
         self._session = session
         self._shape = shape
         self._distinct = distinct
         self._sums = np.zeros((len(shape.sources), shape.groups), dtype=np.int64)
         ranges = [shape.layout.ranges[source] for source in shape.spreads]
-        self._cells = [_Cells(first, last - first + 1, shape.groups) for first, last in ranges]
+        self._cells = [_CellTally(first, last - first + 1, shape.groups) for first, last in ranges]
         self._values: dict[int, list[tuple[Integers, Integers]]] = {}
         self._stored: set[int] = set()
 
-    def add(self, part: Part) -> None:
+    def add(self, part: BlockResult) -> None:
         """Add what one block brings."""
         self._sums += part.sums
         for cells, positions in zip(self._cells, part.cells):
@@ -46,7 +46,7 @@ class Tally:
             if sum(codes.size for codes, _ in gathered) > GATHERED:
                 self._store(i)
 
-    def groups(self, keys: Sequence[tuple[Value, ...]]) -> Groups:
+    def make_groups(self, keys: Sequence[tuple[Value, ...]]) -> Groups:
         """The answer for groups by their codes."""
         for i in list(self._values):
             self._store(i)
@@ -55,7 +55,7 @@ class Tally:
         return Groups(
             tuple(keys),
             tuple(tuple(row.tolist()) for row in rows),
-            tuple(cells.histograms() for cells in self._cells),
+            tuple(cells.make_histograms() for cells in self._cells),
         )
 
     def _store(self, number: int) -> None:
@@ -77,7 +77,7 @@ class Tally:
         return found
 
 
-class _Cells:
+class _CellTally:
     """Counts by cell of all groups."""
 
     def __init__(self, first: int, size: int, groups: int) -> None:
@@ -96,13 +96,13 @@ class _Cells:
         if sum(where.size for where in self._gathered) > GATHERED:
             self._merge()
 
-    def histograms(self) -> tuple[Histogram, ...]:
+    def make_histograms(self) -> tuple[GroupHistogram, ...]:
         if self._dense is not None:
-            return from_dense(self._dense, self._first, self._size, self._groups)
+            return make_histograms_from_dense(self._dense, self._first, self._size, self._groups)
         self._merge()
         where, counts = self._known
         codes, cells = np.divmod(where, self._size)
-        return histograms(codes, cells + self._first, counts, self._groups)
+        return make_histograms(codes, cells + self._first, counts, self._groups)
 
     def _merge(self) -> None:
         """Count what was gathered into what is known."""

@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from discreet.bounding.stability import Known, Owner
+from discreet.bounding.stability import Owner, RelationFacts
 from discreet.frontends import names
-from discreet.frontends.calls import make, truth
-from discreet.frontends.correlation import Pair, paired
+from discreet.frontends.calls import check_condition, make
+from discreet.frontends.correlation import ArgumentPair, make_pair_statistic
 from discreet.frontends.positions import refusal
-from discreet.frontends.terms import Measure, Paired, Term
-from discreet.plan.expressions import Call, Expression, Literal, Released, columns
-from discreet.plan.functions import literal
+from discreet.frontends.terms import AggregateTerm, PairStatistic, Term
+from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue, find_columns
+from discreet.plan.functions import make_literal
 from discreet.plan.nodes import Aggregate, Statistic
 from discreet.plan.types import Type
 
-Row: TypeAlias = Callable[[Term, str], Expression]
+RowResolver: TypeAlias = Callable[[Term, str], Expression]
 
 FINEST = 10**12  # of which a quantile's q may be a multiple
 # What MIN and MAX are over all units.
@@ -35,7 +35,7 @@ class Aggregates:
     which must be complete before the first aggregate is met.
     """
 
-    def __init__(self, row: Row, source: Known, keys: Sequence[Expression]) -> None:
+    def __init__(self, row: RowResolver, source: RelationFacts, keys: Sequence[Expression]) -> None:
         self.row = row
         self.source = source
         self.keys = keys
@@ -44,70 +44,72 @@ class Aggregates:
         self._named: dict[Expression, str] = {}  # expressions that have a name of their own
         self.titles = names.Titles(self.keys, self.found, self._named)
 
-    def released(self, measure: Measure) -> Expression:
+    def resolve(self, measure: AggregateTerm) -> Expression:
         """The released number that an aggregate stands for, which is measured from here on."""
         match measure.statistic:
-            case Paired():
-                return self._paired(measure, measure.statistic)
+            case PairStatistic():
+                return self._resolve_pair(measure, measure.statistic)
             case Statistic.COUNT:
-                return self._count(measure)
+                return self._resolve_count(measure)
             case Statistic.COUNT_UNITS:
-                return self._units(measure)
+                return self._resolve_units(measure)
             case Statistic.COUNT_DISTINCT:
-                return self._distinct(measure)
+                return self._resolve_distinct(measure)
             case Statistic.QUANTILE:
-                return self._quantile(measure)
+                return self._resolve_quantile(measure)
             case Statistic.MODE:
-                return self._measured(Aggregate(Statistic.MODE, self._chosen(measure, self._argument(measure))))
+                return self._add_aggregate(
+                    Aggregate(Statistic.MODE, self._apply_filter(measure, self._resolve_argument(measure)))
+                )
             case statistic:
-                return self._moment(measure, statistic)
+                return self._resolve_moment(measure, statistic)
 
-    def _measured(self, wanted: Aggregate) -> Released:
+    def _add_aggregate(self, wanted: Aggregate) -> ReleasedValue:
         position = self._positions.setdefault(wanted, len(self.found))
         if position == len(self.found):
             self.found.append(wanted)
-        return Released(len(self.keys) + position, str(wanted), wanted.type)
+        return ReleasedValue(len(self.keys) + position, str(wanted), wanted.type)
 
     # Arguments
 
-    def _argument(self, measure: Measure) -> Expression:
+    def _resolve_argument(self, measure: AggregateTerm) -> Expression:
         if measure.argument is None:
-            word = names.called(measure)
+            word = names.sql_word_of(measure)
             raise refusal(measure.place, f"{word} needs an argument.", f"Write for example {word}(x).")
         return self.row(measure.argument, "an aggregate")
 
-    def _condition(self, measure: Measure) -> Expression | None:
+    def _resolve_condition(self, measure: AggregateTerm) -> Expression | None:
         if measure.condition is None:
             return None
-        return truth(self.row(measure.condition, "FILTER"), "FILTER", measure.condition.place)
+        return check_condition(self.row(measure.condition, "FILTER"), "FILTER", measure.condition.place)
 
-    def _chosen(self, measure: Measure, value: Expression) -> Expression:
+    def _apply_filter(self, measure: AggregateTerm, value: Expression) -> Expression:
         """SUM(x) FILTER (WHERE c) is the sum of CASE WHEN c THEN x END."""
-        condition = self._condition(measure)
+        condition = self._resolve_condition(measure)
         if condition is None:
             return value
-        return make("case", (condition, value, literal(None)), measure.place)
+        return make("case", (condition, value, make_literal(None)), measure.place)
 
-    def _number(self, measure: Measure, argument: Expression) -> Expression:
+    def _check_number(self, measure: AggregateTerm, argument: Expression) -> Expression:
         """The argument of SUM, AVG and the like: a number, or a condition counted as 1 and 0."""
         if argument.type is Type.BOOLEAN:
             return make("to_integer", (argument,), measure.place)
         if not argument.type.is_number:
-            rule = f"{names.called(measure)} needs numbers; this is of type {argument.type}."
+            rule = f"{names.sql_word_of(measure)} needs numbers; this is of type {argument.type}."
             raise refusal(measure.place, rule, "COUNT takes every type; CAST(x AS DOUBLE) reads a number from a text.")
         return argument
 
     # Counts
 
-    def _count(self, measure: Measure) -> Expression:
-        argument = None if measure.argument is None else self._argument(measure)
+    def _resolve_count(self, measure: AggregateTerm) -> Expression:
+        argument = None if measure.argument is None else self._resolve_argument(measure)
         if isinstance(argument, Literal) and argument.value is not None:
             argument = None  # COUNT(1) counts rows
         if measure.condition is not None:
-            argument = self._chosen(measure, literal(1) if argument is None else argument)
-        return self._measured(Aggregate(Statistic.COUNT, argument, bounds=measure.bounds))
+            argument = self._apply_filter(measure, make_literal(1) if argument is None else argument)
+        return self._add_aggregate(Aggregate(Statistic.COUNT, argument, bounds=measure.bounds))
 
-    def _units(self, measure: Measure) -> Expression:
+    def _resolve_units(self, measure: AggregateTerm) -> Expression:
         unit = self.source.unit
         if unit is None:
             if self.source.owner is Owner.ROW:
@@ -115,21 +117,21 @@ class Aggregates:
                 raise refusal(measure.place, rule, "COUNT(*) counts the rows.")
             rule = "The rows that are counted do not name their unit."
             raise refusal(measure.place, rule, "Keep the unit's column in what is read.")
-        argument = None if measure.condition is None else self._chosen(measure, unit)
-        return self._measured(Aggregate(Statistic.COUNT_UNITS, argument))
+        argument = None if measure.condition is None else self._apply_filter(measure, unit)
+        return self._add_aggregate(Aggregate(Statistic.COUNT_UNITS, argument))
 
-    def _distinct(self, measure: Measure) -> Expression:
+    def _resolve_distinct(self, measure: AggregateTerm) -> Expression:
         """Distinct values; of the unit's own column, units."""
-        argument = self._argument(measure)
-        if not columns(argument):
+        argument = self._resolve_argument(measure)
+        if not find_columns(argument):
             rule = "COUNT(DISTINCT ...) of a constant is 1 or 0."
             raise refusal(measure.place, rule, "Name a column.")
-        argument = self._chosen(measure, argument)
+        argument = self._apply_filter(measure, argument)
         if argument in self.source.units:
-            return self._measured(Aggregate(Statistic.COUNT_UNITS))
+            return self._add_aggregate(Aggregate(Statistic.COUNT_UNITS))
         if self._is_unit(argument):
-            return self._measured(Aggregate(Statistic.COUNT_UNITS, argument))
-        return self._measured(Aggregate(Statistic.COUNT_DISTINCT, argument))
+            return self._add_aggregate(Aggregate(Statistic.COUNT_UNITS, argument))
+        return self._add_aggregate(Aggregate(Statistic.COUNT_DISTINCT, argument))
 
     def _is_unit(self, expression: Expression) -> bool:
         """Whether an expression is the row's unit or NULL, as CASE WHEN c THEN unit END is."""
@@ -143,28 +145,28 @@ class Aggregates:
 
     # Sums, means, variances
 
-    def _moment(self, measure: Measure, statistic: Statistic) -> Expression:
-        argument = self._number(measure, self._chosen(measure, self._argument(measure)))
-        released = self._measured(Aggregate(statistic, argument, bounds=measure.bounds))
-        return self._sample(released, statistic, argument) if measure.sample else released
+    def _resolve_moment(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
+        argument = self._check_number(measure, self._apply_filter(measure, self._resolve_argument(measure)))
+        released = self._add_aggregate(Aggregate(statistic, argument, bounds=measure.bounds))
+        return self._make_sample_form(released, statistic, argument) if measure.sample else released
 
-    def _sample(self, released: Released, statistic: Statistic, argument: Expression) -> Expression:
+    def _make_sample_form(self, released: ReleasedValue, statistic: Statistic, argument: Expression) -> Expression:
         """The sample form from the population form and the released count n: times n/(n − 1), its root for stddev."""
-        n = self._measured(Aggregate(Statistic.COUNT, argument))
-        less_one = make("subtract", (n, literal(1)), None)
+        n = self._add_aggregate(Aggregate(Statistic.COUNT, argument))
+        less_one = make("subtract", (n, make_literal(1)), None)
         factor = make("divide", (n, less_one), None)
         if statistic is Statistic.STDDEV:
             factor = make("sqrt", (factor,), None)
-        many = make("greater", (n, literal(1)), None)
-        form = make("case", (many, make("multiply", (released, factor), None), literal(None)), None)
+        many = make("greater", (n, make_literal(1)), None)
+        form = make("case", (many, make("multiply", (released, factor), None), make_literal(None)), None)
         self._named[form] = self.titles.of_aggregate(Aggregate(statistic, argument))
         return form
 
     # Quantiles
 
-    def _quantile(self, measure: Measure) -> Expression:
-        argument = self._argument(measure)
-        word = names.called(measure)
+    def _resolve_quantile(self, measure: AggregateTerm) -> Expression:
+        argument = self._resolve_argument(measure)
+        word = names.sql_word_of(measure)
         if argument.type.is_time:
             rule = f"{word} of dates is not available."
             fix = f"Count days: {word}(clamp(date_diff('day', DATE '2020-01-01', x), 0, 3650))."
@@ -176,25 +178,25 @@ class Aggregates:
         if measure.share is None or not 0 < measure.share < 1 or measure.share.denominator > FINEST:
             rule = "The q of a quantile must lie between 0 and 1, both excluded, with at most 12 decimals."
             raise refusal(measure.place, rule, "Write for example 0.5; MIN and MAX stand for 0.01 and 0.99.")
-        argument = self._chosen(measure, argument)
-        released = self._measured(Aggregate(Statistic.QUANTILE, argument, share=measure.share))
+        argument = self._apply_filter(measure, argument)
+        released = self._add_aggregate(Aggregate(Statistic.QUANTILE, argument, share=measure.share))
         if measure.word in EXTREMES:
-            self._named[released] = names.joined(measure.word, self.titles.of(argument))
+            self._named[released] = names.join_words(measure.word, self.titles.of(argument))
         return released
 
     # Two arguments
 
-    def _paired(self, measure: Measure, kind: Paired) -> Expression:
+    def _resolve_pair(self, measure: AggregateTerm, kind: PairStatistic) -> Expression:
         if measure.argument is None or measure.second is None:
-            word = names.called(measure)
+            word = names.sql_word_of(measure)
             raise refusal(measure.place, f"{word} needs two arguments.", f"Write for example {word}(x, y).")
         # A condition on one of the two is enough: rows count where both are there.
-        first = self._number(measure, self._chosen(measure, self.row(measure.argument, "an aggregate")))
-        second = self._number(measure, self.row(measure.second, "an aggregate"))
-        pair = Pair(first, second, self.source, self._sum_or_count, measure.place)
-        form = paired(kind, pair, sample=measure.sample)
-        self._named[form] = names.joined(kind.value, self.titles.of(first), self.titles.of(second))
+        first = self._check_number(measure, self._apply_filter(measure, self.row(measure.argument, "an aggregate")))
+        second = self._check_number(measure, self.row(measure.second, "an aggregate"))
+        pair = ArgumentPair(first, second, self.source, self._add_sum_or_count, measure.place)
+        form = make_pair_statistic(kind, pair, sample=measure.sample)
+        self._named[form] = names.join_words(kind.value, self.titles.of(first), self.titles.of(second))
         return form
 
-    def _sum_or_count(self, statistic: Statistic, argument: Expression) -> Expression:
-        return self._measured(Aggregate(statistic, argument))
+    def _add_sum_or_count(self, statistic: Statistic, argument: Expression) -> Expression:
+        return self._add_aggregate(Aggregate(statistic, argument))

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from discreet.errors import UsageError
-from discreet.frontends.constants import day_or_moment
+from discreet.frontends.constants import read_day_or_moment
 from discreet.frontends.positions import Place, refusal
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.functions import FUNCTIONS, call, literal
+from discreet.plan.functions import FUNCTIONS, make_call, make_literal
 from discreet.plan.types import Type
 
 Arguments: TypeAlias = tuple[Expression, ...]
-Places: TypeAlias = tuple[Place | None, ...]
+ArgumentPlaces: TypeAlias = tuple[Place | None, ...]
 
 FLIPPED = {"equal": "equal", "unequal": "unequal", "less": "greater", "at_most": "at_least", "greater": "less",
            "at_least": "at_most"}  # fmt: skip  # one table
@@ -44,27 +44,27 @@ SHOWN: Mapping[str, str] = {
 }  # fmt: skip  # one table
 
 
-def make(function: str, arguments: Arguments, place: Place | None, places: Places = ()) -> Expression:
+def make(function: str, arguments: Arguments, place: Place | None, places: ArgumentPlaces = ()) -> Expression:
     """The expression for a function of arguments, or a refusal that points at the place.
 
     ``places`` are those of the arguments, for refusals of one of them.
     """
     places = places or (place,) * len(arguments)
-    arguments = _dated(function, arguments, places)
+    arguments = _read_dates(function, arguments, places)
     check = CHECKS.get(function)
     if check is not None:
         check(arguments, place)
-    simpler = _simpler(function, arguments)
+    simpler = _simplify(function, arguments)
     if simpler is not None:
         return simpler
     try:
-        made = call(function, *arguments)
+        made = make_call(function, *arguments)
     except UsageError:
         raise _explain(function, arguments, place, places) from None
-    return _folded(made, place)
+    return _fold_constants(made, place)
 
 
-def truth(expression: Expression, what: str, place: Place | None) -> Expression:
+def check_condition(expression: Expression, what: str, place: Place | None) -> Expression:
     """A condition, which must be true, false or NULL."""
     if expression.type is Type.BOOLEAN:
         return expression
@@ -74,13 +74,13 @@ def truth(expression: Expression, what: str, place: Place | None) -> Expression:
     raise refusal(place, f"{what} needs a condition that is true or false; this is of type {expression.type}.", fix)
 
 
-def conditions(expression: Expression) -> tuple[Expression, ...]:
+def split_conditions(expression: Expression) -> tuple[Expression, ...]:
     """The parts of a condition that must all be true."""
     both = isinstance(expression, Call) and expression.function == "and"
     return expression.arguments if both else (expression,)  # type: ignore[union-attr]  # a Call, as tested
 
 
-def _dated(function: str, arguments: Arguments, places: Places) -> Arguments:
+def _read_dates(function: str, arguments: Arguments, places: ArgumentPlaces) -> Arguments:
     """Texts that stand for dates, read as dates."""
     positions: tuple[int, ...] = DATES_AT.get(function, ())
     if function in DATED:
@@ -90,14 +90,14 @@ def _dated(function: str, arguments: Arguments, places: Places) -> Arguments:
         if not any(arguments[i].type.is_time for i in positions):
             return arguments
     return tuple(
-        literal(day_or_moment(argument.value, places[i]))
+        make_literal(read_day_or_moment(argument.value, places[i]))
         if i in positions and isinstance(argument, Literal) and isinstance(argument.value, str)
         else argument
         for i, argument in enumerate(arguments)
     )
 
 
-def _simpler(function: str, arguments: Arguments) -> Expression | None:
+def _simplify(function: str, arguments: Arguments) -> Expression | None:
     """An equal expression in the canonical form, if this is not it."""
     first = arguments[0] if arguments else None
     if function in FLIPPED and [isinstance(a, Literal) for a in arguments] == [True, False]:
@@ -115,19 +115,19 @@ def _simpler(function: str, arguments: Arguments) -> Expression | None:
     if function in {"like", "ilike"} and len(arguments) == 2:
         pattern = arguments[1]
         if isinstance(pattern, Literal) and isinstance(pattern.value, str) and "%%" in pattern.value:
-            return make(function, (arguments[0], literal(re.sub("%+", "%", pattern.value))), None)
+            return make(function, (arguments[0], make_literal(re.sub("%+", "%", pattern.value))), None)
     return None
 
 
 def _fits(function: str, arguments: Arguments) -> bool:
     try:
-        call(function, *arguments)
+        make_call(function, *arguments)
     except UsageError:
         return False
     return True
 
 
-def _folded(made: Call, place: Place | None) -> Expression:
+def _fold_constants(made: Call, place: Place | None) -> Expression:
     """Arithmetic on constants, done at once; a constant without a value is a mistake."""
     if made.function not in ARITHMETIC or not all(isinstance(a, Literal) for a in made.arguments):
         return made
@@ -141,41 +141,41 @@ def _folded(made: Call, place: Place | None) -> Expression:
 
 # Constants that make a function meaningless are refused instead of yielding NULL for every row.
 
-Check: TypeAlias = Callable[[Arguments, Place | None], None]
+ArgumentCheck: TypeAlias = Callable[[Arguments, Place | None], None]
 
 
-def _number(arguments: Arguments, position: int) -> float | None:
+def _find_number(arguments: Arguments, position: int) -> float | None:
     argument = arguments[position] if position < len(arguments) else None
     value = argument.value if isinstance(argument, Literal) else None
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _check_bin(arguments: Arguments, place: Place | None) -> None:
-    width = _number(arguments, 1)
+    width = _find_number(arguments, 1)
     if width is not None and width <= 0:
         raise refusal(place, "The width of a bin must be above zero.", "Write for example bin(age, 10).")
 
 
 def _check_clamp(arguments: Arguments, place: Place | None) -> None:
-    low, high = _number(arguments, 1), _number(arguments, 2)
+    low, high = _find_number(arguments, 1), _find_number(arguments, 2)
     if low is not None and high is not None and low > high:
         raise refusal(place, "The lower end of clamp is above its upper end.", "Write clamp(x, low, high).")
 
 
 def _check_round(arguments: Arguments, place: Place | None) -> None:
-    digits = _number(arguments, 1)
+    digits = _find_number(arguments, 1)
     if digits is not None and abs(digits) > 15:
         raise refusal(place, "round takes at most 15 digits.", "Write for example round(x, 2).")
 
 
 def _check_substring(arguments: Arguments, place: Place | None) -> None:
-    start, count = _number(arguments, 1), _number(arguments, 2)
+    start, count = _find_number(arguments, 1), _find_number(arguments, 2)
     if (start is not None and start < 1) or (count is not None and count < 0):
         rule = "Positions in a text begin at 1, and lengths are not negative."
         raise refusal(place, rule, "Write for example substring(x, 1, 3).")
 
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, ArgumentCheck] = {
     "bin": _check_bin,
     "clamp": _check_clamp,
     "round": _check_round,
@@ -183,7 +183,7 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-def _explain(function: str, arguments: Arguments, place: Place | None, places: Places) -> UsageError:
+def _explain(function: str, arguments: Arguments, place: Place | None, places: ArgumentPlaces) -> UsageError:
     """Why a call is not possible, and what would be."""
     known = FUNCTIONS.get(function)
     if known is None:
@@ -204,15 +204,15 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: P
         arguments = (
             (*arguments[1::2], arguments[-1]) if all(a.type is Type.BOOLEAN for a in arguments[:-1:2]) else arguments
         )
-    kinds = " and ".join(dict.fromkeys(_kind(a) for a in arguments)) if arguments else "nothing"
-    return refusal(place, f"{shown} does not take {kinds}.", _fix(function, arguments))
+    kinds = " and ".join(dict.fromkeys(_kind_of(a) for a in arguments)) if arguments else "nothing"
+    return refusal(place, f"{shown} does not take {kinds}.", _suggest_fix(function, arguments))
 
 
-def _kind(argument: Expression) -> str:
+def _kind_of(argument: Expression) -> str:
     return "NULL" if isinstance(argument, Literal) and argument.value is None else str(argument.type)
 
 
-def _fix(function: str, arguments: Arguments) -> str:
+def _suggest_fix(function: str, arguments: Arguments) -> str:
     kinds = {argument.type for argument in arguments}
     if function in ARITHMETIC:
         if any(kind.is_time for kind in kinds):

@@ -1,15 +1,15 @@
-"""Aggregates and window functions inside one unit, as computations of the plan (``Compute``)."""
+"""Aggregates and window functions inside one unit, as computations of the plan (``FeatureCall``)."""
 
 from __future__ import annotations
 
-from discreet.frontends.calls import make, truth
+from discreet.frontends.calls import check_condition, make
 from discreet.frontends.positions import refusal
-from discreet.frontends.rows import Find, row
-from discreet.frontends.terms import Measure, Term, Trait
+from discreet.frontends.rows import ColumnFinder, resolve_row
+from discreet.frontends.terms import AggregateTerm, FeatureTerm, Term
 from discreet.plan.expressions import Expression, Literal
-from discreet.plan.functions import literal
+from discreet.plan.functions import make_literal
 from discreet.plan.nodes import Statistic
-from discreet.plan.relations import Compute, Feature
+from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import Type
 
 STATISTICS = {
@@ -25,31 +25,31 @@ NUMBERS = frozenset({Feature.SUM, Feature.MEAN, Feature.MEDIAN})
 WORDS = {Feature.MEAN: "avg", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
 
 
-def word(wanted: Compute) -> str:
+def word_of(wanted: FeatureCall) -> str:
     """What SQL calls a computation."""
     return WORDS.get(wanted.feature, str(wanted.feature))
 
 
-def compute(term: Measure | Trait, find: Find) -> Compute:
+def make_compute(term: AggregateTerm | FeatureTerm, find: ColumnFinder) -> FeatureCall:
     """The computation that an aggregate means inside one unit."""
-    feature = _feature(term)
-    argument = None if term.argument is None else row(term.argument, find, "an aggregate")
+    feature = _find_feature(term)
+    argument = None if term.argument is None else resolve_row(term.argument, find, "an aggregate")
     if feature is Feature.COUNT and isinstance(argument, Literal) and argument.value is not None:
         argument = None  # COUNT(1) counts rows
     if term.condition is not None:
-        condition = truth(row(term.condition, find, "FILTER"), "FILTER", term.condition.place)
-        argument = make("case", (condition, argument or literal(1), literal(None)), term.place)
+        condition = check_condition(resolve_row(term.condition, find, "FILTER"), "FILTER", term.condition.place)
+        argument = make("case", (condition, argument or make_literal(1), make_literal(None)), term.place)
     if argument is None:
         if feature not in WITHOUT_ARGUMENT:
             word_ = feature.upper()
             raise refusal(term.place, f"{word_} needs an argument.", f"Write for example {word_}(x).")
-        return Compute(feature, None, Type.INTEGER)
-    argument, kind = _typed(feature, argument, term)
-    return Compute(feature, argument, kind, term.offset if isinstance(term, Trait) else 1)
+        return FeatureCall(feature, None, Type.INTEGER)
+    argument, kind = _cast_argument(feature, argument, term)
+    return FeatureCall(feature, argument, kind, term.offset if isinstance(term, FeatureTerm) else 1)
 
 
-def _feature(term: Measure | Trait) -> Feature:
-    if isinstance(term, Trait):
+def _find_feature(term: AggregateTerm | FeatureTerm) -> Feature:
+    if isinstance(term, FeatureTerm):
         return term.feature
     if term.statistic is Statistic.QUANTILE and term.word in QUANTILES:
         return QUANTILES[term.word]
@@ -61,13 +61,13 @@ def _feature(term: Measure | Trait) -> Feature:
     return found
 
 
-def _typed(feature: Feature, argument: Expression, term: Term) -> tuple[Expression, Type]:
+def _cast_argument(feature: Feature, argument: Expression, term: Term) -> tuple[Expression, Type]:
     """The argument in the type that a feature takes, and the type that it yields."""
     match feature:
         case Feature.COUNT | Feature.COUNT_DISTINCT | Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
             return argument, Type.INTEGER
         case Feature.ANY | Feature.ALL:
-            return truth(argument, feature.upper(), term.place), Type.BOOLEAN
+            return check_condition(argument, feature.upper(), term.place), Type.BOOLEAN
         case Feature.MIN | Feature.MAX | Feature.LAG | Feature.LEAD:
             return argument, argument.type
     if argument.type is Type.BOOLEAN:

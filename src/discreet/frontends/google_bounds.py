@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.frontends.google_options import closing, number, separated
+from discreet.frontends.google_options import find_closing, read_exact_number, split_at_commas
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.sql_places import Places
-from discreet.frontends.sql_reader import Form, Reader
-from discreet.frontends.sql_text import bare
-from discreet.frontends.terms import Constant, Measure, Term, apply
+from discreet.frontends.sql_reader import ExpressionReader, Form
+from discreet.frontends.sql_text import bare_word_of
+from discreet.frontends.terms import AggregateTerm, Constant, Term, apply
 from discreet.plan.nodes import Statistic
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOVED = frozenset({Statistic.SUM, Statistic.MEAN, Statistic.VARIANCE, Statistic.
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ContributionBounds:
     """What was said in one call."""
 
     name: str
@@ -41,74 +41,74 @@ class Bounds:
     place: Place
 
 
-def cut(tokens: list[Token], places: Places) -> tuple[list[Token], dict[int, Bounds]]:
+def cut_bounds(tokens: list[Token], places: Places) -> tuple[list[Token], dict[int, ContributionBounds]]:
     """The words without contribution bounds, and the bounds by where the call that had them begins."""
     kept: list[Token] = []
-    found: dict[int, Bounds] = {}
+    found: dict[int, ContributionBounds] = {}
     calls: list[tuple[Token | None, bool]] = []  # of each open parenthesis: the word before it, and whether a subquery
     at = 0
     while at < len(tokens):
         token = tokens[at]
-        if bare(token) == "(":
-            inner = at + 1 < len(tokens) and bare(tokens[at + 1]) in {"SELECT", "WITH", "FROM"}
+        if bare_word_of(token) == "(":
+            inner = at + 1 < len(tokens) and bare_word_of(tokens[at + 1]) in {"SELECT", "WITH", "FROM"}
             calls.append((tokens[at - 1] if at else None, inner))
-        elif bare(token) == ")" and calls:
+        elif bare_word_of(token) == ")" and calls:
             calls.pop()
-        if at + 1 < len(tokens) and bare(tokens[at + 1]) == "=>":
-            at = _named(tokens, at, calls, places, found)
-            if not kept or bare(kept.pop()) != ",":
-                raise refusal(places.token(token), "Bounds follow what is aggregated, after a comma.", USAGE)
+        if at + 1 < len(tokens) and bare_word_of(tokens[at + 1]) == "=>":
+            at = _read_bounds(tokens, at, calls, places, found)
+            if not kept or bare_word_of(kept.pop()) != ",":
+                raise refusal(places.of_token(token), "Bounds follow what is aggregated, after a comma.", USAGE)
             continue
         kept.append(token)
         at += 1
     return kept, found
 
 
-def _named(
+def _read_bounds(
     tokens: list[Token],
     at: int,
     calls: list[tuple[Token | None, bool]],
     places: Places,
-    found: dict[int, Bounds],
+    found: dict[int, ContributionBounds],
 ) -> int:
     """Reads one named argument; the position after it."""
-    name, place = tokens[at].text.lower(), places.token(tokens[at])
+    name, place = tokens[at].text.lower(), places.of_token(tokens[at])
     if name not in {PER_GROUP, PER_ROW}:
         raise refusal(place, f"There is no argument {name!r} here.", f"Known: {PER_GROUP} and {PER_ROW}.")
     call = calls[-1][0] if calls else None
     if call is None or any(inner for _, inner in calls):
         raise refusal(place, "Bounds belong to an aggregate of the outermost SELECT.", USAGE)
-    end = closing(tokens, at + 2) if at + 2 < len(tokens) and bare(tokens[at + 2]) == "(" else None
+    end = find_closing(tokens, at + 2) if at + 2 < len(tokens) and bare_word_of(tokens[at + 2]) == "(" else None
     if end is None:
         raise refusal(place, "Bounds are two numbers in parentheses.", USAGE)
-    place = place.to(places.token(tokens[end]))
-    parts = separated(tokens[at + 3 : end])
+    place = place.extend_to(places.of_token(tokens[end]))
+    parts = split_at_commas(tokens[at + 3 : end])
     if len(parts) != 2:
         raise refusal(place, "Bounds are two numbers in parentheses.", USAGE)
-    low, high = (number(tuple(part), place, "Bounds are constants: two numbers.", USAGE) for part in parts)
+    low, high = (read_exact_number(tuple(part), place, "Bounds are constants: two numbers.", USAGE) for part in parts)
     if low > high:
         raise refusal(place, "The lower bound is above the upper one.", USAGE)
     if call.start in found:
         raise refusal(place, "This aggregate has bounds already.", "Keep one of them.")
-    found[call.start] = Bounds(name, low, high, place)
+    found[call.start] = ContributionBounds(name, low, high, place)
     return end + 1
 
 
-def bounded(form: Form, bounds: Mapping[int, Bounds], used: set[int]) -> Form:
+def apply_bounds(form: Form, bounds: Mapping[int, ContributionBounds], used: set[int]) -> Form:
     """A form that heeds the bounds of its call; ``used`` collects where they were heeded."""
 
-    def read(reader: Reader, node: Node) -> Term:
+    def read(reader: ExpressionReader, node: Node) -> Term:
         term = form.read(reader, node)
-        said = bounds.get(term.place.start) if isinstance(term, Measure) and term.place is not None else None
-        if said is None or not isinstance(term, Measure) or term.place is None or term.place.start in used:
+        said = bounds.get(term.place.start) if isinstance(term, AggregateTerm) and term.place is not None else None
+        if said is None or not isinstance(term, AggregateTerm) or term.place is None or term.place.start in used:
             return term
         used.add(term.place.start)
-        return _within(term, said)
+        return _bound_aggregate(term, said)
 
     return Form(read, form.parts)
 
 
-def _within(measure: Measure, said: Bounds) -> Measure:
+def _bound_aggregate(measure: AggregateTerm, said: ContributionBounds) -> AggregateTerm:
     if said.name == PER_GROUP and measure.statistic in ADDED:
         return replace(measure, bounds=(said.low, said.high))
     rows = said.name == PER_ROW or measure.statistic is Statistic.MEAN
@@ -116,9 +116,9 @@ def _within(measure: Measure, said: Bounds) -> Measure:
         rule = f"{said.name} is not available in this aggregate."
         other = PER_ROW if said.name == PER_GROUP else PER_GROUP
         raise refusal(said.place, rule, f"Leave it out, or use {other} where it fits.")
-    ends = (Constant(_plain(end), said.place) for end in (said.low, said.high))
+    ends = (Constant(_to_number(end), said.place) for end in (said.low, said.high))
     return replace(measure, argument=apply("clamp", measure.argument, *ends, place=measure.place))
 
 
-def _plain(value: Fraction) -> int | float:
+def _to_number(value: Fraction) -> int | float:
     return value.numerator if value.denominator == 1 and abs(value) < 2**63 else float(value)

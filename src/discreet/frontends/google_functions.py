@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from discreet.frontends import sql_functions
 from discreet.frontends.positions import refusal
-from discreet.frontends.sql_reader import OPERANDS, Form, Reader, one, two
-from discreet.frontends.terms import Apply, Constant, Term
+from discreet.frontends.sql_reader import OPERANDS, ExpressionReader, Form, make_binary, make_unary
+from discreet.frontends.terms import Constant, FunctionTerm, Term
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -18,7 +18,7 @@ PARTS = {word: word.lower() for word in ("YEAR", "QUARTER", "MONTH", "DAY", "HOU
 PARTS |= {"ISOWEEK": "week", "MONDAY": "week", "DAYOFWEEK": "dayofweek"}
 
 
-def _part(reader: Reader, node: Node) -> Constant:
+def _read_part(reader: ExpressionReader, node: Node) -> Constant:
     """The name of a part of a date."""
     kind = type(node).__name__
     word = str(node.this.name if kind == "WeekStart" else node.name).upper()
@@ -30,73 +30,73 @@ def _part(reader: Reader, node: Node) -> Constant:
     return Constant(plain, place)
 
 
-def _trunc(reader: Reader, node: Node) -> Term:
-    part = _part(reader, node.args["unit"])
+def _read_trunc(reader: ExpressionReader, node: Node) -> Term:
+    part = _read_part(reader, node.args["unit"])
     return reader.apply("date_trunc", node, part, reader.read(node.this))
 
 
-def _extract(reader: Reader, node: Node) -> Term:
+def _read_extract(reader: ExpressionReader, node: Node) -> Term:
     """EXTRACT; GoogleSQL counts Sunday as 1."""
     if str(node.this.name).upper() == "DATE":
         return reader.apply("to_date", node, reader.read(node.expression))
-    part = _part(reader, node.this)
+    part = _read_part(reader, node.this)
     found = reader.apply("part", node, part, reader.read(node.expression))
     return reader.apply("add", node, found, Constant(1)) if part.value == "dayofweek" else found
 
 
-def _diff(reader: Reader, node: Node) -> Term:
+def _read_diff(reader: ExpressionReader, node: Node) -> Term:
     unit = node.args.get("unit")
     if unit is None:
-        raise refusal(reader.place(node), "A difference of dates needs a unit.", "Write DATE_DIFF(a, b, DAY).")
-    part = _part(reader, unit)
+        raise refusal(reader.place_of(node), "A difference of dates needs a unit.", "Write DATE_DIFF(a, b, DAY).")
+    part = _read_part(reader, unit)
     return reader.apply("date_diff", node, part, reader.read(node.expression), reader.read(node.this))
 
 
-def _elapsed(reader: Reader, node: Node) -> Term:
+def _refuse_elapsed(reader: ExpressionReader, node: Node) -> Term:
     rule = "TIMESTAMP_DIFF counts whole units that went by, which is not available."
-    raise refusal(reader.place(node), rule, "DATETIME_DIFF(a, b, HOUR) counts the hours that begin between.")
+    raise refusal(reader.place_of(node), rule, "DATETIME_DIFF(a, b, HOUR) counts the hours that begin between.")
 
 
-def _concat(reader: Reader, node: Node) -> Term:
+def _read_concat(reader: ExpressionReader, node: Node) -> Term:
     """CONCAT is NULL if one part is."""
     texts = [reader.read(part) for part in node.expressions]
     return reader.apply("concat", node, *texts) if len(texts) > 1 else texts[0]
 
 
-def _extreme(function: str) -> Form:
+def _make_extreme_form(function: str) -> Form:
     """GREATEST and LEAST are NULL if one argument is."""
 
-    def read(reader: Reader, node: Node) -> Term:
+    def read(reader: ExpressionReader, node: Node) -> Term:
         arguments = [reader.read(part) for part in (node.this, *node.expressions)]
         if len(arguments) < 2:
             rule = f"{function.upper()} needs two arguments."
-            raise refusal(reader.place(node), rule, f"Write {function.upper()}(a, b).")
-        missing: list[Apply] = [reader.apply("is_null", node, argument) for argument in arguments]
+            raise refusal(reader.place_of(node), rule, f"Write {function.upper()}(a, b).")
+        missing: list[FunctionTerm] = [reader.apply("is_null", node, argument) for argument in arguments]
         found = reader.apply(function, node, *arguments)
         return reader.apply("case", node, reader.apply("or", node, *missing), Constant(None), found)
 
     return Form(read, ("this", "expressions", "ignore_nulls"))
 
 
-def _cast(reader: Reader, node: Node) -> Term:
+def _read_cast(reader: ExpressionReader, node: Node) -> Term:
     """CAST; a TIMESTAMP is read as a moment in UTC, which is how we read all of them."""
-    return sql_functions.cast(reader, node, {**sql_functions.CASTS, "TIMESTAMPTZ": "to_timestamp"})
+    return sql_functions.read_cast(reader, node, {**sql_functions.CASTS, "TIMESTAMPTZ": "to_timestamp"})
 
 
 FUNCTIONS: Mapping[str, Form] = {
-    "DateTrunc": Form(_trunc, ("this", "unit")),
-    "TimestampTrunc": Form(_trunc, ("this", "unit")),
-    "DatetimeTrunc": Form(_trunc, ("this", "unit")),
-    "Extract": Form(_extract, OPERANDS),
-    "DateDiff": Form(_diff, (*OPERANDS, "unit", "date_part_boundary")),
-    "DatetimeDiff": Form(_diff, (*OPERANDS, "unit", "date_part_boundary")),
-    "TimestampDiff": Form(_elapsed, (*OPERANDS, "unit")),
-    "Concat": Form(_concat, ("expressions", "safe", "coalesce")),
-    "Greatest": _extreme("greatest"),
-    "Least": _extreme("least"),
-    "SafeDivide": two("divide"),
-    "Date": one("to_date"),
+    "DateTrunc": Form(_read_trunc, ("this", "unit")),
+    "TimestampTrunc": Form(_read_trunc, ("this", "unit")),
+    "DatetimeTrunc": Form(_read_trunc, ("this", "unit")),
+    "Extract": Form(_read_extract, OPERANDS),
+    "DateDiff": Form(_read_diff, (*OPERANDS, "unit", "date_part_boundary")),
+    "DatetimeDiff": Form(_read_diff, (*OPERANDS, "unit", "date_part_boundary")),
+    "TimestampDiff": Form(_refuse_elapsed, (*OPERANDS, "unit")),
+    "Concat": Form(_read_concat, ("expressions", "safe", "coalesce")),
+    "Greatest": _make_extreme_form("greatest"),
+    "Least": _make_extreme_form("least"),
+    "SafeDivide": make_binary("divide"),
+    "Date": make_unary("to_date"),
     "Length": Form(lambda reader, node: reader.apply("length", node, reader.read(node.this)), ("this", "binary")),
-    "Cast": Form(_cast, ("this", "to")),
-    "TryCast": Form(_cast, ("this", "to", "safe")),
+    "Cast": Form(_read_cast, ("this", "to")),
+    "TryCast": Form(_read_cast, ("this", "to", "safe")),
 }

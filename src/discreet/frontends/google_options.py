@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from discreet.frontends import constants
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.sql_places import Places
-from discreet.frontends.sql_text import bare
-from discreet.plan.catalog import nearest
+from discreet.frontends.sql_text import bare_word_of
+from discreet.plan.catalog import suggest_nearest
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
@@ -32,103 +32,109 @@ class Option:
     words: tuple[Token, ...]
     place: Place
 
-    def amount(self) -> Fraction:
+    def read_amount(self) -> Fraction:
         """A number, exactly as it is written."""
-        return number(self.words, self.place, f"{self.name} takes a number.", f"Write for example {self.name}=0.5.")
+        return read_exact_number(
+            self.words, self.place, f"{self.name} takes a number.", f"Write for example {self.name}=0.5."
+        )
 
-    def loss(self) -> Fraction:
+    def read_loss(self) -> Fraction:
         """An epsilon above 0, or a delta from 0 to below 1."""
-        value = self.amount()
+        value = self.read_amount()
         if self.name == "epsilon" and value <= 0:
             raise refusal(self.place, "epsilon must be above 0.", "Write for example epsilon=0.5.")
         if self.name == "delta" and not 0 <= value < 1:
             raise refusal(self.place, "delta is a probability far below 1.", "Write for example delta=1e-6.")
         return value
 
-    def whole(self) -> int:
+    def read_whole(self) -> int:
         """A whole number from 1 on."""
-        value = self.amount()
+        value = self.read_amount()
         if value.denominator != 1 or not 1 <= value <= MOST:
             rule = f"{self.name} takes a whole number from 1 to {MOST:,}."
             raise refusal(self.place, rule, f"Write for example {self.name}=3.")
         return int(value)
 
-    def path(self) -> tuple[str, ...]:
+    def read_path(self) -> tuple[str, ...]:
         """A name, perhaps with a table before it: visits.patient_id."""
         names, dots = self.words[::2], self.words[1::2]
         kinds = {word.token_type.name for word in names}
-        if len(self.words) % 2 == 0 or any(bare(dot) != "." for dot in dots) or kinds & {"NUMBER", "L_PAREN", "DASH"}:
+        if (
+            len(self.words) % 2 == 0
+            or any(bare_word_of(dot) != "." for dot in dots)
+            or kinds & {"NUMBER", "L_PAREN", "DASH"}
+        ):
             raise refusal(self.place, f"{self.name} takes a name.", f"Write for example {self.name}=patient_id.")
         return tuple(word.text for word in names)
 
 
-def number(words: tuple[Token, ...], place: Place, rule: str, fix: str) -> Fraction:
+def read_exact_number(words: tuple[Token, ...], place: Place, rule: str, fix: str) -> Fraction:
     """A constant with its sign, exactly as it is written; .5 comes as two words."""
-    signs = words[:1] if words and bare(words[0]) in {"-", "+"} else ()
+    signs = words[:1] if words and bare_word_of(words[0]) in {"-", "+"} else ()
     rest = words[len(signs) :]
-    point = len(rest) == 2 and bare(rest[0]) == "." and rest[0].end + 1 == rest[1].start
+    point = len(rest) == 2 and bare_word_of(rest[0]) == "." and rest[0].end + 1 == rest[1].start
     if not (len(rest) == 1 or point) or rest[-1].token_type.name != "NUMBER":
         raise refusal(place, rule, fix)
     text = "".join(word.text for word in rest)
-    constants.number(text, place)  # refuses what is no number, before it is taken exactly
+    constants.read_number(text, place)  # refuses what is no number, before it is taken exactly
     value = Fraction(Decimal(text))
-    return -value if any(bare(sign) == "-" for sign in signs) else value
+    return -value if any(bare_word_of(sign) == "-" for sign in signs) else value
 
 
-def options(tokens: list[Token], start: int, places: Places) -> tuple[Mapping[str, Option], int]:
+def read_options(tokens: list[Token], start: int, places: Places) -> tuple[Mapping[str, Option], int]:
     """The options that begin at a position, and the position after them. Without OPTIONS there are none."""
-    if len(tokens) <= start or bare(tokens[start]) != "OPTIONS":
+    if len(tokens) <= start or bare_word_of(tokens[start]) != "OPTIONS":
         return {}, start
-    opening = places.token(tokens[start])
-    if len(tokens) <= start + 1 or bare(tokens[start + 1]) != "(":
+    opening = places.of_token(tokens[start])
+    if len(tokens) <= start + 1 or bare_word_of(tokens[start + 1]) != "(":
         raise refusal(opening, "OPTIONS needs a list in parentheses.", "Write OPTIONS(epsilon=1, delta=1e-6).")
-    end = closing(tokens, start + 1)
+    end = find_closing(tokens, start + 1)
     if end is None:
         raise refusal(opening, "The parenthesis of OPTIONS is not closed.", "Write OPTIONS(epsilon=1, delta=1e-6).")
     found: dict[str, Option] = {}
-    for part in separated(tokens[start + 2 : end]):
-        option = _option(part, opening, places)
+    for part in split_at_commas(tokens[start + 2 : end]):
+        option = _read_option(part, opening, places)
         if option.name in found:
             raise refusal(option.place, f"{option.name} is set twice.", "Keep one of them.")
         found[option.name] = option
     return found, end + 1
 
 
-def _option(part: list[Token], opening: Place, places: Places) -> Option:
-    if len(part) < 3 or bare(part[1]) != "=":
-        place = places.token(part[0]) if part else opening
+def _read_option(part: list[Token], opening: Place, places: Places) -> Option:
+    if len(part) < 3 or bare_word_of(part[1]) != "=":
+        place = places.of_token(part[0]) if part else opening
         raise refusal(place, "An option is a name and a value.", "Write OPTIONS(epsilon=1, delta=1e-6).")
     name = part[0].text.lower()
-    place = places.token(part[0]).to(places.token(part[-1]))
+    place = places.of_token(part[0]).extend_to(places.of_token(part[-1]))
     if name not in NAMES:
         if name == "kappa":
             raise refusal(place, "kappa is an old name.", "Write max_groups_contributed.")
-        raise refusal(place, f"There is no option {name!r}.", _known(name))
+        raise refusal(place, f"There is no option {name!r}.", _suggest_option(name))
     return Option(name, tuple(part[2:]), place)
 
 
-def _known(name: str) -> str:
-    hint = nearest(name, NAMES)
+def _suggest_option(name: str) -> str:
+    hint = suggest_nearest(name, NAMES)
     return hint if hint.startswith("Did") else f"Known: {', '.join(NAMES)}."
 
 
-def closing(tokens: list[Token], opening: int) -> int | None:
+def find_closing(tokens: list[Token], opening: int) -> int | None:
     """The position of the parenthesis that closes the one at a position."""
     depth = 0
     for at in range(opening, len(tokens)):
-        depth += (bare(tokens[at]) == "(") - (bare(tokens[at]) == ")")
+        depth += (bare_word_of(tokens[at]) == "(") - (bare_word_of(tokens[at]) == ")")
         if depth == 0:
             return at
     return None
 
 
-def separated(tokens: list[Token]) -> list[list[Token]]:
+def split_at_commas(tokens: list[Token]) -> list[list[Token]]:
     """What stands between the commas that are in no inner parentheses; nothing for no tokens."""
     parts: list[list[Token]] = [[]] if tokens else []
     depth = 0
     for token in tokens:
-        depth += (bare(token) == "(") - (bare(token) == ")")
-        if bare(token) == "," and depth == 0:
+        depth += (bare_word_of(token) == "(") - (bare_word_of(token) == ")")
+        if bare_word_of(token) == "," and depth == 0:
             parts.append([])
         else:
             parts[-1].append(token)

@@ -22,20 +22,20 @@ Keys: TypeAlias = tuple[Term, ...]
 Sets: TypeAlias = tuple[Keys, ...]
 
 
-def rollup(parts: Sequence[Keys], place: Place | None) -> Sets:
+def make_rollup(parts: Sequence[Keys], place: Place | None) -> Sets:
     """All parts, then all but the last, and so on down to none."""
     _check(len(parts) + 1, place)
-    return tuple(_flat(parts[:size]) for size in range(len(parts), -1, -1))
+    return tuple(_flatten(parts[:size]) for size in range(len(parts), -1, -1))
 
 
-def cube(parts: Sequence[Keys], place: Place | None) -> Sets:
+def make_cube(parts: Sequence[Keys], place: Place | None) -> Sets:
     """All choices of parts, the larger ones first."""
     _check(2 ** min(len(parts), 100), place)
     sizes = range(len(parts), -1, -1)
-    return tuple(_flat(chosen) for size in sizes for chosen in combinations(parts, size))
+    return tuple(_flatten(chosen) for size in sizes for chosen in combinations(parts, size))
 
 
-def crossed(elements: Sequence[Sets], place: Place | None) -> Sets:
+def cross_sets(elements: Sequence[Sets], place: Place | None) -> Sets:
     """What several elements of GROUP BY mean together: each choice of one set from each."""
     found: Sets = ((),)
     for element in elements:
@@ -44,14 +44,14 @@ def crossed(elements: Sequence[Sets], place: Place | None) -> Sets:
     return found
 
 
-def listed(elements: Sequence[Sets], place: Place | None) -> Sets:
+def append_sets(elements: Sequence[Sets], place: Place | None) -> Sets:
     """GROUPING SETS: the sets of one element after those of the other."""
     found = tuple(keys for element in elements for keys in element)
     _check(len(found), place)
     return found
 
 
-def numbered(sets: Sets) -> tuple[Keys, tuple[tuple[int, ...], ...] | None]:
+def number_keys(sets: Sets) -> tuple[Keys, tuple[tuple[int, ...], ...] | None]:
     """The keys in the order of their first appearance, and the sets as positions of keys; None for one plain set."""
     keys = tuple(dict.fromkeys(key for chosen in sets for key in chosen))
     if len(set(sets)) == 1:
@@ -59,14 +59,14 @@ def numbered(sets: Sets) -> tuple[Keys, tuple[tuple[int, ...], ...] | None]:
     return keys, tuple(tuple(keys.index(key) for key in chosen) for chosen in sets)
 
 
-def renumbered(
+def renumber_sets(
     sets: tuple[tuple[int, ...], ...] | None, positions: Sequence[int], count: int
 ) -> tuple[tuple[int, ...], ...] | None:
     """The sets in positions of resolved keys, each once. Different terms may be the same key.
 
     ``positions`` leads from terms to keys, of which there are ``count``. One set of all keys is no choice at all.
 
-    >>> renumbered(((0, 1), (0,), (0, 0)), [0, 1], 2), renumbered(((0, 1), (1, 0)), [0, 1], 2)
+    >>> renumber_sets(((0, 1), (0,), (0, 0)), [0, 1], 2), renumber_sets(((0, 1), (1, 0)), [0, 1], 2)
     (((0, 1), (0,)), None)
     """
     if sets is None:
@@ -75,7 +75,7 @@ def renumbered(
     return None if unique == (tuple(range(count)),) else unique
 
 
-def _flat(parts: Iterable[Keys]) -> Keys:
+def _flatten(parts: Iterable[Keys]) -> Keys:
     return tuple(key for part in parts for key in part)
 
 

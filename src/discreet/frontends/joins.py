@@ -15,14 +15,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from discreet.bounding.facts import facts_of
-from discreet.bounding.stability import Known, Owner, known
+from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import UnitLost
-from discreet.frontends.calls import conditions, make, truth
+from discreet.frontends.calls import check_condition, make, split_conditions
 from discreet.frontends.positions import Place, refusal
-from discreet.frontends.rows import row
-from discreet.frontends.scope import Scope, Visible, lost
-from discreet.frontends.terms import JoinTerm, Name, Term
-from discreet.frontends.ties import Pair, is_tied, pair_of, reads_only
+from discreet.frontends.rows import resolve_row
+from discreet.frontends.scope import Scope, VisibleColumn, explain_lost_unit
+from discreet.frontends.terms import JoinTerm, NameTerm, Term
+from discreet.frontends.ties import ExpressionPair, is_tied, pair_of, reads_only
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Expression, Literal
 from discreet.plan.relations import Caps, Join, JoinKind, Relation
@@ -35,38 +35,42 @@ LOOKED_UP = frozenset({JoinKind.INNER, JoinKind.LEFT})
 TRUE = Literal(value=True, type=Type.BOOLEAN)
 
 
-def join(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Pair], catalog: Catalog) -> Scope:
+def join(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPair], catalog: Catalog) -> Scope:
     """Two scopes joined as a term says; ``more`` are pairs that WHERE brings to an inner join."""
     _check_qualifiers(left, right, term.place)
     if term.kind is JoinKind.RIGHT:
         turned = replace(term, left=term.right, right=term.left, kind=JoinKind.LEFT)
-        joined = _joined(turned, right, left, more, catalog)
-        return replace(joined, columns=_ordered(joined.columns, left, right), sources=(*left.sources, *right.sources))
+        joined = _join_scopes(turned, right, left, more, catalog)
+        return replace(
+            joined, columns=_order_columns(joined.columns, left, right), sources=(*left.sources, *right.sources)
+        )
     if term.kind is JoinKind.INNER and right.known.private and not left.known.private:
-        joined = _joined(term, right, left, [(b, a) for a, b in more], catalog)
-        return replace(joined, columns=_ordered(joined.columns, left, right), sources=(*left.sources, *right.sources))
-    return _joined(term, left, right, more, catalog)
+        joined = _join_scopes(term, right, left, [(b, a) for a, b in more], catalog)
+        return replace(
+            joined, columns=_order_columns(joined.columns, left, right), sources=(*left.sources, *right.sources)
+        )
+    return _join_scopes(term, left, right, more, catalog)
 
 
-def _joined(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Pair], catalog: Catalog) -> Scope:
+def _join_scopes(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPair], catalog: Catalog) -> Scope:
     both = Scope(left.relation, (*left.columns, *right.columns), (*left.sources, *right.sources), left.known)
-    names = _names(term, left, right)
-    pairs = [_used(name, left, right) for name in names]
+    names = _find_shared_names(term, left, right)
+    pairs = [_pair_shared_name(name, left, right) for name in names]
     residual: list[Expression] = []
-    for condition in _conditions(term.on, both):
+    for condition in _resolve_conditions(term.on, both):
         pair = pair_of(condition, left.known, right.known)
         if pair is not None:
             pairs.append(pair)
         elif condition != TRUE:  # ON TRUE says nothing
             residual.append(condition)
     pairs += more
-    right = _below(term, residual, right)
-    relation, facts = connect(Sides(left, right, catalog), term.kind, tuple(dict.fromkeys(pairs)), term.place)
+    right = _filter_right(term, residual, right)
+    relation, facts = connect(JoinSides(left, right, catalog), term.kind, tuple(dict.fromkeys(pairs)), term.place)
     if term.kind in (JoinKind.SEMI, JoinKind.ANTI):
         return replace(left, relation=relation, known=facts)
-    shown = _merged(names, left, right, term.kind)
+    shown = _merge_columns(names, left, right, term.kind)
     joined = Scope(relation, shown, (*left.sources, *right.sources), facts)
-    return joined.where(*(c for c in residual if not is_tied(c, joined))) if term.kind in ABOVE else joined
+    return joined.keep_where(*(c for c in residual if not is_tied(c, joined))) if term.kind in ABOVE else joined
 
 
 def _check_qualifiers(left: Scope, right: Scope, place: Place | None) -> None:
@@ -77,7 +81,7 @@ def _check_qualifiers(left: Scope, right: Scope, place: Place | None) -> None:
             raise refusal(place, rule, f"Give one another name: {source.qualifier} AS other.")
 
 
-def _ordered(columns: tuple[Visible, ...], left: Scope, right: Scope) -> tuple[Visible, ...]:
+def _order_columns(columns: tuple[VisibleColumn, ...], left: Scope, right: Scope) -> tuple[VisibleColumn, ...]:
     """The columns in the order in which the question names their tables."""
     order = {source.qualifier: i for i, source in enumerate((*left.sources, *right.sources))}
     return tuple(sorted(columns, key=lambda column: order.get(column.qualifier, -1)))
@@ -86,15 +90,15 @@ def _ordered(columns: tuple[Visible, ...], left: Scope, right: Scope) -> tuple[V
 # Conditions
 
 
-def _conditions(terms: Iterable[Term], both: Scope) -> list[Expression]:
+def _resolve_conditions(terms: Iterable[Term], both: Scope) -> list[Expression]:
     found: dict[Expression, None] = {}
     for term in terms:
-        expression = truth(row(term, lambda name: both.find(name).expression, "ON"), "ON", term.place)
-        found |= dict.fromkeys(conditions(expression))
+        expression = check_condition(resolve_row(term, lambda name: both.find(name).expression, "ON"), "ON", term.place)
+        found |= dict.fromkeys(split_conditions(expression))
     return list(found)
 
 
-def _below(term: JoinTerm, residual: Sequence[Expression], right: Scope) -> Scope:
+def _filter_right(term: JoinTerm, residual: Sequence[Expression], right: Scope) -> Scope:
     """The right side with the conditions that concern it alone; refused where a kind cannot take a condition."""
     if term.kind in ABOVE or not residual:
         return right
@@ -106,13 +110,13 @@ def _below(term: JoinTerm, residual: Sequence[Expression], right: Scope) -> Scop
             if term.kind not in BELOW:
                 rule = f"ON of a {word} JOIN takes equalities between the two sides only."
             raise refusal(place, rule, "Filter the other side in a subquery of its own, or use JOIN with WHERE.")
-    return right.where(*residual)
+    return right.keep_where(*residual)
 
 
 # USING and NATURAL
 
 
-def _names(term: JoinTerm, left: Scope, right: Scope) -> tuple[Name, ...]:
+def _find_shared_names(term: JoinTerm, left: Scope, right: Scope) -> tuple[NameTerm, ...]:
     """The names that both sides must agree in."""
     if term.using is not None:
         return term.using
@@ -123,16 +127,16 @@ def _names(term: JoinTerm, left: Scope, right: Scope) -> tuple[Name, ...]:
     if not shared:
         rule = "NATURAL JOIN: the two sides have no column in common."
         raise refusal(term.place, rule, "Write JOIN ... ON with the columns that are meant.")
-    return tuple(Name(name, None, term.place) for name in shared)
+    return tuple(NameTerm(name, None, term.place) for name in shared)
 
 
-def _used(name: Name, left: Scope, right: Scope) -> Pair:
+def _pair_shared_name(name: NameTerm, left: Scope, right: Scope) -> ExpressionPair:
     one, two = left.find(name).expression, right.find(name).expression
     condition = make("equal", (one, two), name.place)
     return pair_of(condition, left.known, right.known) or (one, two)
 
 
-def _merged(names: Sequence[Name], left: Scope, right: Scope, kind: JoinKind) -> tuple[Visible, ...]:
+def _merge_columns(names: Sequence[NameTerm], left: Scope, right: Scope, kind: JoinKind) -> tuple[VisibleColumn, ...]:
     """All columns of both sides, of which those named by USING are one."""
     shown = [*left.columns, *right.columns]
     for name in names:
@@ -141,14 +145,16 @@ def _merged(names: Sequence[Name], left: Scope, right: Scope, kind: JoinKind) ->
         if kind is JoinKind.FULL:
             at = shown.index(one)
             shown[at] = replace(one, merged=True)
-            shown.insert(at, Visible("", one.name, make("coalesce", (one.expression, two.expression), name.place)))
+            shown.insert(
+                at, VisibleColumn("", one.name, make("coalesce", (one.expression, two.expression), name.place))
+            )
     return tuple(shown)
 
 
 # The join itself
 
 
-class Sides(NamedTuple):
+class JoinSides(NamedTuple):
     """Two scopes that are to be joined, and the tables they are about."""
 
     left: Scope
@@ -161,17 +167,19 @@ class Sides(NamedTuple):
         return self.left.known.private and self.right.known.private
 
 
-def connect(sides: Sides, kind: JoinKind, pairs: tuple[Pair, ...], place: Place | None) -> tuple[Relation, Known]:
+def connect(
+    sides: JoinSides, kind: JoinKind, pairs: tuple[ExpressionPair, ...], place: Place | None
+) -> tuple[Relation, RelationFacts]:
     """The relation that joins two scopes on pairs, and what is known of it; or the condition that is missing."""
     left, right, catalog = sides
     ours, theirs = left.known, right.known
     caps = None
     if sides.private:
-        pairs = with_units(sides, pairs)
+        pairs = add_units(sides, pairs)
         if not _equates_units(pairs, ours, theirs):
-            caps = _caps(kind, pairs, ours, theirs)
+            caps = _find_caps(kind, pairs, ours, theirs)
             if caps is None and ours.owner is Owner.UNIT and theirs.owner is Owner.UNIT:
-                raise _missing_condition(left, right, pairs, kind, place)
+                raise _explain_missing_condition(left, right, pairs, kind, place)
     elif theirs.private and kind in (JoinKind.LEFT, JoinKind.FULL):
         rule = "This join keeps rows of a public table that match nobody, and they would belong to nobody."
         fix = "Use JOIN, or keep the rows of the private table; groups without rows are shown if their keys are public."
@@ -180,12 +188,12 @@ def connect(sides: Sides, kind: JoinKind, pairs: tuple[Pair, ...], place: Place 
     single = looked_up and any(facts_of(b, theirs).unique for _, b in pairs)
     relation = Join(left.relation, right.relation, kind, pairs, single, caps)
     try:
-        return relation, known(relation, catalog)
+        return relation, find_relation_facts(relation, catalog)
     except UnitLost as error:
-        raise lost(error, place) from None
+        raise explain_lost_unit(error, place) from None
 
 
-def with_units(sides: Sides, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+def add_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> tuple[ExpressionPair, ...]:
     """The pairs, and the units where they follow a declared foreign key without equating them."""
     ours, theirs = sides.left.known, sides.right.known
     if _equates_units(pairs, ours, theirs) or not _follows_key(pairs, sides.left, sides.right, sides.catalog):
@@ -193,16 +201,16 @@ def with_units(sides: Sides, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
     return (*pairs, (ours.units[0], theirs.units[0]))
 
 
-def keeps_units(sides: Sides, pairs: tuple[Pair, ...]) -> bool:
+def keeps_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> bool:
     """Whether a join on pairs keeps rows of different units apart."""
-    return not sides.private or _equates_units(with_units(sides, pairs), sides.left.known, sides.right.known)
+    return not sides.private or _equates_units(add_units(sides, pairs), sides.left.known, sides.right.known)
 
 
-def _equates_units(pairs: Iterable[Pair], ours: Known, theirs: Known) -> bool:
+def _equates_units(pairs: Iterable[ExpressionPair], ours: RelationFacts, theirs: RelationFacts) -> bool:
     return any(a in ours.units and b in theirs.units for a, b in pairs)
 
 
-def _follows_key(pairs: Iterable[Pair], left: Scope, right: Scope, catalog: Catalog) -> bool:
+def _follows_key(pairs: Iterable[ExpressionPair], left: Scope, right: Scope, catalog: Catalog) -> bool:
     """Whether a pair follows a declared foreign key, or ties two references to the same row."""
     if not left.known.units or not right.known.units:
         return False
@@ -211,17 +219,17 @@ def _follows_key(pairs: Iterable[Pair], left: Scope, right: Scope, catalog: Cata
 
 def _refer_alike(left: Scope, one: Expression, right: Scope, two: Expression, catalog: Catalog) -> bool:
     """Whether one column refers to the other, or both refer to the same."""
-    ours, theirs = _origins(left, one), _origins(right, two)
-    referred, also = _targets(ours, catalog), _targets(theirs, catalog)
+    ours, theirs = _find_origins(left, one), _find_origins(right, two)
+    referred, also = _find_targets(ours, catalog), _find_targets(theirs, catalog)
     return bool(referred & (also | theirs) or also & ours)
 
 
-def _origins(scope: Scope, expression: Expression) -> set[tuple[str, str]]:
+def _find_origins(scope: Scope, expression: Expression) -> set[tuple[str, str]]:
     """The declared columns that an expression shows unchanged."""
     return {c.origin for c in scope.columns if c.expression == expression and c.origin is not None}
 
 
-def _targets(origins: Iterable[tuple[str, str]], catalog: Catalog) -> set[tuple[str, str]]:
+def _find_targets(origins: Iterable[tuple[str, str]], catalog: Catalog) -> set[tuple[str, str]]:
     """The keys of private tables that declared columns refer to, where a row and what it refers to share a unit.
 
     A reference to the unit itself, other than the one that says whose row it is, may name somebody else.
@@ -233,13 +241,15 @@ def _targets(origins: Iterable[tuple[str, str]], catalog: Catalog) -> set[tuple[
             if link is None or link.column.lower() != column.lower() or catalog.tables[link.parent].public:
                 continue
             parent = catalog.tables[link.parent]
-            key = parent.column(link.key)
+            key = parent.find_column(link.key)
             if link == facts.link or key != parent.unit_column:
                 found.add((parent.name, key.name))
     return found
 
 
-def _caps(kind: JoinKind, pairs: Sequence[Pair], ours: Known, theirs: Known) -> tuple[Caps, Caps] | None:
+def _find_caps(
+    kind: JoinKind, pairs: Sequence[ExpressionPair], ours: RelationFacts, theirs: RelationFacts
+) -> tuple[Caps, Caps] | None:
     """The truncation that the codebook declares for the columns of a join that pairs rows of different units."""
     if kind is not JoinKind.INNER or not pairs:
         return None
@@ -249,21 +259,21 @@ def _caps(kind: JoinKind, pairs: Sequence[Pair], ours: Known, theirs: Known) -> 
         frequencies = [frequency for frequency in declared if frequency is not None]
         if side.unit is None or not frequencies:
             return None
-        found.append(Caps(side.unit, _rows(side), min(frequencies)))
+        found.append(Caps(side.unit, _row_limit(side), min(frequencies)))
     return found[0], found[1]
 
 
-def _rows(side: Known) -> int:
+def _row_limit(side: RelationFacts) -> int:
     limits = side.limits
     return limits.max_rows or (limits.max_groups or 1) * (limits.max_rows_per_group or 1)
 
 
-def _missing_condition(
-    left: Scope, right: Scope, pairs: Sequence[Pair], kind: JoinKind, place: Place | None
+def _explain_missing_condition(
+    left: Scope, right: Scope, pairs: Sequence[ExpressionPair], kind: JoinKind, place: Place | None
 ) -> Exception:
     """The condition that would keep units together, in the analyst's own words."""
     rule = "This join would pair rows of different units."
-    one, two = left.unit_words(qualified=True), right.unit_words(qualified=True)
+    one, two = left.describe_unit(qualified=True), right.describe_unit(qualified=True)
     if one is None or two is None:
         side = left if one is None else right
         title = side.sources[0].qualifier or "the subquery"

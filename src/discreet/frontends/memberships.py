@@ -10,52 +10,52 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from discreet.bounding.facts import facts_of
-from discreet.frontends.calls import conditions, make, truth
-from discreet.frontends.joins import Sides, connect, keeps_units
+from discreet.frontends.calls import check_condition, make, split_conditions
+from discreet.frontends.joins import JoinSides, connect, keeps_units
 from discreet.frontends.positions import Place, refusal
-from discreet.frontends.rows import Find, is_aggregate, row
-from discreet.frontends.scope import Maker, Scope
-from discreet.frontends.terms import Apply, Draft, Member, Name, Query, Term, apply, parts_of
-from discreet.frontends.ties import Pair, ands, is_tied, pair_of
-from discreet.plan.expressions import Expression, columns
-from discreet.plan.functions import call
+from discreet.frontends.rows import ColumnFinder, is_aggregate, resolve_row
+from discreet.frontends.scope import RelationMaker, Scope
+from discreet.frontends.terms import Draft, FunctionTerm, MembershipTerm, NameTerm, QueryTerm, Term, apply, parts_of
+from discreet.frontends.ties import ExpressionPair, is_tied, pair_of, split_ands
+from discreet.plan.expressions import Expression, find_columns
+from discreet.plan.functions import make_call
 from discreet.plan.relations import JoinKind, split
 
 
-def where(terms: Sequence[Term], scope: Scope, maker: Maker, find: Find | None = None) -> Scope:
+def apply_where(terms: Sequence[Term], scope: Scope, maker: RelationMaker, find: ColumnFinder | None = None) -> Scope:
     """The rows of a scope for which all terms hold. ``find`` looks names up, with refusals of its own."""
     look = find or (lambda name: scope.find(name).expression)
     found: dict[Expression, None] = {}
-    members: list[tuple[Member, bool]] = []
+    members: list[tuple[MembershipTerm, bool]] = []
     for term in terms:
         rest, inside = _split(term)
         members += inside
         if rest is not None:
-            expression = truth(row(rest, look, "WHERE"), "WHERE", rest.place)
-            found |= dict.fromkeys(conditions(expression))
+            expression = check_condition(resolve_row(rest, look, "WHERE"), "WHERE", rest.place)
+            found |= dict.fromkeys(split_conditions(expression))
     found = {condition: None for condition in found if not is_tied(condition, scope)}
     for member, negated in members:
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
         if member.tested is None:
-            inner, pairs = _exists(member, scope, maker)
+            inner, pairs = _resolve_exists(member, scope, maker)
         else:
-            value = row(member.tested, look, "WHERE")
-            inner, pairs = _in(member, value, kind, scope.where(*found), maker)
-        scope = _tied(Sides(scope, inner, maker.catalog), kind, pairs, member)
-    return scope.where(*found)
+            value = resolve_row(member.tested, look, "WHERE")
+            inner, pairs = _resolve_in(member, value, kind, scope.keep_where(*found), maker)
+        scope = _join_membership(JoinSides(scope, inner, maker.catalog), kind, pairs, member)
+    return scope.keep_where(*found)
 
 
-def _split(term: Term) -> tuple[Term | None, list[tuple[Member, bool]]]:
+def _split(term: Term) -> tuple[Term | None, list[tuple[MembershipTerm, bool]]]:
     """A condition without the memberships in it, and these with whether they are negated."""
-    if not any(isinstance(part, Member) for part in parts_of(term)):
+    if not any(isinstance(part, MembershipTerm) for part in parts_of(term)):
         return term, []
     rest: list[Term] = []
-    members: list[tuple[Member, bool]] = []
-    for part in ands([term]):
+    members: list[tuple[MembershipTerm, bool]] = []
+    for part in split_ands([term]):
         inner, negated = part, False
-        while isinstance(inner, Apply) and inner.function == "not":
+        while isinstance(inner, FunctionTerm) and inner.function == "not":
             inner, negated = inner.arguments[0], not negated
-        if isinstance(inner, Member):
+        if isinstance(inner, MembershipTerm):
             members.append((inner, negated))
         else:
             rest.append(part)
@@ -64,11 +64,11 @@ def _split(term: Term) -> tuple[Term | None, list[tuple[Member, bool]]]:
     return (rest[0] if len(rest) == 1 else apply("and", *rest, place=term.place)), members
 
 
-def _in(
-    member: Member, value: Expression, kind: JoinKind, scope: Scope, maker: Maker
-) -> tuple[Scope, tuple[Pair, ...]]:
+def _resolve_in(
+    member: MembershipTerm, value: Expression, kind: JoinKind, scope: Scope, maker: RelationMaker
+) -> tuple[Scope, tuple[ExpressionPair, ...]]:
     """The rows of the SELECT behind IN, and what must be equal."""
-    inner = maker.subquery(member.query, member.place)
+    inner = maker.resolve_subquery(member.query, member.place)
     shown = [column for column in inner.columns if not column.merged]
     if len(shown) != 1:
         rule = f"IN compares with one column; this SELECT has {len(shown)}."
@@ -88,33 +88,35 @@ def _check_nulls(expression: Expression, scope: Scope, place: Place | None, wher
     """NOT IN is NULL, and no row remains, where a NULL is compared. Rows without a unit do not exist."""
     if expression in scope.known.units or not facts_of(expression, scope.known).nullable:
         return
-    if call("not", call("is_null", expression)) in split(scope.relation)[1]:
+    if make_call("not", make_call("is_null", expression)) in split(scope.relation)[1]:
         return
     rule = f"There may be a NULL {where_}, which would make it NULL for all rows."
     raise refusal(place, rule, "Add the condition IS NOT NULL for it, or use NOT EXISTS.")
 
 
-def _exists(member: Member, scope: Scope, maker: Maker) -> tuple[Scope, tuple[Pair, ...]]:
+def _resolve_exists(
+    member: MembershipTerm, scope: Scope, maker: RelationMaker
+) -> tuple[Scope, tuple[ExpressionPair, ...]]:
     """The rows of the SELECT in EXISTS, and what ties them to the row outside."""
-    draft = _plain(member.query, member.place)
-    inner = maker.scope(draft.source, draft.where)
+    draft = _check_exists_query(member.query, member.place)
+    inner = maker.resolve_from(draft.source, draft.where)
 
-    def find(name: Name) -> Expression:
+    def find(name: NameTerm) -> Expression:
         """A name means a column of the SELECT, else one of the row outside."""
-        outside = not inner.matches(name) and scope.matches(name)
+        outside = not inner.find_matches(name) and scope.find_matches(name)
         return (scope if outside else inner).find(name).expression
 
-    pairs: dict[Pair, None] = {}
-    for term in ands(draft.where):
-        if any(isinstance(part, Member) for part in parts_of(term)):
-            inner = where((term,), inner, maker)
+    pairs: dict[ExpressionPair, None] = {}
+    for term in split_ands(draft.where):
+        if any(isinstance(part, MembershipTerm) for part in parts_of(term)):
+            inner = apply_where((term,), inner, maker)
             continue
-        condition = truth(row(term, find, "WHERE"), "WHERE", term.place)
+        condition = check_condition(resolve_row(term, find, "WHERE"), "WHERE", term.place)
         pair = pair_of(condition, scope.known, inner.known)
         if pair is not None:
             pairs[pair] = None
-        elif columns(condition) <= inner.known.columns.keys():
-            inner = inner.where(*(part for part in conditions(condition) if not is_tied(part, inner)))
+        elif find_columns(condition) <= inner.known.columns.keys():
+            inner = inner.keep_where(*(part for part in split_conditions(condition) if not is_tied(part, inner)))
         else:
             rule = "EXISTS is tied to the row by equalities, one side of the row and one of the SELECT."
             raise refusal(term.place, rule, "Write it as a.x = b.y, and put other conditions outside.")
@@ -124,7 +126,7 @@ def _exists(member: Member, scope: Scope, maker: Maker) -> tuple[Scope, tuple[Pa
     return inner, tuple(pairs)
 
 
-def _plain(query: Query, place: Place | None) -> Draft:
+def _check_exists_query(query: QueryTerm, place: Place | None) -> Draft:
     """The SELECT of an EXISTS: rows and conditions, and nothing that changes how many there are."""
     if not isinstance(query, Draft):
         raise refusal(place, "EXISTS takes one SELECT.", "Put the UNION into a subquery in FROM.")
@@ -135,11 +137,13 @@ def _plain(query: Query, place: Place | None) -> Draft:
     return query
 
 
-def _tied(sides: Sides, kind: JoinKind, pairs: tuple[Pair, ...], member: Member) -> Scope:
+def _join_membership(
+    sides: JoinSides, kind: JoinKind, pairs: tuple[ExpressionPair, ...], member: MembershipTerm
+) -> Scope:
     """The rows outside that have a partner inside, or none."""
     if not keeps_units(sides, pairs):
         word = "EXISTS" if member.tested is None else "IN (SELECT ...)"
-        unit = sides.left.unit_words() or sides.catalog.unit.column
+        unit = sides.left.describe_unit() or sides.catalog.unit.column
         rule = f"{word} over a private table must compare the unit, or it would tell about other units."
         raise refusal(member.place, rule, f"Compare {unit} with the unit of the SELECT, or use a public table.")
     relation, known = connect(sides, kind, pairs, member.place)

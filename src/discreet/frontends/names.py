@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.frontends.positions import refusal
-from discreet.frontends.terms import Item, Measure, Paired
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released
+from discreet.frontends.terms import AggregateTerm, Item, PairStatistic
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.nodes import Aggregate, Statistic
 
 LONGEST = 60  # of a name made up here
@@ -50,9 +50,9 @@ class Titles:
                 return expression.name
             case Literal():
                 return ""
-            case Released() if expression.index < len(self.keys):
+            case ReleasedValue() if expression.index < len(self.keys):
                 return self.of(self.keys[expression.index])
-            case Released():
+            case ReleasedValue():
                 aggregate = self.aggregates[expression.index - len(self.keys)]
                 return self.of_aggregate(aggregate)
             case Call():
@@ -61,26 +61,26 @@ class Titles:
     def of_aggregate(self, aggregate: Aggregate) -> str:
         """sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
         argument = "" if aggregate.argument is None else self.of(aggregate.argument)
-        return joined(_word(aggregate), argument)
+        return join_words(_word_of(aggregate), argument)
 
     def _of_call(self, call: Call) -> str:
         inner = list(dict.fromkeys(self.of(argument) for argument in call.arguments))
         if call.function in SAME_NAME and len(list(filter(None, inner))) == 1:
-            return joined(*inner)
+            return join_words(*inner)
         first = call.arguments[0]
         word = str(first.value) if call.function in BY_WORD and isinstance(first, Literal) else call.function
-        return joined(word, *inner)
+        return join_words(word, *inner)
 
 
-def called(measure: Measure) -> str:
+def sql_word_of(measure: AggregateTerm) -> str:
     """How a refusal calls an aggregate: SUM, MEDIAN, MIN."""
     if measure.word:
         return measure.word.upper()
-    word = measure.statistic.value if isinstance(measure.statistic, Paired) else WORDS[measure.statistic]
+    word = measure.statistic.value if isinstance(measure.statistic, PairStatistic) else WORDS[measure.statistic]
     return word.upper()
 
 
-def _word(aggregate: Aggregate) -> str:
+def _word_of(aggregate: Aggregate) -> str:
     """The word for what is measured; quantiles are named by their percentage."""
     if aggregate.share is None:
         return WORDS[aggregate.statistic]
@@ -89,12 +89,12 @@ def _word(aggregate: Aggregate) -> str:
     return f"quantile_{float(100 * aggregate.share):.6g}".replace(".", "_")
 
 
-def joined(*parts: str) -> str:
+def join_words(*parts: str) -> str:
     """Words joined to a name of limited length."""
     return "_".join(filter(None, parts))[:LONGEST].rstrip("_")
 
 
-def of_outputs(items: Sequence[Item], defaults: Sequence[str], measured: Sequence[bool]) -> list[str]:
+def name_outputs(items: Sequence[Item], defaults: Sequence[str], measured: Sequence[bool]) -> list[str]:
     """The names of all outputs: given ones as they are, the others made unique beside them.
 
     A measured output x also has x_low and x_high, the ends of its noise interval, so those names are taken.
@@ -103,9 +103,9 @@ def of_outputs(items: Sequence[Item], defaults: Sequence[str], measured: Sequenc
     for item, noisy in zip(items, measured):
         if item.alias is not None:
             _check(item)
-            wanted = _claims(item.alias, noisy=noisy)
+            wanted = _find_claims(item.alias, noisy=noisy)
             if wanted & taken:
-                raise _taken(item)
+                raise _explain_taken(item)
             taken |= wanted
     titles = []
     for item, plain, noisy in zip(items, defaults, measured):
@@ -113,10 +113,10 @@ def of_outputs(items: Sequence[Item], defaults: Sequence[str], measured: Sequenc
         if title is None:
             base, number = plain or "value", 1
             title = base
-            while _claims(title, noisy=noisy) & taken:
+            while _find_claims(title, noisy=noisy) & taken:
                 number += 1
                 title = f"{base}_{number}"
-            taken |= _claims(title, noisy=noisy)
+            taken |= _find_claims(title, noisy=noisy)
         titles.append(title)
     return titles
 
@@ -128,12 +128,12 @@ def _check(item: Item) -> None:
         raise refusal(item.place, rule, "Choose a short name of letters, digits and underscores.")
 
 
-def _claims(title: str, *, noisy: bool) -> set[str]:
+def _find_claims(title: str, *, noisy: bool) -> set[str]:
     small = title.lower()
     return {small, f"{small}_low", f"{small}_high"} if noisy else {small}
 
 
-def _taken(item: Item) -> Exception:
+def _explain_taken(item: Item) -> Exception:
     rule = f"The name {item.alias!r} is taken by another output."
     fix = "Choose another name. An output n also makes n_low and n_high, the ends of its noise interval."
     return refusal(item.place, rule, fix)

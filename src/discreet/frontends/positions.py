@@ -38,14 +38,14 @@ class Place:
     def _line_start(self) -> int:
         return self.text.rfind("\n", 0, self.start) + 1
 
-    def to(self, other: Place) -> Place:
+    def extend_to(self, other: Place) -> Place:
         """The stretch from the beginning of one to the end of the other."""
         return Place(self.text, min(self.start, other.start), max(self.end, other.end))
 
-    def excerpt(self) -> str:
+    def format_excerpt(self) -> str:
         """The line with a mark under the place, cut to a readable width.
 
-        >>> print(Place("SELECT wrd FROM visits", 7, 10).excerpt())
+        >>> print(Place("SELECT wrd FROM visits", 7, 10).format_excerpt())
           SELECT wrd FROM visits
                  ^^^
         """
@@ -58,21 +58,21 @@ class Place:
         before = "…" if first else ""
         after = "…" if first + WIDTH < len(line) else ""
         marks = min(marks, max(1, len(shown) - (at - first)))
-        blank = _columns(before + line[first:at])
-        under = _columns(line[at : at + marks]) or 1
-        return f"  {before}{_printable(shown)}{after}\n  {' ' * blank}{'^' * under}"
+        blank = _count_columns(before + line[first:at])
+        under = _count_columns(line[at : at + marks]) or 1
+        return f"  {before}{_make_printable(shown)}{after}\n  {' ' * blank}{'^' * under}"
 
 
-def _printable(text: str) -> str:
+def _make_printable(text: str) -> str:
     """One visible character for each: tabs and the like become spaces, what cannot be shown a dot."""
     return "".join(" " if c.isspace() else c if c.isprintable() else "·" for c in text)
 
 
-def _columns(text: str) -> int:
+def _count_columns(text: str) -> int:
     """How many columns of a terminal a text fills; wide letters fill two."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in _printable(text)
+        for c in _make_printable(text)
     )  # fmt: skip  # one rule a line
 
 
@@ -80,4 +80,4 @@ def refusal(place: Place | None, rule: str, fix: str) -> QuestionError:
     """The error for a place; a chain of calls has no place, so there the rule must say it all."""
     if place is None:
         return QuestionError(rule, fix)
-    return QuestionError(rule, fix, place.line, place.column, place.excerpt())
+    return QuestionError(rule, fix, place.line, place.column, place.format_excerpt())

@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from discreet.bounding.stability import Known, Owner, known
+from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import UnitLost
 from discreet.frontends.positions import Place, refusal
-from discreet.frontends.terms import From, Name, Query, Star, Term
-from discreet.plan.catalog import Catalog, nearest
+from discreet.frontends.terms import NameTerm, QueryTerm, SourceTerm, Star, Term
+from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import Filter, Relation, split
+from discreet.plan.relations import Relation, Where, split
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class VisibleColumn:
     """A column that a name can mean.
 
     ``qualifier`` is what the question calls its table. ``origin`` is the declared table and column that it shows
@@ -40,7 +40,7 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceName:
     """A table or subquery of FROM: what the question calls it, and what a refusal calls it."""
 
     qualifier: str
@@ -52,60 +52,60 @@ class Scope:
     """The columns that names can mean, the relation that holds them, and what is known of it."""
 
     relation: Relation
-    columns: tuple[Visible, ...]
-    sources: tuple[Source, ...]
-    known: Known
+    columns: tuple[VisibleColumn, ...]
+    sources: tuple[SourceName, ...]
+    known: RelationFacts
 
-    def find(self, name: Name) -> Visible:
+    def find(self, name: NameTerm) -> VisibleColumn:
         """The column that a name means; refused with what is there, or with what the name could mean."""
-        found = self.matches(name)
+        found = self.find_matches(name)
         if len(found) == 1:
             return found[0]
         if not found:
-            raise self._missing(name)
+            raise self._explain_missing(name)
         words = [column.words for column in found]
         if len(set(words)) == 1:
             raise refusal(name.place, f"{words[0]!r} names several columns.", "Give them names of their own with AS.")
         raise refusal(name.place, f"{name.name!r} could be {' or '.join(words[:3])}.", f"Write {words[0]}.")
 
-    def matches(self, name: Name) -> list[Visible]:
+    def find_matches(self, name: NameTerm) -> list[VisibleColumn]:
         """All columns that a name could mean."""
         same = [column for column in self.columns if column.name.lower() == name.name.lower()]
         if name.qualifier is None:
             return [column for column in same if not column.merged]
         return [column for column in same if column.qualifier.lower() == name.qualifier.lower()]
 
-    def star(self, star: Star) -> list[Visible]:
+    def expand_star(self, star: Star) -> list[VisibleColumn]:
         """The columns that * or t.* stands for, in order."""
         if star.qualifier is None:
             found = [column for column in self.columns if not column.merged]
         else:
-            self._check_qualifier(Name("*", star.qualifier, star.place))
+            self._check_qualifier(NameTerm("*", star.qualifier, star.place))
             wanted = star.qualifier.lower()
             found = [column for column in self.columns if column.qualifier.lower() == wanted]
         for name in star.without:
             if name.lower() not in {column.name.lower() for column in found}:
                 rule = f"EXCLUDE names {name!r}, which is none of the columns."
-                raise refusal(star.place, rule, nearest(name, [column.name for column in found]))
+                raise refusal(star.place, rule, suggest_nearest(name, [column.name for column in found]))
         without = {name.lower() for name in star.without}
         return [column for column in found if column.name.lower() not in without]
 
-    def unit_words(self, *, qualified: bool = False) -> str | None:
+    def describe_unit(self, *, qualified: bool = False) -> str | None:
         """How the analyst would write the unit of these rows; None where no name means it."""
         found = next((column for column in self.columns if column.expression in self.known.units), None)
         if found is None:
             return None
         return found.words if qualified or len(self.sources) > 1 else found.name
 
-    def where(self, *conditions: Expression) -> Scope:
+    def keep_where(self, *conditions: Expression) -> Scope:
         """The rows for which all conditions are true, each said once. What is known stays."""
         relation = self.relation
         for condition in conditions:
             if condition not in split(relation)[1]:
-                relation = Filter(relation, condition)
+                relation = Where(relation, condition)
         return replace(self, relation=relation)
 
-    def called(self, alias: str, title: str, columns: tuple[str, ...], place: Place | None) -> Scope:
+    def rename(self, alias: str, title: str, columns: tuple[str, ...], place: Place | None) -> Scope:
         """The same under one name, as FROM (...) AS t (a, b) gives it."""
         shown = [column for column in self.columns if not column.merged]
         if len(columns) > len(shown):
@@ -113,9 +113,9 @@ class Scope:
             raise refusal(place, rule, "Give as many names as there are columns.")
         names = (*columns, *(column.name for column in shown[len(columns) :]))
         renamed = tuple(replace(column, qualifier=alias, name=name) for column, name in zip(shown, names))
-        return replace(self, columns=renamed, sources=(Source(alias, title),))
+        return replace(self, columns=renamed, sources=(SourceName(alias, title),))
 
-    def _missing(self, name: Name) -> Exception:
+    def _explain_missing(self, name: NameTerm) -> Exception:
         if name.qualifier is not None:
             self._check_qualifier(name)
         wanted = (name.qualifier or "").lower()
@@ -123,11 +123,13 @@ class Scope:
         here = {s.qualifier.lower() for s in sources}
         names = [c.name for c in self.columns if c.qualifier.lower() in here or not c.qualifier]
         if len(sources) == 1:
-            return refusal(name.place, f"{sources[0].title} {name.name!r}.", nearest(name.name, dict.fromkeys(names)))
+            return refusal(
+                name.place, f"{sources[0].title} {name.name!r}.", suggest_nearest(name.name, dict.fromkeys(names))
+            )
         rule = f"None of the tables here has a column {name.name!r}."
-        return refusal(name.place, rule, nearest(name.name, dict.fromkeys(names)))
+        return refusal(name.place, rule, suggest_nearest(name.name, dict.fromkeys(names)))
 
-    def _check_qualifier(self, name: Name) -> None:
+    def _check_qualifier(self, name: NameTerm) -> None:
         known_here = [source.qualifier for source in self.sources if source.qualifier]
         if name.qualifier is None or name.qualifier.lower() in {word.lower() for word in known_here}:
             return
@@ -140,44 +142,44 @@ class Scope:
         raise refusal(name.place, rule, f"Here are {', '.join(known_here)}.")
 
 
-class Maker(Protocol):
+class RelationMaker(Protocol):
     """Makes the relations of one question (``sources``), as those who resolve its parts see it."""
 
     @property
     def catalog(self) -> Catalog: ...
 
-    def name(self, base: str) -> str:
+    def make_name(self, base: str) -> str:
         """A free name for a relation."""
         ...
 
-    def scope(self, source: From, where: Sequence[Term] = ()) -> Scope:
+    def resolve_from(self, source: SourceTerm, where: Sequence[Term] = ()) -> Scope:
         """The columns that a FROM shows."""
         ...
 
-    def subquery(self, query: Query, place: Place | None = None) -> Scope:
+    def resolve_subquery(self, query: QueryTerm, place: Place | None = None) -> Scope:
         """The columns of a SELECT inside the question."""
         ...
 
 
-def declared(title: str) -> str:
+def title_of_table(title: str) -> str:
     """How a refusal begins that misses a column of a declared table."""
     return f"The table {title!r} has no declared column"
 
 
-def derived(alias: str) -> str:
+def title_of_subquery(alias: str) -> str:
     """How a refusal begins that misses a column of a subquery."""
     return f"The subquery {alias!r} has no column" if alias else "The subquery has no column"
 
 
-def look(relation: Relation, catalog: Catalog, place: Place | None) -> Known:
+def find_known(relation: Relation, catalog: Catalog, place: Place | None) -> RelationFacts:
     """What is known of a relation; where it does not keep units apart, the refusal points at the place."""
     try:
-        return known(relation, catalog)
+        return find_relation_facts(relation, catalog)
     except UnitLost as error:
-        raise lost(error, place) from None
+        raise explain_lost_unit(error, place) from None
 
 
-def check_owner(facts: Known, what: str, place: Place | None) -> None:
+def check_owner(facts: RelationFacts, what: str, place: Place | None) -> None:
     """Refuse what needs rows that name their unit, where they do not."""
     if facts.owner is Owner.ROW:
         rule = f"Each row is its own unit here, so {what} would look at several units."
@@ -187,13 +189,13 @@ def check_owner(facts: Known, what: str, place: Place | None) -> None:
         raise refusal(place, rule, "Join on the unit first.")
 
 
-def lost(error: UnitLost, place: Place | None) -> Exception:
+def explain_lost_unit(error: UnitLost, place: Place | None) -> Exception:
     """A refusal of a stability rule, with the place that it is about."""
     rule, _, fix = str(error).removesuffix(" Nothing was charged.").partition(". ")
     return refusal(place, f"{rule.rstrip('.')}.", fix or "Keep the column that names the unit, and join on it.")
 
 
-def unique_names(wanted: list[str]) -> Iterator[str]:
+def make_unique_names(wanted: list[str]) -> Iterator[str]:
     """The same names, numbered where one occurs again in whatever case."""
     taken: set[str] = set()
     for name in wanted:
@@ -205,6 +207,6 @@ def unique_names(wanted: list[str]) -> Iterator[str]:
         yield free
 
 
-def is_named(column: Visible) -> bool:
+def is_named(column: VisibleColumn) -> bool:
     """Whether a column stands in its relation under the very name that it shows."""
     return isinstance(column.expression, Column) and column.expression.name.lower() == column.name.lower()

@@ -11,56 +11,56 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
-from discreet.bounding.stability import known
+from discreet.bounding.stability import find_relation_facts
 from discreet.frontends import subqueries
 from discreet.frontends.joins import join
-from discreet.frontends.outputs import Derived, finished
+from discreet.frontends.outputs import SelectResult, show_outputs
 from discreet.frontends.positions import Place, refusal
-from discreet.frontends.scope import Scope, Source, Visible, declared, derived
-from discreet.frontends.terms import From, JoinTerm, Query, SubqueryTerm, TableTerm, Term, ValuesTerm
-from discreet.frontends.ties import Pending, ands
-from discreet.plan.catalog import Catalog, nearest
+from discreet.frontends.scope import Scope, SourceName, VisibleColumn, title_of_subquery, title_of_table
+from discreet.frontends.terms import JoinTerm, QueryTerm, SourceTerm, SubqueryTerm, TableTerm, Term, ValuesTerm
+from discreet.frontends.ties import WhereEqualities, split_ands
+from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import Column
-from discreet.plan.functions import common
-from discreet.plan.reach import Reached, reach
-from discreet.plan.relations import JoinKind, Relation, Scan, Values, every
+from discreet.plan.functions import find_common_type
+from discreet.plan.reach import TableRelation, reach
+from discreet.plan.relations import JoinKind, Relation, Scan, Values, walk_relations
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
 
 MAX_RELATIONS = 50  # tables and subqueries, each as often as it is used
 MAX_SUBQUERIES = 10  # within each other
 
 
-class Sources:
+class SourceResolver:
     """Makes the relations of one question, and gives them their names."""
 
     def __init__(self, catalog: Catalog, public: Mapping[str, Values] | None = None) -> None:
         self.catalog = catalog
-        self.public = _checked(public or {}, catalog)
+        self.public = _check_public(public or {}, catalog)
         self.taken: set[str] = set()
         self.relations = 0
         self.depth = 0
 
-    def scope(self, source: From, where: Sequence[Term] = ()) -> Scope:
+    def resolve_from(self, source: SourceTerm, where: Sequence[Term] = ()) -> Scope:
         """The columns that a FROM shows. Equalities of ``where`` may tie its tables together."""
-        return self._scope(source, Pending(tuple(ands(where))))
+        return self._resolve_from(source, WhereEqualities(tuple(split_ands(where))))
 
-    def _scope(self, source: From, pending: Pending) -> Scope:
+    def _resolve_from(self, source: SourceTerm, pending: WhereEqualities) -> Scope:
         match source:
             case TableTerm():
-                return self._table(source)
+                return self._resolve_table(source)
             case SubqueryTerm():
-                found = self.subquery(source.query, source.place)
+                found = self.resolve_subquery(source.query, source.place)
                 alias = source.alias or ""
-                shown = found.called(alias, derived(alias), source.columns, source.place)
-                return self._renamed(shown) if source.columns else shown
+                shown = found.rename(alias, title_of_subquery(alias), source.columns, source.place)
+                return self._rename_columns(shown) if source.columns else shown
             case ValuesTerm():
-                return self._values(source)
+                return self._resolve_values(source)
             case JoinTerm():
                 return self._join(source, pending)
 
-    def subquery(self, query: Query, place: Place | None = None) -> Scope:
+    def resolve_subquery(self, query: QueryTerm, place: Place | None = None) -> Scope:
         """The columns of a SELECT inside a question."""
-        self._count(place)
+        self._count_relation(place)
         self.depth += 1
         if self.depth > MAX_SUBQUERIES:
             rule = f"More than {MAX_SUBQUERIES} subqueries within each other."
@@ -69,12 +69,12 @@ class Sources:
         self.depth -= 1
         return found
 
-    def _renamed(self, scope: Scope) -> Scope:
+    def _rename_columns(self, scope: Scope) -> Scope:
         """The same with the names that a list of columns gives: AS t (a, b)."""
-        named = finished(Derived(scope, scope.columns), self)
+        named = show_outputs(SelectResult(scope, scope.columns), self)
         return replace(named, sources=scope.sources)
 
-    def name(self, base: str) -> str:
+    def make_name(self, base: str) -> str:
         """A free name for a relation."""
         number = 1
         while True:
@@ -84,7 +84,7 @@ class Sources:
                 return name
             number += 1
 
-    def _count(self, place: Place | None) -> None:
+    def _count_relation(self, place: Place | None) -> None:
         self.relations += 1
         if self.relations > MAX_RELATIONS:
             rule = f"The question reads more than {MAX_RELATIONS} tables and subqueries, each as often as it is used."
@@ -92,59 +92,61 @@ class Sources:
 
     # Tables
 
-    def _table(self, term: TableTerm) -> Scope:
+    def _resolve_table(self, term: TableTerm) -> Scope:
         name = term.name
-        self._count(name.place)
+        self._count_relation(name.place)
         for title, table in self.catalog.tables.items():
             if title.lower() == name.name.lower():
-                return self._declared(table.name, term.alias or table.name)
+                return self._scan_table(table.name, term.alias or table.name)
         for title, values in self.public.items():
             if title.lower() == name.name.lower():
-                return self._shown(replace(values, name=self.name(values.name)), term.alias or title, declared(title))
+                return self._show_values(
+                    replace(values, name=self.make_name(values.name)), term.alias or title, title_of_table(title)
+                )
         rule = f"There is no declared table {name.name!r}."
-        raise refusal(name.place, rule, nearest(name.name, [*self.catalog.tables, *self.public]))
+        raise refusal(name.place, rule, suggest_nearest(name.name, [*self.catalog.tables, *self.public]))
 
-    def _declared(self, table: str, alias: str) -> Scope:
+    def _scan_table(self, table: str, alias: str) -> Scope:
         facts = self.catalog.tables[table]
         reached = self._reach(table)
-        scan = next(node for node in every(reached.relation) if isinstance(node, Scan) and node.table == table)
+        scan = next(node for node in walk_relations(reached.relation) if isinstance(node, Scan) and node.table == table)
         columns = [
-            Visible(alias, name, Column(scan.name, name, kind), (table, name))
+            VisibleColumn(alias, name, Column(scan.name, name, kind), (table, name))
             for name, (kind, _) in facts.columns.items()
         ]
         unit = facts.unit.column
         taken = {column.name.lower() for column in columns}
         if facts.link is not None and unit is not None and reached.unit is not None and unit.lower() not in taken:
-            columns.append(Visible(alias, unit, reached.unit))
-        source = Source(alias, declared(table))
-        return Scope(reached.relation, tuple(columns), (source,), known(reached.relation, self.catalog))
+            columns.append(VisibleColumn(alias, unit, reached.unit))
+        source = SourceName(alias, title_of_table(table))
+        return Scope(reached.relation, tuple(columns), (source,), find_relation_facts(reached.relation, self.catalog))
 
-    def _reach(self, table: str) -> Reached:
+    def _reach(self, table: str) -> TableRelation:
         """A reading of a table under names that nothing else has."""
         number = 1
         while True:
             reached = reach(table, self.catalog, "" if number == 1 else f"{table} {number}")
-            names = {name.lower() for node in every(reached.relation) if (name := _name(node))}
+            names = {name.lower() for node in walk_relations(reached.relation) if (name := _name_of(node))}
             others = {title.lower() for title in self.catalog.tables if title != table}
             if not names & (self.taken | others) and (number == 1 or f"{table} {number}".lower() not in others):
                 self.taken |= names
                 return reached
             number += 1
 
-    def _shown(self, values: Values, alias: str, title: str) -> Scope:
-        columns = tuple(Visible(alias, name, Column(values.name, name, kind)) for name, kind in values.columns)
-        return Scope(values, columns, (Source(alias, title),), known(values, self.catalog))
+    def _show_values(self, values: Values, alias: str, title: str) -> Scope:
+        columns = tuple(VisibleColumn(alias, name, Column(values.name, name, kind)) for name, kind in values.columns)
+        return Scope(values, columns, (SourceName(alias, title),), find_relation_facts(values, self.catalog))
 
     # Rows in the question
 
-    def _values(self, term: ValuesTerm) -> Scope:
-        self._count(term.place)
+    def _resolve_values(self, term: ValuesTerm) -> Scope:
+        self._count_relation(term.place)
         widths = {len(row) for row in term.rows}
         if len(widths) != 1:
             raise refusal(term.place, "The rows of VALUES differ in length.", "Give each row as many values.")
         (width,) = widths
-        kinds = [self._kind(term, i) for i in range(width)]
-        rows = tuple(tuple(_fitted(c.value, k) for c, k in zip(row, kinds)) for row in term.rows)
+        kinds = [self._find_type(term, i) for i in range(width)]
+        rows = tuple(tuple(_fit_value(c.value, k) for c, k in zip(row, kinds)) for row in term.rows)
         columns = tuple((f"col{i}", kind) for i, kind in enumerate(kinds))
         if len(term.columns) > width:
             raise refusal(term.place, f"{len(term.columns)} names for {width} columns.", "Give as many names.")
@@ -152,11 +154,11 @@ class Sources:
         if len({name.lower() for name, _ in named}) < width:
             raise refusal(term.place, "Two columns of VALUES have the same name.", "Give each a name of its own.")
         alias = term.alias or ""
-        return self._shown(Values(self.name("values"), named, rows), alias, derived(alias))
+        return self._show_values(Values(self.make_name("values"), named, rows), alias, title_of_subquery(alias))
 
-    def _kind(self, term: ValuesTerm, index: int) -> Type:
+    def _find_type(self, term: ValuesTerm, index: int) -> Type:
         kinds = tuple(kind for row in term.rows if (kind := type_of(row[index].value)) is not None)
-        found = common(kinds) if kinds else Type.TEXT
+        found = find_common_type(kinds) if kinds else Type.TEXT
         if found is None:
             rule = f"Column {index + 1} of VALUES mixes types."
             raise refusal(term.place, rule, "All values of a column must be of one type.")
@@ -164,23 +166,23 @@ class Sources:
 
     # Joins
 
-    def _join(self, term: JoinTerm, pending: Pending) -> Scope:
+    def _join(self, term: JoinTerm, pending: WhereEqualities) -> Scope:
         """Both sides, then the join. WHERE may tie tables together wherever it filters the same rows by it."""
-        none = Pending()
+        none = WhereEqualities()
         keeps_left = term.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
         keeps_right = term.kind in (JoinKind.INNER, JoinKind.RIGHT)
-        below = pending.along(term)
-        left = self._scope(term.left, below if keeps_left else none)
-        right = self._scope(term.right, below if keeps_right else none)
-        more = pending.pairs(left, right) if term.kind is JoinKind.INNER else []
+        below = pending.add_conditions(term)
+        left = self._resolve_from(term.left, below if keeps_left else none)
+        right = self._resolve_from(term.right, below if keeps_right else none)
+        more = pending.find_pairs(left, right) if term.kind is JoinKind.INNER else []
         return join(term, left, right, more, self.catalog)
 
 
-def _name(relation: Relation) -> str:
+def _name_of(relation: Relation) -> str:
     return getattr(relation, "name", "")
 
 
-def _fitted(value: Value, kind: Type) -> Value:
+def _fit_value(value: Value, kind: Type) -> Value:
     """A value in the type of its column."""
     if kind is Type.REAL and isinstance(value, int):
         return float(value)
@@ -189,7 +191,7 @@ def _fitted(value: Value, kind: Type) -> Value:
     return value
 
 
-def _checked(public: Mapping[str, Values], catalog: Catalog) -> dict[str, Values]:
+def _check_public(public: Mapping[str, Values], catalog: Catalog) -> dict[str, Values]:
     """Public rows that a question brings: under names that are free, and with values of the types they claim."""
     found: dict[str, Values] = {}
     for name, values in public.items():

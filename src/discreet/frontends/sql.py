@@ -14,14 +14,14 @@ from discreet.frontends import google_sql, sql_text
 from discreet.frontends.positions import Place
 from discreet.frontends.resolve import resolve
 from discreet.frontends.sql_expressions import FORMS
-from discreet.frontends.sql_select import Statement
+from discreet.frontends.sql_select import SelectReader
 from discreet.frontends.sql_text import MAX_CHARACTERS, MAX_NESTING
 from discreet.frontends.terms import Draft
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 
-__all__ = ["MAX_CHARACTERS", "MAX_NESTING", "Asked", "asked", "draft", "read"]
+__all__ = ["MAX_CHARACTERS", "MAX_NESTING", "QuestionAndOffer", "read", "read_draft", "read_with_offer"]
 
 
 def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Question:
@@ -29,28 +29,28 @@ def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None
 
     ``public`` are rows that the question brings, by the names under which it uses them as tables.
     """
-    return asked(text, catalog, public).question
+    return read_with_offer(text, catalog, public).question
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionAndOffer:
     """A question, and what the text itself offers for it: empty in plain SQL."""
 
     question: Question
     offer: Mapping[str, Any]
 
 
-def asked(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Asked:
+def read_with_offer(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> QuestionAndOffer:
     """The question that a text asks, in plain SQL or in the GoogleSQL form."""
-    if google_sql.mentioned(text):
-        return Asked(*google_sql.read(text, catalog, public))
+    if google_sql.mentions_clause(text):
+        return QuestionAndOffer(*google_sql.read(text, catalog, public))
     try:
-        return Asked(resolve(draft(text), catalog, public), {})
+        return QuestionAndOffer(resolve(read_draft(text), catalog, public), {})
     except RecursionError:
-        raise sql_text.too_deep(Place(text, 0, 0)) from None
+        raise sql_text.explain_too_deep(Place(text, 0, 0)) from None
 
 
-def draft(text: str) -> Draft:
+def read_draft(text: str) -> Draft:
     """The question in terms, before any name is looked up."""
-    parsed = sql_text.parse(text, sql_text.words(text))
-    return Statement(parsed.places, FORMS).read(parsed.tree)
+    parsed = sql_text.parse(text, sql_text.split_words(text))
+    return SelectReader(parsed.places, FORMS).read(parsed.tree)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from discreet.frontends import constants, sql_aggregates, sql_functions
 from discreet.frontends.positions import refusal
-from discreet.frontends.sql_reader import OPERANDS, Form, Reader, one, several, two
-from discreet.frontends.terms import Constant, Member, Name, Term
+from discreet.frontends.sql_reader import OPERANDS, ExpressionReader, Form, make_binary, make_unary, make_variadic
+from discreet.frontends.terms import Constant, MembershipTerm, NameTerm, Term
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -22,53 +22,53 @@ FALSE = Constant(value=False)
 # Values
 
 
-def _column(reader: Reader, node: Node) -> Term:
+def _read_column(reader: ExpressionReader, node: Node) -> Term:
     if type(node.this).__name__ == "Star":
         reader.refuse(node.this)
     if type(node.this).__name__ != "Identifier":
         reader.refuse(node)
     qualifier = node.args.get("table")
-    return Name(node.this.name, qualifier.name if qualifier is not None else None, reader.place(node))
+    return NameTerm(node.this.name, qualifier.name if qualifier is not None else None, reader.place_of(node))
 
 
-def _literal(reader: Reader, node: Node) -> Term:
-    place = reader.place(node)
+def _read_literal(reader: ExpressionReader, node: Node) -> Term:
+    place = reader.place_of(node)
     value = str(node.this)
     return Constant(
-        constants.text(value, place) if node.args.get("is_string") else constants.number(value, place), place
+        constants.check_text(value, place) if node.args.get("is_string") else constants.read_number(value, place), place
     )
 
 
-def _negative(reader: Reader, node: Node) -> Term:
+def _read_negative(reader: ExpressionReader, node: Node) -> Term:
     inner = node.this
     if type(inner).__name__ == "Literal" and not inner.args.get("is_string"):
-        place = reader.place(node)
-        return Constant(constants.number(str(inner.this), place, negative=True), place)
+        place = reader.place_of(node)
+        return Constant(constants.read_number(str(inner.this), place, negative=True), place)
     return reader.apply("negate", node, reader.read(inner))
 
 
-def _boolean(reader: Reader, node: Node) -> Term:
-    return Constant(bool(node.this), reader.place(node))
+def _read_boolean(reader: ExpressionReader, node: Node) -> Term:
+    return Constant(bool(node.this), reader.place_of(node))
 
 
-def _null(reader: Reader, node: Node) -> Term:
-    return Constant(None, reader.place(node))
+def _read_null(reader: ExpressionReader, node: Node) -> Term:
+    return Constant(None, reader.place_of(node))
 
 
-def _paren(reader: Reader, node: Node) -> Term:
+def _read_paren(reader: ExpressionReader, node: Node) -> Term:
     return reader.read(node.this)
 
 
 # Conditions
 
 
-def _chain(reader: Reader, node: Node) -> Term:
+def _read_chain(reader: ExpressionReader, node: Node) -> Term:
     """AND, OR and ||, however many there are in a row, without going deeper for each."""
     function = {"And": "and", "Or": "or", "DPipe": "concat"}[type(node).__name__]
-    return reader.apply(function, node, *(reader.read(part) for part in chain(node)))
+    return reader.apply(function, node, *(reader.read(part) for part in split_chain(node)))
 
 
-def _is(reader: Reader, node: Node) -> Term:
+def _read_is(reader: ExpressionReader, node: Node) -> Term:
     tested, wanted = reader.read(node.this), node.expression
     match type(wanted).__name__:
         case "Null":
@@ -76,10 +76,10 @@ def _is(reader: Reader, node: Node) -> Term:
         case "Boolean":
             truth = tested if wanted.this else reader.apply("not", node, tested)
             return reader.apply("coalesce", node, truth, FALSE)
-    raise refusal(reader.place(node), "IS takes NULL, TRUE or FALSE.", "Use = for other values.")
+    raise refusal(reader.place_of(node), "IS takes NULL, TRUE or FALSE.", "Use = for other values.")
 
 
-def _same(reader: Reader, node: Node) -> Term:
+def _read_same(reader: ExpressionReader, node: Node) -> Term:
     """IS NOT DISTINCT FROM: equal, or both NULL."""
     left, right = reader.read(node.this), reader.read(node.expression)
     if any(isinstance(side, Constant) and side.value is not None for side in (left, right)):
@@ -88,37 +88,37 @@ def _same(reader: Reader, node: Node) -> Term:
     return reader.apply("coalesce", node, reader.apply("equal", node, left, right), both)
 
 
-def _different(reader: Reader, node: Node) -> Term:
-    return reader.apply("not", node, _same(reader, node))
+def _read_different(reader: ExpressionReader, node: Node) -> Term:
+    return reader.apply("not", node, _read_same(reader, node))
 
 
-def _between(reader: Reader, node: Node) -> Term:
+def _read_between(reader: ExpressionReader, node: Node) -> Term:
     tested = reader.read(node.this)
     low = reader.apply("at_least", node, tested, reader.read(node.args["low"]))
     return reader.apply("and", node, low, reader.apply("at_most", node, tested, reader.read(node.args["high"])))
 
 
-def _in(reader: Reader, node: Node) -> Term:
+def _read_in(reader: ExpressionReader, node: Node) -> Term:
     query = node.args.get("query")
     if query is not None:
-        return Member(reader.read(node.this), reader.query(query), reader.place(node.this))
+        return MembershipTerm(reader.read(node.this), reader.query(query), reader.place_of(node.this))
     members = node.expressions
     if not members:
-        raise refusal(reader.place(node), "IN needs a list of constants.", "Write for example ward IN ('A', 'B').")
+        raise refusal(reader.place_of(node), "IN needs a list of constants.", "Write for example ward IN ('A', 'B').")
     return reader.apply("in", node, reader.read(node.this), *(reader.read(member) for member in members))
 
 
-def _exists(reader: Reader, node: Node) -> Term:
-    return Member(None, reader.query(node.this), reader.places.of(node, "EXISTS"))
+def _read_exists(reader: ExpressionReader, node: Node) -> Term:
+    return MembershipTerm(None, reader.query(node.this), reader.places.of(node, "EXISTS"))
 
 
-def _like(reader: Reader, node: Node) -> Term:
+def _read_like(reader: ExpressionReader, node: Node) -> Term:
     function = "like" if type(node).__name__ == "Like" else "ilike"
     found = reader.apply(function, node, reader.read(node.this), reader.read(node.expression))
     return reader.apply("not", node, found) if node.args.get("negate") else found
 
 
-def _case(reader: Reader, node: Node) -> Term:
+def _read_case(reader: ExpressionReader, node: Node) -> Term:
     tested = reader.read(node.this) if node.this is not None else None
     arguments: list[Term] = []
     for branch in node.args["ifs"]:
@@ -130,13 +130,13 @@ def _case(reader: Reader, node: Node) -> Term:
     return reader.apply("case", node, *arguments, reader.read(otherwise) if otherwise is not None else Constant(None))
 
 
-def _if(reader: Reader, node: Node) -> Term:
+def _read_if(reader: ExpressionReader, node: Node) -> Term:
     otherwise = node.args.get("false")
     last: Term = reader.read(otherwise) if otherwise is not None else Constant(None)
     return reader.apply("case", node, reader.read(node.this), reader.read(node.args["true"]), last)
 
 
-def chain(node: Node) -> Iterator[Node]:
+def split_chain(node: Node) -> Iterator[Node]:
     """The members of a OP b OP c, from left to right, without recursion."""
     waiting = [node]
     while waiting:
@@ -152,35 +152,35 @@ def chain(node: Node) -> Iterator[Node]:
 
 FORMS: Mapping[str, Form] = {
     # values
-    "Column": Form(_column, ("this", "table")),
-    "Literal": Form(_literal, ("this", "is_string")),
-    "Boolean": Form(_boolean, ("this",)),
-    "Null": Form(_null, ()),
-    "Paren": Form(_paren, ("this",)),
-    "Neg": Form(_negative, ("this",)),
+    "Column": Form(_read_column, ("this", "table")),
+    "Literal": Form(_read_literal, ("this", "is_string")),
+    "Boolean": Form(_read_boolean, ("this",)),
+    "Null": Form(_read_null, ()),
+    "Paren": Form(_read_paren, ("this",)),
+    "Neg": Form(_read_negative, ("this",)),
     # comparison and logic
-    "EQ": two("equal"),
-    "NEQ": two("unequal"),
-    "LT": two("less"),
-    "LTE": two("at_most"),
-    "GT": two("greater"),
-    "GTE": two("at_least"),
-    "NullSafeEQ": Form(_same, OPERANDS),
-    "NullSafeNEQ": Form(_different, OPERANDS),
-    "Between": Form(_between, ("this", "low", "high")),
-    "In": Form(_in, ("this", "expressions", "query")),
-    "Exists": Form(_exists, ("this",)),
-    "Is": Form(_is, OPERANDS),
-    "Not": one("not"),
-    "And": Form(_chain, OPERANDS),
-    "Or": Form(_chain, OPERANDS),
-    "Case": Form(_case, ("this", "ifs", "default")),
-    "If": Form(_if, ("this", "true", "false")),
-    "Coalesce": several("coalesce"),
-    "Nullif": two("null_if"),
-    "Like": Form(_like, (*OPERANDS, "negate")),
-    "ILike": Form(_like, (*OPERANDS, "negate")),
-    "DPipe": Form(_chain, (*OPERANDS, "safe")),
+    "EQ": make_binary("equal"),
+    "NEQ": make_binary("unequal"),
+    "LT": make_binary("less"),
+    "LTE": make_binary("at_most"),
+    "GT": make_binary("greater"),
+    "GTE": make_binary("at_least"),
+    "NullSafeEQ": Form(_read_same, OPERANDS),
+    "NullSafeNEQ": Form(_read_different, OPERANDS),
+    "Between": Form(_read_between, ("this", "low", "high")),
+    "In": Form(_read_in, ("this", "expressions", "query")),
+    "Exists": Form(_read_exists, ("this",)),
+    "Is": Form(_read_is, OPERANDS),
+    "Not": make_unary("not"),
+    "And": Form(_read_chain, OPERANDS),
+    "Or": Form(_read_chain, OPERANDS),
+    "Case": Form(_read_case, ("this", "ifs", "default")),
+    "If": Form(_read_if, ("this", "true", "false")),
+    "Coalesce": make_variadic("coalesce"),
+    "Nullif": make_binary("null_if"),
+    "Like": Form(_read_like, (*OPERANDS, "negate")),
+    "ILike": Form(_read_like, (*OPERANDS, "negate")),
+    "DPipe": Form(_read_chain, (*OPERANDS, "safe")),
     **sql_functions.FORMS,
     **sql_aggregates.FORMS,
 }

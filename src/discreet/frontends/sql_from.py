@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from discreet.frontends import sql_refusals
 from discreet.frontends.positions import Place, refusal
-from discreet.frontends.sql_reader import Reader
-from discreet.frontends.sql_refusals import Reason
-from discreet.frontends.sql_with import Named
-from discreet.frontends.terms import Constant, From, JoinTerm, Name, SubqueryTerm, TableTerm, ValuesTerm
+from discreet.frontends.sql_reader import ExpressionReader
+from discreet.frontends.sql_refusals import RefusalReason
+from discreet.frontends.sql_with import WithQuery
+from discreet.frontends.terms import Constant, JoinTerm, NameTerm, SourceTerm, SubqueryTerm, TableTerm, ValuesTerm
 from discreet.plan.relations import JoinKind
 
 if TYPE_CHECKING:
@@ -34,94 +34,94 @@ KINDS: Mapping[tuple[str, str], JoinKind] = {
 }
 
 
-def source(select: Node, reader: Reader, named: Mapping[str, Named]) -> From:
+def read_source(select: Node, reader: ExpressionReader, named: Mapping[str, WithQuery]) -> SourceTerm:
     """What a SELECT reads, in terms."""
-    return _From(reader, named).read(select)
+    return _FromReader(reader, named).read(select)
 
 
-class _From:
+class _FromReader:
     """Reads one FROM. ``named`` are the SELECTs that WITH has named."""
 
-    def __init__(self, reader: Reader, named: Mapping[str, Named]) -> None:
+    def __init__(self, reader: ExpressionReader, named: Mapping[str, WithQuery]) -> None:
         self.reader = reader
         self.named = named
 
-    def read(self, select: Node) -> From:
-        found = self._source(select.args["from_"].this)
-        return self._joined(found, select.args.get("joins"))
+    def read(self, select: Node) -> SourceTerm:
+        found = self._read_source(select.args["from_"].this)
+        return self._read_joins(found, select.args.get("joins"))
 
-    def _source(self, node: Node) -> From:
+    def _read_source(self, node: Node) -> SourceTerm:
         match type(node).__name__:
             case "Table":
-                found: From = self._table(node)
+                found: SourceTerm = self._read_table(node)
             case "Subquery":
-                found = self._subquery(node)
+                found = self._read_subquery(node)
             case "Values":
-                found = self._values(node)
+                found = self._read_values(node)
             case _:
                 self.reader.refuse(node)
-        return self._joined(found, node.args.get("joins"))
+        return self._read_joins(found, node.args.get("joins"))
 
-    def _joined(self, found: From, joins: list[Node] | None) -> From:
+    def _read_joins(self, found: SourceTerm, joins: list[Node] | None) -> SourceTerm:
         for join in joins or ():
-            found = self._join(found, join)
+            found = self._read_join(found, join)
         return found
 
-    def _table(self, node: Node) -> From:
-        self._only(node, "this", "alias", "joins")
+    def _read_table(self, node: Node) -> SourceTerm:
+        self._check_parts(node, "this", "alias", "joins")
         if type(node.this).__name__ != "Identifier":
             rule = "A question reads a declared table only, not a file or a function."
-            raise refusal(self.reader.place(node), rule, "The codebook lists the tables.")
-        name, place = str(node.this.name), self.reader.place(node.this)
-        alias, columns = self._alias(node)
+            raise refusal(self.reader.place_of(node), rule, "The codebook lists the tables.")
+        name, place = str(node.this.name), self.reader.place_of(node.this)
+        alias, columns = self._read_alias(node)
         named = self.named.get(name.lower())
         if named is not None:
             renamed = (*columns, *named.columns[len(columns) :])
             return SubqueryTerm(named.query, alias or name, renamed, place)
         if columns:
             rule = "A declared table keeps the names of its columns."
-            raise refusal(self.reader.place(node.args["alias"]), rule, "Leave the list of names out.")
-        return TableTerm(Name(name, None, place), alias)
+            raise refusal(self.reader.place_of(node.args["alias"]), rule, "Leave the list of names out.")
+        return TableTerm(NameTerm(name, None, place), alias)
 
-    def _subquery(self, node: Node) -> From:
-        self._only(node, "this", "alias", "joins")
+    def _read_subquery(self, node: Node) -> SourceTerm:
+        self._check_parts(node, "this", "alias", "joins")
         inner = node.this
-        alias, columns = self._alias(node)
+        alias, columns = self._read_alias(node)
         if _is_source(inner):
             if alias is not None:
                 rule = "Tables in parentheses keep their own names."
-                raise refusal(self.reader.place(node.args["alias"]), rule, "Leave this name out.")
-            return self._source(inner)
+                raise refusal(self.reader.place_of(node.args["alias"]), rule, "Leave this name out.")
+            return self._read_source(inner)
         return SubqueryTerm(self.reader.query(inner), alias, columns, self.reader.places.of(inner, "SELECT"))
 
-    def _values(self, node: Node) -> From:
-        self._only(node, "expressions", "alias")
-        alias, columns = self._alias(node)
+    def _read_values(self, node: Node) -> SourceTerm:
+        self._check_parts(node, "expressions", "alias")
+        alias, columns = self._read_alias(node)
         rows = []
         for row in node.expressions:
             cells = row.expressions if type(row).__name__ == "Tuple" else [row]
-            rows.append(tuple(self._constant(cell) for cell in cells))
+            rows.append(tuple(self._read_constant(cell) for cell in cells))
         return ValuesTerm(tuple(rows), alias, columns, self.reader.places.of(node, "VALUES"))
 
-    def _constant(self, node: Node) -> Constant:
+    def _read_constant(self, node: Node) -> Constant:
         term = self.reader.read(node)
         if not isinstance(term, Constant):
-            raise refusal(self.reader.place(node), "VALUES holds constants only.", "Write numbers, texts and dates.")
+            raise refusal(self.reader.place_of(node), "VALUES holds constants only.", "Write numbers, texts and dates.")
         return term
 
-    def _alias(self, node: Node) -> tuple[str | None, tuple[str, ...]]:
+    def _read_alias(self, node: Node) -> tuple[str | None, tuple[str, ...]]:
         alias = node.args.get("alias")
         if alias is None:
             return None, ()
-        self.reader.only(alias, "this", "columns")
+        self.reader.check_parts(alias, "this", "columns")
         columns = tuple(str(column.name) for column in alias.args.get("columns") or ())
         return str(alias.name) or None, columns
 
     # Joins
 
-    def _join(self, left: From, node: Node) -> From:
-        place = self._place(node)
-        self._only(node, "this", "side", "kind", "on", "using", "method")
+    def _read_join(self, left: SourceTerm, node: Node) -> SourceTerm:
+        place = self._place_of(node)
+        self._check_parts(node, "this", "side", "kind", "on", "using", "method")
         method = str(node.args.get("method") or "").upper()
         side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
         if method not in {"", "NATURAL"} or (side, kind) not in KINDS:
@@ -131,10 +131,10 @@ class _From:
         on, using = node.args.get("on"), node.args.get("using")
         found = JoinTerm(
             left,
-            self._source(node.this),
+            self._read_source(node.this),
             KINDS[side, kind],
             (self.reader.read(on),) if on is not None else (),
-            tuple(Name(str(name.name), None, self.reader.place(name)) for name in using) if using else None,
+            tuple(NameTerm(str(name.name), None, self.reader.place_of(name)) for name in using) if using else None,
             natural=method == "NATURAL",
             place=place,
         )
@@ -150,11 +150,11 @@ class _From:
         if sum(said) > 1 or (word == "CROSS" and any(said)):
             raise refusal(join.place, "This join has more than one kind of condition.", "Keep ON, USING or NATURAL.")
 
-    def _place(self, node: Node) -> Place:
+    def _place_of(self, node: Node) -> Place:
         """What is joined, up to the end of the condition."""
-        return self.reader.place(node.this)
+        return self.reader.place_of(node.this)
 
-    def _only(self, node: Node, *parts: str) -> None:
+    def _check_parts(self, node: Node, *parts: str) -> None:
         for part, value in node.args.items():
             if value and part not in parts:
                 self._refuse(node, part, value)
@@ -163,7 +163,7 @@ class _From:
         from sqlglot.expressions import Expr
 
         word = part.strip("_").replace("_", " ").upper()
-        reason = sql_refusals.TABLE_PARTS.get(part, Reason(f"{word} is not available in FROM.", "Leave it out."))
+        reason = sql_refusals.TABLE_PARTS.get(part, RefusalReason(f"{word} is not available in FROM.", "Leave it out."))
         inner = value[0] if isinstance(value, list) else value
         shown = inner if isinstance(inner, Expr) else node
         raise refusal(self.reader.places.of(shown, reason.word), reason.rule, reason.fix)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias
 from discreet.frontends import grouping
 from discreet.frontends.grouping import Keys, Sets
 from discreet.frontends.positions import refusal
-from discreet.frontends.sql_reader import Reader
+from discreet.frontends.sql_reader import ExpressionReader
 from discreet.frontends.terms import Term
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
 
-Numbered: TypeAlias = Callable[["Node"], Term]
-Positions: TypeAlias = tuple[tuple[int, ...], ...] | None
+KeyReader: TypeAlias = Callable[["Node"], Term]
+SetPositions: TypeAlias = tuple[tuple[int, ...], ...] | None
 
 
-def keys(clause: Node | None, reader: Reader, numbered: Numbered) -> tuple[Keys | None, Positions]:
+def read_keys(clause: Node | None, reader: ExpressionReader, numbered: KeyReader) -> tuple[Keys | None, SetPositions]:
     """The keys of GROUP BY (None for GROUP BY ALL), and the sets of them by position (None for one set of all).
 
     ``numbered`` reads an expression in which a bare number counts the outputs.
@@ -26,40 +26,40 @@ def keys(clause: Node | None, reader: Reader, numbered: Numbered) -> tuple[Keys 
     if clause is None:
         return (), None
     if clause.args.get("all"):
-        reader.only(clause, "all")
+        reader.check_parts(clause, "all")
         return None, None
-    place = reader.places.word("GROUP BY")
+    place = reader.places.find_word("GROUP BY")
     for word in ("rollup", "cube"):
         if clause.args.get(word):
             rule = f"WITH {word.upper()} is not available."
-            raise refusal(reader.places.word(word.upper()), rule, f"Write GROUP BY {word.upper()}(a, b).")
-    reader.only(clause, "expressions")
+            raise refusal(reader.places.find_word(word.upper()), rule, f"Write GROUP BY {word.upper()}(a, b).")
+    reader.check_parts(clause, "expressions")
     if not clause.expressions:
         raise refusal(place, "GROUP BY names no key.", "Name columns, or leave it out.")
-    elements = [_sets(node, reader, numbered) for node in clause.expressions]
-    return grouping.numbered(grouping.crossed(elements, place))
+    elements = [_read_sets(node, reader, numbered) for node in clause.expressions]
+    return grouping.number_keys(grouping.cross_sets(elements, place))
 
 
-def _sets(node: Node, reader: Reader, numbered: Numbered) -> Sets:
+def _read_sets(node: Node, reader: ExpressionReader, numbered: KeyReader) -> Sets:
     """The sets that one element of GROUP BY stands for."""
     kind = type(node).__name__
     if kind not in {"Rollup", "Cube", "GroupingSets"}:
-        return (_part(node, reader, numbered),)
+        return (_read_part(node, reader, numbered),)
     word = "GROUPING SETS" if kind == "GroupingSets" else kind.upper()
     place = reader.places.of(node, word)
-    reader.only(node, "expressions")
+    reader.check_parts(node, "expressions")
     if not node.expressions:
         raise refusal(place, f"{word} names no key.", "Name columns, or leave it out.")
     if kind == "GroupingSets":
-        return grouping.listed([_sets(inner, reader, numbered) for inner in node.expressions], place)
-    parts = [_part(inner, reader, numbered) for inner in node.expressions]
-    return grouping.rollup(parts, place) if kind == "Rollup" else grouping.cube(parts, place)
+        return grouping.append_sets([_read_sets(inner, reader, numbered) for inner in node.expressions], place)
+    parts = [_read_part(inner, reader, numbered) for inner in node.expressions]
+    return grouping.make_rollup(parts, place) if kind == "Rollup" else grouping.make_cube(parts, place)
 
 
-def _part(node: Node, reader: Reader, numbered: Numbered) -> Keys:
+def _read_part(node: Node, reader: ExpressionReader, numbered: KeyReader) -> Keys:
     """One key, or several in parentheses that stay together."""
     if type(node).__name__ == "Tuple":
-        reader.only(node, "expressions")
+        reader.check_parts(node, "expressions")
         return tuple(numbered(inner) for inner in node.expressions)
     bare = node
     while type(bare).__name__ == "Paren":

@@ -55,68 +55,68 @@ class Places:
 
     def of(self, node: Expr, word: str = "") -> Place:
         """The place of a node, or of the word near it that brought it about."""
-        start, end = self._span(node)
+        start, end = self._find_span(node)
         if word:
-            found = self._nearest(word, start)
+            found = self._find_nearest(word, start)
             if found is not None:
-                return self.token(found)
-        own = self._own(node)
+                return self.of_token(found)
+        own = self._find_own(node)
         if own is not None:
             return own
         for lead in LEADING.get(type(node).__name__, ()):
-            found = self._before(lead, start) if end else self._nearest(lead, start)
+            found = self._find_before(lead, start) if end else self._find_nearest(lead, start)
             if found is not None:
                 return Place(self.text, found.start, max(end, found.end + 1))
         if end:
             ancestors = {kind.__name__ for kind in type(node).__mro__}
-            name = self._call(start) if "Func" in ancestors and "Binary" not in ancestors else None
+            name = self._find_call(start) if "Func" in ancestors and "Binary" not in ancestors else None
             return name or Place(self.text, start, end)
-        return self.of(node.parent) if node.parent is not None else self.whole()
+        return self.of(node.parent) if node.parent is not None else self.find_first_word()
 
-    def whole(self) -> Place:
+    def find_first_word(self) -> Place:
         """The first word of the text."""
-        return self.token(self.tokens[0]) if self.tokens else Place(self.text, 0, 0)
+        return self.of_token(self.tokens[0]) if self.tokens else Place(self.text, 0, 0)
 
-    def word(self, word: str) -> Place:
+    def find_word(self, word: str) -> Place:
         """The first place of a keyword."""
-        found = self._nearest(word, 0)
-        return self.token(found) if found is not None else self.whole()
+        found = self._find_nearest(word, 0)
+        return self.of_token(found) if found is not None else self.find_first_word()
 
-    def token(self, token: Token) -> Place:
+    def of_token(self, token: Token) -> Place:
         """The place of a token."""
         return Place(self.text, token.start, token.end + 1)
 
-    def _own(self, node: Expr) -> Place | None:
+    def _find_own(self, node: Expr) -> Place | None:
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             return Place(self.text, start, end + 1)
         return None
 
-    def _span(self, node: Expr) -> tuple[int, int]:
+    def _find_span(self, node: Expr) -> tuple[int, int]:
         """From the first to the last known place inside; (0, 0) if none is known."""
-        known = [place for part in node.walk() if (place := self._own(part)) is not None]
+        known = [place for part in node.walk() if (place := self._find_own(part)) is not None]
         if known:
             return min(place.start for place in known), max(place.end for place in known)
         parent = node.parent
-        return (self._span(parent)[0], 0) if parent is not None else (0, 0)
+        return (self._find_span(parent)[0], 0) if parent is not None else (0, 0)
 
-    def _call(self, start: int) -> Place | None:
+    def _find_call(self, start: int) -> Place | None:
         """The name in front of the parenthesis right before a place, as in ``name(place``."""
-        before = self._preceding(start, 2)
+        before = self._find_preceding(start, 2)
         if len(before) < 2 or before[1].text != "(" or not before[0].text.isidentifier():
             return None
-        return self.token(before[0]) if before[0].token_type.name not in KEYWORDS else None
+        return self.of_token(before[0]) if before[0].token_type.name not in KEYWORDS else None
 
-    def _preceding(self, start: int, count: int) -> list[Token]:
+    def _find_preceding(self, start: int, count: int) -> list[Token]:
         """The last few tokens before a place."""
         end = bisect_left(self.starts, start)
         return self.tokens[max(0, end - count) : end]
 
-    def _nearest(self, word: str, start: int) -> Token | None:
+    def _find_nearest(self, word: str, start: int) -> Token | None:
         same = [token for token in self.tokens if token.text.upper() == word]
         return min(same, key=lambda token: abs(token.start - start), default=None)
 
-    def _before(self, word: str, start: int) -> Token | None:
+    def _find_before(self, word: str, start: int) -> Token | None:
         """The last such word that stands at most three tokens before a place."""
-        before = reversed(self._preceding(start, 3))
+        before = reversed(self._find_preceding(start, 3))
         return next((token for token in before if token.text.upper() == word), None)

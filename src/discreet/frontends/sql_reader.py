@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from discreet.frontends import sql_refusals
 from discreet.frontends.positions import Place, refusal
 from discreet.frontends.sql_places import Places
-from discreet.frontends.terms import Apply, Query, Term, apply
+from discreet.frontends.terms import FunctionTerm, QueryTerm, Term, apply
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 class Form(NamedTuple):
     """How a node is read, and the parts of it that may be there."""
 
-    read: Callable[[Reader, Node], Term]
+    read: Callable[[ExpressionReader, Node], Term]
     parts: tuple[str, ...]
 
 
-class Reader:
+class ExpressionReader:
     """Reads the expressions of one SELECT. ``query`` reads a SELECT inside them, ``windows`` are those with names."""
 
-    def __init__(self, places: Places, forms: Mapping[str, Form], query: Callable[[Node], Query] | None = None) -> None:
+    def __init__(
+        self, places: Places, forms: Mapping[str, Form], query: Callable[[Node], QueryTerm] | None = None
+    ) -> None:
         self.places = places
         self.forms = forms
         self.query = query or self.refuse
@@ -35,14 +37,14 @@ class Reader:
         form = self.forms.get(type(node).__name__)
         if form is None:
             self.refuse(node)
-        self.only(node, *form.parts)
+        self.check_parts(node, *form.parts)
         return form.read(self, node)
 
-    def apply(self, function: str, node: Node, *arguments: Term) -> Apply:
+    def apply(self, function: str, node: Node, *arguments: Term) -> FunctionTerm:
         """A function of terms that stands where a node stands."""
-        return apply(function, *arguments, place=self.place(node))
+        return apply(function, *arguments, place=self.place_of(node))
 
-    def only(self, node: Node, *parts: str) -> None:
+    def check_parts(self, node: Node, *parts: str) -> None:
         """Refuses a node that has more than these parts."""
         more = [part for part, value in node.args.items() if value and part not in parts]
         if more:
@@ -50,8 +52,8 @@ class Reader:
             if reason is not None:
                 raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
             what = more[0].strip("_").replace("_", " ").upper()
-            rule = f"This form of {called(node)} is not available (it has {what})."
-            raise refusal(self.place(node), rule, "Write the plain form.")
+            rule = f"This form of {name_of(node)} is not available (it has {what})."
+            raise refusal(self.place_of(node), rule, "Write the plain form.")
 
     def refuse(self, node: Node) -> NoReturn:
         """Says why a node is not available."""
@@ -59,16 +61,16 @@ class Reader:
         if type(node).__name__ == "IgnoreNulls":  # the parser wraps ANY_VALUE and its like in it
             reason = sql_refusals.NODES.get(type(node.this).__name__, reason)
         if reason is None:
-            rule = f"{called(node)} is not available in a question."
-            raise refusal(self.place(node), rule, "docs/sql.md lists everything that is.")
+            rule = f"{name_of(node)} is not available in a question."
+            raise refusal(self.place_of(node), rule, "docs/sql.md lists everything that is.")
         raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
 
-    def place(self, node: Node) -> Place:
+    def place_of(self, node: Node) -> Place:
         """Where a node stands."""
         return self.places.of(node)
 
 
-def called(node: Node) -> str:
+def name_of(node: Node) -> str:
     """What people call a node: the function's name, or the kind of the node."""
     names = getattr(type(node), "_sql_names", None)
     return str(names[0]) if names else type(node).__name__.upper()
@@ -79,10 +81,10 @@ def called(node: Node) -> str:
 OPERANDS = ("this", "expression")
 
 
-def plain(function: str, *parts: str, beside: tuple[str, ...] = ()) -> Form:
+def make_form(function: str, *parts: str, beside: tuple[str, ...] = ()) -> Form:
     """A function of the node's parts in this order. Parts ``beside`` them mean nothing to us."""
 
-    def read(reader: Reader, node: Node) -> Term:
+    def read(reader: ExpressionReader, node: Node) -> Term:
         arguments: list[Term] = []
         for part in parts:
             value = node.args.get(part)
@@ -93,16 +95,16 @@ def plain(function: str, *parts: str, beside: tuple[str, ...] = ()) -> Form:
     return Form(read, (*parts, *beside))
 
 
-def two(function: str, *beside: str) -> Form:
+def make_binary(function: str, *beside: str) -> Form:
     """A function of two operands."""
-    return plain(function, "this", "expression", beside=beside)
+    return make_form(function, "this", "expression", beside=beside)
 
 
-def one(function: str) -> Form:
+def make_unary(function: str) -> Form:
     """A function of one argument."""
-    return plain(function, "this")
+    return make_form(function, "this")
 
 
-def several(function: str, *beside: str) -> Form:
+def make_variadic(function: str, *beside: str) -> Form:
     """A function of one or more arguments."""
-    return plain(function, "this", "expressions", beside=beside)
+    return make_form(function, "this", "expressions", beside=beside)

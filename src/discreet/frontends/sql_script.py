@@ -8,10 +8,10 @@ MAX_QUESTIONS = 1_000
 MAX_SCRIPT = 1_000_000
 
 
-def statements(text: str) -> list[str]:
+def split_statements(text: str) -> list[str]:
     """The questions of a script, without their semicolons; comments and quotes may hold semicolons.
 
-    >>> statements("SELECT COUNT(*) FROM a; SELECT ';' FROM b -- ;")
+    >>> split_statements("SELECT COUNT(*) FROM a; SELECT ';' FROM b -- ;")
     ['SELECT COUNT(*) FROM a', "SELECT ';' FROM b -- ;"]
     """
     from sqlglot.dialects.duckdb import DuckDB

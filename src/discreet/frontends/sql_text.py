@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.frontends import constants, sql_refusals
 from discreet.frontends.positions import Place, refusal
-from discreet.frontends.sql_expressions import chain
+from discreet.frontends.sql_expressions import split_chain
 from discreet.frontends.sql_places import Places
 from discreet.frontends.sql_refusals import ONE_SELECT
 from discreet.frontends.terms import MAX_DEPTH
@@ -28,34 +28,34 @@ MAX_NESTING = 30
 LISTS = frozenset({"L_BRACKET", "R_BRACKET", "L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
 
 
-class Parsed(NamedTuple):
+class ParsedStatement(NamedTuple):
     """A statement as the parser sees it, and the places of its parts."""
 
     tree: Expr
     places: Places
 
 
-def words(text: str, *, google: bool = False) -> list[Token]:
+def split_words(text: str, *, google: bool = False) -> list[Token]:
     """The words of a text, in our usual dialect or in GoogleSQL."""
     from sqlglot.errors import SqlglotError
 
     _check_text(text)
     try:
-        return list(_dialect(google=google).tokenize(text))
+        return list(_make_dialect(google=google).tokenize(text))
     except (SqlglotError, ValueError, IndexError):
-        raise _unclosed(text) from None
+        raise _explain_unclosed(text) from None
 
 
-def parse(text: str, tokens: list[Token], *, google: bool = False) -> Parsed:
+def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStatement:
     """The tree of one statement, refused where it is none or nested too deeply."""
     places = Places(text, tokens)
     _check_tokens(tokens, places)
     tree = _parse(text, tokens, places, google=google)
     _check_depth(tree, places)
-    return Parsed(tree, places)
+    return ParsedStatement(tree, places)
 
 
-def _dialect(*, google: bool) -> Dialect:
+def _make_dialect(*, google: bool) -> Dialect:
     from sqlglot.dialects.bigquery import BigQuery
     from sqlglot.dialects.duckdb import DuckDB
 
@@ -72,12 +72,12 @@ def _check_text(text: str) -> None:
     if len(text) > MAX_CHARACTERS:
         rule = f"The question is longer than {MAX_CHARACTERS:,} characters."
         raise refusal(None, rule, "Ask for something simpler.")
-    constants.text(text, None)
+    constants.check_text(text, None)
     if not text.strip():
         raise refusal(None, "The question is empty.", "Write for example SELECT COUNT(*) FROM visits.")
 
 
-def _unclosed(text: str) -> Exception:
+def _explain_unclosed(text: str) -> Exception:
     """The usual reason why a text has no words: a quote that does not end."""
     place = None
     for quote in ("'", '"', "/*", "$$"):
@@ -97,48 +97,48 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
     for token, kind, after in zip(tokens, kinds, tokens[1:]):
         if kind == "SEMICOLON" and after.token_type.name != "SEMICOLON":
             raise refusal(
-                places.token(after), "Only one statement can be asked.", "Leave out what follows the semicolon."
+                places.of_token(after), "Only one statement can be asked.", "Leave out what follows the semicolon."
             )
         if kind == "NUMBER" and after.start == token.end + 1 and after.token_type.name == "VAR":
-            raise refusal(places.token(token), "This is not a number.", "Write it like 12, -3.5 or 1e6.")
+            raise refusal(places.of_token(token), "This is not a number.", "Write it like 12, -3.5 or 1e6.")
     for token, kind in zip(tokens, kinds):
         if kind in LISTS:
-            why = _of_list(tokens, token)
-            raise refusal(places.token(token), why.rule, why.fix)
+            why = _find_list_reason(tokens, token)
+            raise refusal(places.of_token(token), why.rule, why.fix)
     first = statement[0]
     if first.token_type.name not in {"SELECT", "FROM", "WITH"}:
         reason = sql_refusals.STATEMENTS.get(first.text.upper())
         rule = reason.rule if reason else "Only SELECT can be asked."
-        raise refusal(places.token(first), rule, reason.fix if reason else ONE_SELECT)
+        raise refusal(places.of_token(first), rule, reason.fix if reason else ONE_SELECT)
     depth = 0
     for token, kind in zip(tokens, kinds):
         depth += (kind in {"L_PAREN", "CASE"}) - (kind in {"R_PAREN", "END"})
         if depth > MAX_NESTING:
-            raise too_deep(places.token(token))
+            raise explain_too_deep(places.of_token(token))
 
 
-def bare(token: Token) -> str:
+def bare_word_of(token: Token) -> str:
     """A word or sign in capital letters; nothing for a text or a name in quotes, whatever they hold."""
     kind = token.token_type.name
     return "" if kind == "IDENTIFIER" or "STRING" in kind else token.text.upper()
 
 
-def _of_list(tokens: Sequence[Token], sign: Token) -> sql_refusals.Reason:
+def _find_list_reason(tokens: Sequence[Token], sign: Token) -> sql_refusals.RefusalReason:
     """Why a list is refused: in QUANTILE(x, [0.25, 0.5]) there is a way to write it."""
     called: list[str] = [""]
     before = ""
     for token in tokens:
         if token.start >= sign.start:
             break
-        if bare(token) == "(":
+        if bare_word_of(token) == "(":
             called.append(before)
-        elif bare(token) == ")" and len(called) > 1:
+        elif bare_word_of(token) == ")" and len(called) > 1:
             called.pop()
-        before = bare(token)
+        before = bare_word_of(token)
     return sql_refusals.QUANTILES if "QUANTILE" in called[-1] or "PERCENTILE" in called[-1] else sql_refusals.LISTS
 
 
-def too_deep(place: Place) -> Exception:
+def explain_too_deep(place: Place) -> Exception:
     """The refusal of what is nested too deeply."""
     rule = f"The question is nested too deeply: at most {MAX_NESTING} parentheses or CASEs within each other."
     return refusal(place, rule, "Ask for something simpler.")
@@ -148,26 +148,26 @@ def _parse(text: str, tokens: list[Token], places: Places, *, google: bool) -> E
     from sqlglot.errors import ParseError
 
     try:
-        trees = _dialect(google=google).parser().parse(tokens, text)
+        trees = _make_dialect(google=google).parser().parse(tokens, text)
     except ParseError as error:
-        raise _not_read(error, text, tokens, places) from None
+        raise _explain_parse_error(error, text, tokens, places) from None
     except RecursionError:
-        raise too_deep(places.whole()) from None
+        raise explain_too_deep(places.find_first_word()) from None
     except Exception as error:  # whatever else a parser raises, it could not read the text
         rule = f"This cannot be read as SQL ({type(error).__name__})."
-        raise refusal(places.whole(), rule, ONE_SELECT) from None
+        raise refusal(places.find_first_word(), rule, ONE_SELECT) from None
     found = [tree for tree in trees if tree is not None]
     if len(found) != 1:
-        raise refusal(places.whole(), "This cannot be read as one statement.", ONE_SELECT)
+        raise refusal(places.find_first_word(), "This cannot be read as one statement.", ONE_SELECT)
     return found[0]
 
 
-def _not_read(error: Exception, text: str, tokens: list[Token], places: Places) -> Exception:
+def _explain_parse_error(error: Exception, text: str, tokens: list[Token], places: Places) -> Exception:
     """The parser's complaint, at its place and in plain words."""
     details = (getattr(error, "errors", None) or [{}])[0]
     line, column = details.get("line"), details.get("col")
     token = next((t for t in tokens if t.line == line and t.col == column), None)
-    place = places.token(token) if token is not None else Place(text, len(text.rstrip()), len(text.rstrip()))
+    place = places.of_token(token) if token is not None else Place(text, len(text.rstrip()), len(text.rstrip()))
     problem = str(details.get("description") or "")
     if problem.startswith("Expecting ") and len(problem) < 20:
         return refusal(place, f"Here {problem.removeprefix('Expecting ')} was expected.", "Check the parentheses.")
@@ -185,7 +185,7 @@ def _check_depth(tree: Expr, places: Places) -> None:
     while waiting:
         node, depth = waiting.pop()
         if depth > 2 * MAX_DEPTH:
-            raise too_deep(places.whole())
+            raise explain_too_deep(places.find_first_word())
         flat = type(node).__name__ in {"And", "Or", "DPipe"}
-        inner = chain(node) if flat else node.iter_expressions()
+        inner = split_chain(node) if flat else node.iter_expressions()
         waiting += [(part, depth + 1) for part in inner]

@@ -7,46 +7,46 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from discreet.frontends import sql_refusals
 from discreet.frontends.positions import refusal
-from discreet.frontends.sql_reader import Reader
-from discreet.frontends.terms import Query, Stacked
+from discreet.frontends.sql_reader import ExpressionReader
+from discreet.frontends.terms import QueryTerm, UnionTerm
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
 
 
-class Named(NamedTuple):
+class WithQuery(NamedTuple):
     """A SELECT that WITH names, and the names of its columns if they are given."""
 
-    query: Query
+    query: QueryTerm
     columns: tuple[str, ...]
 
 
-Read: TypeAlias = Callable[["Node", Mapping[str, Named]], Query]
+QueryReader: TypeAlias = Callable[["Node", Mapping[str, WithQuery]], QueryTerm]
 
 
-def named(
-    clause: Node | None, reader: Reader, read: Read, around: Mapping[str, Named] | None = None
-) -> dict[str, Named]:
+def read_with(
+    clause: Node | None, reader: ExpressionReader, read: QueryReader, around: Mapping[str, WithQuery] | None = None
+) -> dict[str, WithQuery]:
     """The SELECTs of a WITH. Each may use those before it; each use is a reading of its own."""
-    found: dict[str, Named] = {}
+    found: dict[str, WithQuery] = {}
     if clause is None:
         return found
     if clause.args.get("recursive"):
         rule = "WITH RECURSIVE is not available: how often it repeats depends on the data."
-        raise refusal(reader.places.word("RECURSIVE"), rule, "Use WITH, without recursion.")
-    reader.only(clause, "expressions")
+        raise refusal(reader.places.find_word("RECURSIVE"), rule, "Use WITH, without recursion.")
+    reader.check_parts(clause, "expressions")
     for part in clause.expressions:
-        reader.only(part, "this", "alias", "materialized")
+        reader.check_parts(part, "this", "alias", "materialized")
         alias = part.args["alias"]
         name = str(alias.name)
         if name.lower() in found:
             raise refusal(reader.places.of(alias), f"WITH names {name!r} twice.", "Choose another name.")
         columns = tuple(str(column.name) for column in alias.args.get("columns") or ())
-        found[name.lower()] = Named(read(part.this, {**(around or {}), **found}), columns)
+        found[name.lower()] = WithQuery(read(part.this, {**(around or {}), **found}), columns)
     return found
 
 
-def stacked(node: Node, reader: Reader, read: Callable[[Node], Query]) -> Query:
+def read_union(node: Node, reader: ExpressionReader, read: Callable[[Node], QueryTerm]) -> QueryTerm:
     """UNION ALL and UNION, from left to right, however many, without going deeper for each."""
     rights: list[tuple[Node, bool]] = []
     place = reader.places.of(node, "UNION")
@@ -59,14 +59,14 @@ def stacked(node: Node, reader: Reader, read: Callable[[Node], Query]) -> Query:
                 raise refusal(reader.places.of(node.args[part], reason.word), reason.rule, reason.fix)
         if node.args.get("by_name"):
             raise refusal(place, "UNION BY NAME is not available.", "Select the columns in the same order.")
-        reader.only(node, *parts)
+        reader.check_parts(node, *parts)
         rights.append((node.expression, bool(node.args.get("distinct"))))
         node = node.this
     queries = [read(node), *(read(right) for right, _ in reversed(rights))]
     flags = [distinct for _, distinct in reversed(rights)]
     if not any(flags):
-        return Stacked(tuple(queries), place=place)
+        return UnionTerm(tuple(queries), place=place)
     last = len(flags) - 1 - flags[::-1].index(True)  # a later UNION makes everything before it distinct
-    together = Stacked(tuple(queries[: last + 2]), distinct=True, place=place)
+    together = UnionTerm(tuple(queries[: last + 2]), distinct=True, place=place)
     rest = queries[last + 2 :]
-    return Stacked((together, *rest), place=place) if rest else together
+    return UnionTerm((together, *rest), place=place) if rest else together

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discreet.plan.catalog import nearest
+from discreet.plan.catalog import suggest_nearest
 from discreet.plan.functions import FUNCTIONS
 
 # One way to write each function of ``plan.functions``; tests read each of these and find the function in the plan.
@@ -105,17 +105,17 @@ AGGREGATES: Mapping[tuple[str, ...], str] = {
 }  # fmt: skip  # one line a row where it fits
 
 
-def nearest_function(name: str) -> str:
+def suggest_function(name: str) -> str:
     """A hint at the function that was meant.
 
-    >>> nearest_function("averge")
+    >>> suggest_function("averge")
     "Did you mean 'avg'?"
     """
-    hint = nearest(name, NAMES)
+    hint = suggest_nearest(name, NAMES)
     return hint if hint.startswith("Did") else "docs/sql.md lists the functions."
 
 
-def function_table() -> str:
+def write_function_table() -> str:
     """The table of functions in docs/sql.md."""
     rows = ["| in SQL | what it yields | constants |", "|---|---|---|"]
     for name, function in FUNCTIONS.items():
@@ -126,7 +126,7 @@ def function_table() -> str:
     return "\n".join(rows)
 
 
-def aggregate_table() -> str:
+def write_aggregate_table() -> str:
     """The table of aggregates in docs/sql.md."""
     rows = ["| in SQL | measures |", "|---|---|"]
     rows += [f"| {', '.join(f'`{way}`' for way in ways)} | {what} |" for ways, what in AGGREGATES.items()]

@@ -23,7 +23,7 @@ FLAT = frozenset({"and", "or", "concat"})  # a AND (b AND c) is one AND of three
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class NameTerm:
     """A column, or the name of an output; which one is decided by where it stands."""
 
     name: str
@@ -48,7 +48,7 @@ class Ordinal:
 
 
 @dataclass(frozen=True, slots=True)
-class Apply:
+class FunctionTerm:
     """A function of terms. Made by ``apply``, which keeps the nesting within its limit."""
 
     function: str
@@ -57,7 +57,7 @@ class Apply:
     depth: int = field(default=0, compare=False, repr=False)
 
 
-class Paired(StrEnum):
+class PairStatistic(StrEnum):
     """Statistics of two arguments, which follow from released sums."""
 
     COVARIANCE = "covar"
@@ -68,7 +68,7 @@ class Paired(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class AggregateTerm:
     """An aggregate.
 
     ``sample`` asks for the sample form of a variance, standard deviation or covariance. ``second`` is the other
@@ -77,7 +77,7 @@ class Measure:
     over all units MIN(x) is the 1 % quantile, inside one unit it may be the least value.
     """
 
-    statistic: Statistic | Paired
+    statistic: Statistic | PairStatistic
     argument: Term | None = None
     sample: bool = False
     place: Place | None = field(default=None, compare=False, repr=False)
@@ -94,7 +94,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Trait:
+class FeatureTerm:
     """What can be computed inside one unit only: BOOL_OR, BOOL_AND, and the functions of windows."""
 
     feature: Feature
@@ -110,10 +110,10 @@ class Trait:
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class WindowTerm:
     """A function over the rows of a part: f(x) OVER (PARTITION BY ... ORDER BY ...)."""
 
-    function: Measure | Trait
+    function: AggregateTerm | FeatureTerm
     parts: tuple[Term, ...] = ()
     order: tuple[Sort, ...] = ()
     place: Place | None = field(default=None, compare=False, repr=False)
@@ -125,11 +125,11 @@ class Over:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MembershipTerm:
     """x IN (SELECT ...), and EXISTS (SELECT ...) where nothing is tested."""
 
     tested: Term | None
-    query: Query
+    query: QueryTerm
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
@@ -142,7 +142,9 @@ class Star:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-Term: TypeAlias = Name | Constant | Ordinal | Apply | Measure | Trait | Over | Member | Star
+Term: TypeAlias = (
+    NameTerm | Constant | Ordinal | FunctionTerm | AggregateTerm | FeatureTerm | WindowTerm | MembershipTerm | Star
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class Sort:
 class TableTerm:
     """A table by its name, and what the question calls it."""
 
-    name: Name
+    name: NameTerm
     alias: str | None = None
 
 
@@ -174,7 +176,7 @@ class TableTerm:
 class SubqueryTerm:
     """A SELECT in parentheses or by a name from WITH. ``columns`` are new names for its outputs."""
 
-    query: Query
+    query: QueryTerm
     alias: str | None = None
     columns: tuple[str, ...] = ()
     place: Place | None = field(default=None, compare=False, repr=False)
@@ -194,16 +196,16 @@ class ValuesTerm:
 class JoinTerm:
     """Two sources side by side. ``using`` is None without USING; ``natural`` equates all columns of the same name."""
 
-    left: From
-    right: From
+    left: SourceTerm
+    right: SourceTerm
     kind: JoinKind = JoinKind.INNER
     on: tuple[Term, ...] = ()
-    using: tuple[Name, ...] | None = None
+    using: tuple[NameTerm, ...] | None = None
     natural: bool = False
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-From: TypeAlias = TableTerm | SubqueryTerm | ValuesTerm | JoinTerm
+SourceTerm: TypeAlias = TableTerm | SubqueryTerm | ValuesTerm | JoinTerm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +215,7 @@ class Draft:
     ``sets`` are several groupings, each by the positions of some keys in ``group``; None for one by all of them.
     """
 
-    source: From
+    source: SourceTerm
     where: tuple[Term, ...] = ()
     group: tuple[Term, ...] | None = ()
     sets: tuple[tuple[int, ...], ...] | None = None
@@ -227,27 +229,27 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Stacked:
+class UnionTerm:
     """UNION ALL of several SELECTs; UNION without ALL is ``distinct``."""
 
-    parts: tuple[Query, ...]
+    parts: tuple[QueryTerm, ...]
     distinct: bool = False
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-Query: TypeAlias = Draft | Stacked
+QueryTerm: TypeAlias = Draft | UnionTerm
 
 
-def apply(function: str, *arguments: Term, place: Place | None = None) -> Apply:
+def apply(function: str, *arguments: Term, place: Place | None = None) -> FunctionTerm:
     """A function of terms, with AND, OR and joined texts flattened; refused where it is nested too deeply.
 
-    >>> a, b, c = Name("a"), Name("b"), Name("c")
+    >>> a, b, c = NameTerm("a"), NameTerm("b"), NameTerm("c")
     >>> apply("and", a, apply("and", b, c)) == apply("and", apply("and", a, b), c)
     True
     """
     parts: list[Term] = []
     for argument in arguments:
-        if function in FLAT and isinstance(argument, Apply) and argument.function == function:
+        if function in FLAT and isinstance(argument, FunctionTerm) and argument.function == function:
             parts += argument.arguments
         else:
             parts.append(argument)
@@ -256,14 +258,14 @@ def apply(function: str, *arguments: Term, place: Place | None = None) -> Apply:
         raise refusal(place, f"Functions are nested more than {MAX_DEPTH} deep.", "Ask for something simpler.")
     if len(parts) > MAX_MEMBERS:
         raise refusal(place, f"More than {MAX_MEMBERS:,} values or conditions in one list.", "Ask for fewer at once.")
-    return Apply(function, tuple(parts), place, depth)
+    return FunctionTerm(function, tuple(parts), place, depth)
 
 
 def _depth(term: Term) -> int:
     match term:
-        case Apply():
+        case FunctionTerm():
             return term.depth
-        case Measure() | Trait() | Over():
+        case AggregateTerm() | FeatureTerm() | WindowTerm():
             return 1 + max((_depth(part) for part in term.inside), default=0)
         case _:
             return 0
@@ -273,9 +275,9 @@ def parts_of(term: Term) -> Iterator[Term]:
     """The term and everything inside it, outermost first."""
     yield term
     match term:
-        case Apply():
+        case FunctionTerm():
             inside = term.arguments
-        case Measure() | Trait() | Over():
+        case AggregateTerm() | FeatureTerm() | WindowTerm():
             inside = term.inside
         case _:
             return
@@ -283,6 +285,6 @@ def parts_of(term: Term) -> Iterator[Term]:
         yield from parts_of(part)
 
 
-def measures_in(term: Term) -> tuple[Measure, ...]:
+def aggregates_in(term: Term) -> tuple[AggregateTerm, ...]:
     """The aggregates in a term, outermost first."""
-    return tuple(part for part in parts_of(term) if isinstance(part, Measure))
+    return tuple(part for part in parts_of(term) if isinstance(part, AggregateTerm))

@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.errors import LedgerError
 from discreet.exact import float_down, float_up
-from discreet.ledger.book import Book
+from discreet.ledger.book import BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.policy import Policy
 from discreet.ledger.state import State
@@ -50,7 +50,7 @@ class Report:
         return "\n".join(lines)
 
 
-def verify(book: Book, heads: Iterable[Head] = ()) -> Report:
+def verify(book: BaseLedger, heads: Iterable[Head] = ()) -> Report:
     """Walk the whole ledger and check everything that can be checked; LedgerDamaged says what is wrong.
 
     ``heads`` were exported earlier: the log must still hold each of them.
@@ -68,33 +68,33 @@ def verify(book: Book, heads: Iterable[Head] = ()) -> Report:
     )
 
 
-def show(book: Book, number: int) -> dict[str, Any]:
+def show(book: BaseLedger, number: int) -> dict[str, Any]:
     """One entry of the log, as it was written."""
-    found = book.line(number)
+    found = book.read_line(number)
     if found is None:
         raise LedgerError(f"There is no entry of this number. The ledger has entries 0 to {book.head.number}.")
     record: dict[str, Any] = json.loads(found)
     return record
 
 
-def as_json_lines(book: Book) -> str:
+def as_json_lines(book: BaseLedger) -> str:
     """The log as it is: one line for each entry. ``check_log.py`` verifies it with the standard library alone."""
-    return "".join(f"{line}\n" for line in book.lines())
+    return "".join(f"{line}\n" for line in book.read_lines())
 
 
-def as_csv(book: Book) -> str:
+def as_csv(book: BaseLedger) -> str:
     """The log as a table for spreadsheets; texts that a spreadsheet would run as formulas are marked as text."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(COLUMNS)
-    records = [json.loads(line) for line in book.lines()]
+    records = [json.loads(line) for line in book.read_lines()]
     hashes = [record["previous"] for record in records[1:]] + [book.head.hash]
     for record, digest in zip(records, hashes):
-        table.writerow([_cell(record | {"hash": digest}, column) for column in COLUMNS])
+        table.writerow([_to_cell(record | {"hash": digest}, column) for column in COLUMNS])
     return out.getvalue()
 
 
-def _cell(record: dict[str, Any], column: str) -> str | int:
+def _to_cell(record: dict[str, Any], column: str) -> str | int:
     value = record.get(column, "")
     if column == "price" and value:
         return " ".join("?" if part is None else part for part in value)
@@ -105,12 +105,12 @@ def _cell(record: dict[str, Any], column: str) -> str | int:
     return value if isinstance(value, int) else str(value)
 
 
-def as_registry(book: Book, *, description: str = "") -> dict[str, Any]:
+def as_registry(book: BaseLedger, *, description: str = "") -> dict[str, Any]:
     """The deployment as an entry for a public register: what is protected, what was promised, what was spent and how.
 
     Register entries of this kind let people compare the parameters of deployments (Dwork, Kohli & Mulligan 2019).
     """
-    state, records = book.state, [json.loads(line) for line in book.lines()]
+    state, records = book.state, [json.loads(line) for line in book.read_lines()]
     charges = [record for record in records if record["kind"] == "reserved"]
     mechanisms = Counter(event["kind"] for record in charges for event in record["events"])
     rules = state.rules
@@ -121,7 +121,7 @@ def as_registry(book: Book, *, description: str = "") -> dict[str, Any]:
         "unit": str(state.unit),
         "level": state.unit.level,
         "neighbours": str(state.neighbours),
-        "budget": _amounts(state),
+        "budget": _list_amounts(state),
         "spent": float_up(book.spent),
         "remaining": float_down(book.remaining),
         "composition": "adaptive, by a filter in the notion of the budget",
@@ -143,13 +143,13 @@ def as_registry(book: Book, *, description: str = "") -> dict[str, Any]:
     }
 
 
-def _amounts(state: State) -> dict[str, Any]:
+def _list_amounts(state: State) -> dict[str, Any]:
     budget = state.rules.budget
     known: dict[str, Any] = {"notion": budget.notion, _SYMBOLS[budget.notion]: float_up(budget.amount())}
     return known | {"delta": float_up(budget.slack())} if budget.slack() else known
 
 
-def export(book: Book, form: str, *, description: str = "") -> str:
+def export(book: BaseLedger, form: str, *, description: str = "") -> str:
     """The ledger as text: ``jsonl``, ``csv`` or ``registry``."""
     match form:
         case "jsonl":
@@ -162,7 +162,7 @@ def export(book: Book, form: str, *, description: str = "") -> str:
             raise LedgerError("This form is not known. Use jsonl, csv or registry.")
 
 
-def verifier() -> str:
+def read_verifier() -> str:
     """The source of the program that checks an exported log, to be given to those who do not trust this one."""
     return Path(__file__).with_name("check_log.py").read_text(encoding="utf-8")
 
@@ -177,7 +177,7 @@ class Share:
     cap: float | None
 
 
-def shares(book: Book) -> list[Share]:
+def find_shares(book: BaseLedger) -> list[Share]:
     """What each analyst has spent on the present data, the largest first.
 
     In the terms of the budget, each on their own: with (ε, δ) the parts do not add up to the whole.
@@ -186,24 +186,28 @@ def shares(book: Book) -> list[Share]:
     currency, policy = state.rules.currency, state.rules.policy
     sums: dict[str, Any] = {}
     counts: Counter[str] = Counter()
-    for entry in _present(book):
+    for entry in _find_current_charges(book):
         before = sums.get(entry.charge.analyst, currency.nothing)
         sums[entry.charge.analyst] = currency.add(before, currency.price(entry.charge.loss))
         counts[entry.charge.analyst] += 1
     found = [
-        Share(analyst=name, charges=counts[name], spent=float_up(currency.shown(total)), cap=_cap(policy, name))
+        Share(
+            analyst=name, charges=counts[name], spent=float_up(currency.amount_of(total)), cap=_find_cap(policy, name)
+        )
         for name, total in sums.items()
     ]
     return sorted(found, key=lambda share: (-share.spent, share.analyst))
 
 
-def _present(book: Book) -> Iterator[Any]:
+def _find_current_charges(book: BaseLedger) -> Iterator[Any]:
     """The charges since the last renewal."""
-    renewed = max((json.loads(line)["number"] for line in book.lines() if '"kind":"renewed"' in line[:200]), default=0)
+    renewed = max(
+        (json.loads(line)["number"] for line in book.read_lines() if '"kind":"renewed"' in line[:200]), default=0
+    )
     return (entry for entry in book.history() if entry.number > renewed)
 
 
-def _cap(policy: Policy, analyst: str) -> float | None:
+def _find_cap(policy: Policy, analyst: str) -> float | None:
     own = [cap for cap in policy.caps if (cap.over, cap.per) == ("analyst", None) and cap.name in (None, analyst)]
     named = [cap for cap in own if cap.name is not None] or own
     return float_up(named[0].limit) if named else None

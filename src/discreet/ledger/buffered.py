@@ -9,20 +9,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from discreet.ledger.store import Lease, Row
+from discreet.ledger.store import Lease, ReservationRow
 
 
 @dataclass
-class Pending:
+class PendingChanges:
     """Changes that the database has not seen yet."""
 
     head: tuple[int, str] | None = None
     lines: list[tuple[int, str]] = field(default_factory=list)
-    rows: dict[int, Row] = field(default_factory=dict)
+    rows: dict[int, ReservationRow] = field(default_factory=dict)
     answers: dict[int, tuple[int, str]] = field(default_factory=dict)
     leases: dict[int, Lease | None] = field(default_factory=dict)
 
-    def patched(self, row: Row) -> Row:
+    def apply_answer(self, row: ReservationRow) -> ReservationRow:
         """A row with the answer that this transaction gave it."""
         found = self.answers.get(row.number)
         return row if found is None or row.answered is not None else row._replace(answered=found[0], answer=found[1])
@@ -31,7 +31,7 @@ class Pending:
 class BufferedStore(ABC):
     """A ``Store`` over a database, whose members begin with an underscore here; see ``store.Store`` for the rest."""
 
-    _pending: Pending = Pending()
+    _pending: PendingChanges = PendingChanges()
 
     @abstractmethod
     def _begin(self, *, write: bool) -> None: ...
@@ -43,71 +43,71 @@ class BufferedStore(ABC):
     def _rollback(self) -> None: ...
 
     @abstractmethod
-    def _head(self) -> tuple[int, str]: ...
+    def _read_head(self) -> tuple[int, str]: ...
 
     @abstractmethod
-    def _lines(self, first: int) -> Iterator[tuple[int, str]]: ...
+    def _read_lines(self, first: int) -> Iterator[tuple[int, str]]: ...
 
     @abstractmethod
-    def _rows(self, where: str, *values: object) -> list[Row]: ...
+    def _find_rows(self, where: str, *values: object) -> list[ReservationRow]: ...
 
     @abstractmethod
-    def _lease(self, number: int) -> Lease | None: ...
+    def _find_lease(self, number: int) -> Lease | None: ...
 
     @abstractmethod
-    def _write(self, pending: Pending) -> None: ...
+    def _write(self, pending: PendingChanges) -> None: ...
 
     def begin(self, *, write: bool) -> None:
-        self._pending = Pending()
+        self._pending = PendingChanges()
         self._begin(write=write)
 
     def commit(self) -> None:
-        self._hand_over()
+        self._flush()
         self._commit()
 
     def rollback(self) -> None:
-        self._pending = Pending()
+        self._pending = PendingChanges()
         self._rollback()
 
-    def _hand_over(self) -> None:
-        pending, self._pending = self._pending, Pending()
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, PendingChanges()
         if pending != self._pending:
             self._write(pending)
 
-    def head(self) -> tuple[int, str]:
-        return self._pending.head or self._head()
+    def read_head(self) -> tuple[int, str]:
+        return self._pending.head or self._read_head()
 
-    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+    def read_lines(self, first: int) -> Iterator[tuple[int, str]]:
         if self._pending.lines:
-            self._hand_over()
-        return self._lines(first)
+            self._flush()
+        return self._read_lines(first)
 
     def append(self, number: int, line: str, digest: str) -> None:
         self._pending.lines.append((number, line))
         self._pending.head = (number, digest)
 
-    def add_reservation(self, row: Row) -> None:
+    def add_reservation(self, row: ReservationRow) -> None:
         self._pending.rows[row.number] = row
 
-    def by_request(self, analyst: str, request: str) -> Row | None:
+    def find_by_request(self, analyst: str, request: str) -> ReservationRow | None:
         fresh = [row for row in self._pending.rows.values() if (row.analyst, row.request) == (analyst, request)]
-        found = fresh or self._rows("analyst = ? AND request = ?", analyst, request)
-        return self._pending.patched(found[0]) if found else None
+        found = fresh or self._find_rows("analyst = ? AND request = ?", analyst, request)
+        return self._pending.apply_answer(found[0]) if found else None
 
-    def by_identity(self, identity: str) -> list[Row]:
+    def find_by_identity(self, identity: str) -> list[ReservationRow]:
         fresh = [row for row in self._pending.rows.values() if row.identity == identity]
-        return [self._pending.patched(row) for row in (*self._rows("identity = ?", identity), *fresh)]
+        return [self._pending.apply_answer(row) for row in (*self._find_rows("identity = ?", identity), *fresh)]
 
-    def by_number(self, number: int) -> Row | None:
+    def find_by_number(self, number: int) -> ReservationRow | None:
         fresh = self._pending.rows.get(number)
-        found = [fresh] if fresh is not None else self._rows("number = ?", number)
-        return self._pending.patched(found[0]) if found else None
+        found = [fresh] if fresh is not None else self._find_rows("number = ?", number)
+        return self._pending.apply_answer(found[0]) if found else None
 
     def add_answer(self, number: int, answered: int, answer: str) -> None:
         self._pending.answers[number] = (answered, answer)
 
-    def lease(self, number: int) -> Lease | None:
-        return self._pending.leases[number] if number in self._pending.leases else self._lease(number)
+    def find_lease(self, number: int) -> Lease | None:
+        return self._pending.leases[number] if number in self._pending.leases else self._find_lease(number)
 
     def set_lease(self, number: int, lease: Lease | None) -> None:
         self._pending.leases[number] = lease

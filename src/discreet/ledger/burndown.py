@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 
 from discreet.exact import float_down, float_up
-from discreet.ledger.book import Book
+from discreet.ledger.book import BaseLedger
 from discreet.ledger.state import State
 
 # The most points of a curve: more cannot be seen.
@@ -27,9 +27,9 @@ class Point:
     whole: float
 
 
-def points(book: Book) -> list[Point]:
+def read_curve(book: BaseLedger) -> list[Point]:
     """The curve of what was left, from the first entry to the last; a long one is thinned out evenly."""
-    lines = book.lines()
+    lines = book.read_lines()
     turns = [i for i, line in enumerate(lines) if not any(f'"kind":"{kind}"' in line[:120] for kind in _SILENT)]
     kept = set(turns[:: max(1, len(turns) // _POINTS)]) | {turns[-1]}
     state, found = State(), []
@@ -64,9 +64,9 @@ def as_text(curve: Sequence[Point], width: int = 60) -> str:
     return f"{''.join(slices)}\n{first:%Y-%m-%d} … {last:%Y-%m-%d}"
 
 
-def as_svg(book: Book, width: int = 640, height: int = 240) -> str:
+def as_svg(book: BaseLedger, width: int = 640, height: int = 240) -> str:
     """The curve as a picture: stairs going down, the whole as a dashed line, first and last day below."""
-    curve = points(book)
+    curve = read_curve(book)
     most = max(point.whole for point in curve)
     first, last = curve[0].time, curve[-1].time
     span = max((last - first).total_seconds(), 1e-6)

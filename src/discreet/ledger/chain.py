@@ -56,21 +56,21 @@ def digest(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()
 
 
-def opening(number: int, previous: str) -> str:
+def make_line_start(number: int, previous: str) -> str:
     """How a line must begin."""
     return f'{{"number":{number},"previous":"{previous}",'
 
 
-def line(number: int, previous: str, kind: str, time: str, fields: Mapping[str, Any]) -> str:
+def make_line(number: int, previous: str, kind: str, time: str, fields: Mapping[str, Any]) -> str:
     """A line: pure ASCII, without spaces between values, in the order of the fields.
 
-    >>> print(line(3, "ab", "resumed", "2030-01-01T00:00:00.000000Z", {"of": 1}))
+    >>> print(make_line(3, "ab", "resumed", "2030-01-01T00:00:00.000000Z", {"of": 1}))
     {"number":3,"previous":"ab","kind":"resumed","time":"2030-01-01T00:00:00.000000Z","of":1}
     """
     rest = json.dumps({"kind": kind, "time": time, **fields}, separators=(",", ":"), allow_nan=False)
-    return opening(number, previous) + rest[1:]
+    return make_line_start(number, previous) + rest[1:]
 
 
-def time_text(moment: datetime) -> str:
+def time_to_text(moment: datetime) -> str:
     """A moment in UTC with microseconds, so that texts sort like times."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

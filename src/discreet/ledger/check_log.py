@@ -21,19 +21,19 @@ from pathlib import Path
 NUMBER = re.compile(r"\d+(/[1-9]\d*)?")
 
 
-class Wrong(Exception):
+class LogError(Exception):
     """What is wrong with the log."""
 
 
-def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of JSON that says nothing twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Wrong("says something twice")
+        raise LogError("says something twice")
     return found
 
 
-class Check:
+class LogCheck:
     """What is known after some lines."""
 
     def __init__(self) -> None:
@@ -43,68 +43,70 @@ class Check:
         self.answered: dict[int, bool] = {}
         self.sums: list[Fraction | None] = []
 
-    def line(self, text: str) -> None:
+    def take_line(self, text: str) -> None:
         """Take in the next line."""
-        record = json.loads(text, object_pairs_hook=once)
+        record = json.loads(text, object_pairs_hook=read_object)
         if record["number"] != self.number + 1 or record["previous"] != self.previous:
-            raise Wrong("does not follow from the line before")
+            raise LogError("does not follow from the line before")
         if record["time"] < self.time:
-            raise Wrong("is earlier than the line before")
+            raise LogError("is earlier than the line before")
         self.number, self.time = record["number"], record["time"]
         self.previous = hashlib.sha256(text.encode()).hexdigest()
         self.hashes.append(self.previous)
-        self.meaning(record)
+        self.check_record(record)
 
-    def meaning(self, record: dict) -> None:  # type: ignore[type-arg]  # plain JSON
+    def check_record(self, record: dict) -> None:  # type: ignore[type-arg]  # plain JSON
         """Check what a line says."""
         kind = record["kind"]
         if (kind == "opened") != (self.number == 0):
-            raise Wrong("opens the log in the wrong place")
+            raise LogError("opens the log in the wrong place")
         if kind == "opened":
             self.ledger = record["ledger"]
         elif kind == "reserved":
             name = (record["analyst"], record["request"])
             if name in self.requests:
-                raise Wrong("charges a request twice")
+                raise LogError("charges a request twice")
             self.requests.add(name)
             self.answered[self.number] = False
-            self.add(record["price"])
+            self.add_price(record["price"])
         elif kind in ("answered", "resumed"):
             if self.answered.get(record["of"]) is not False:
-                raise Wrong("answers what was not asked, or was answered before")
+                raise LogError("answers what was not asked, or was answered before")
             self.answered[record["of"]] = kind == "answered"
         elif kind == "renewed":
             self.sums = []
         elif kind not in ("amended", "restored"):
-            raise Wrong("is of a kind that this program does not know")
+            raise LogError("is of a kind that this program does not know")
 
-    def add(self, price: list[str | None]) -> None:
+    def add_price(self, price: list[str | None]) -> None:
         """Add a price to the sums; a part that is not known makes its sum unknown."""
         if not all(part is None or NUMBER.fullmatch(part) for part in price):
-            raise Wrong("has a price that is not an exact number")
+            raise LogError("has a price that is not an exact number")
         parts = [None if part is None else Fraction(part) for part in price]
         before = self.sums or [Fraction(0)] * len(parts)
         self.sums = [None if a is None or b is None else a + b for a, b in zip(before, parts)]
 
-    def head(self, head: dict) -> None:  # type: ignore[type-arg]  # plain JSON
+    def check_head(self, head: dict) -> None:  # type: ignore[type-arg]  # plain JSON
         """Check that the log still holds a line."""
         number = head["number"]
         if head["ledger"] != self.ledger or not 0 <= number <= self.number or self.hashes[number] != head["hash"]:
-            raise Wrong(f"The log does not hold the line of head {number}: it was cut back, forked, or is another one.")
+            raise LogError(
+                f"The log does not hold the line of head {number}: it was cut back, forked, or is another one."
+            )
 
 
-def check(lines: list[str], heads: list[dict]) -> Check:  # type: ignore[type-arg]  # plain JSON
+def check(lines: list[str], heads: list[dict]) -> LogCheck:  # type: ignore[type-arg]  # plain JSON
     """Check a log against heads; Wrong says what is wrong."""
-    found = Check()
+    found = LogCheck()
     for at, text in enumerate(lines):
         try:
-            found.line(text)
-        except (Wrong, ValueError, KeyError, TypeError) as error:
-            raise Wrong(f"Line {at + 1} {error if isinstance(error, Wrong) else 'cannot be read'}.") from None
+            found.take_line(text)
+        except (LogError, ValueError, KeyError, TypeError) as error:
+            raise LogError(f"Line {at + 1} {error if isinstance(error, LogError) else 'cannot be read'}.") from None
     if not lines:
-        raise Wrong("The log is empty.")
+        raise LogError("The log is empty.")
     for head in heads:
-        found.head(head)
+        found.check_head(head)
     return found
 
 
@@ -116,10 +118,10 @@ def main(arguments: list[str]) -> int:
     try:
         text = Path(arguments[0]).read_text(encoding="ascii")
         if text and not text.endswith("\n"):
-            raise Wrong("The last line is not whole.")
+            raise LogError("The last line is not whole.")
         heads = [json.loads(Path(name).read_text(encoding="utf-8")) for name in arguments[1:]]
         found = check(text.split("\n")[:-1], heads)
-    except (Wrong, OSError, ValueError, KeyError, TypeError) as error:
+    except (LogError, OSError, ValueError, KeyError, TypeError) as error:
         sys.stdout.write(f"WRONG: {error}\n")
         return 1
     open_ = sum(not done for done in found.answered.values())

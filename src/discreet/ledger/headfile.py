@@ -16,7 +16,7 @@ LOG = logging.getLogger("discreet.ledger")
 _SIZE = 1024
 
 
-def beside(path: Path) -> Path:
+def head_path_of(path: Path) -> Path:
     """Where the head of a ledger is noted."""
     return path.with_name(f"{path.name}.head")
 
@@ -24,7 +24,7 @@ def beside(path: Path) -> Path:
 def read(path: Path) -> Head | None:
     """What the file beside the ledger says, if there is one."""
     try:
-        text = beside(path).read_text(encoding="ascii")
+        text = head_path_of(path).read_text(encoding="ascii")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError):
@@ -33,7 +33,7 @@ def read(path: Path) -> Head | None:
         return Head.from_json(text)
     except LedgerError:
         raise LedgerDamaged(
-            f"{beside(path).name} cannot be read. If the ledger itself is whole and as new as you know it to be "
+            f"{head_path_of(path).name} cannot be read. If the ledger itself is whole and as new as you know it to be "
             "(`discreet ledger verify`), remove that file. Nothing was charged."
         ) from None
 
@@ -42,8 +42,8 @@ def write(path: Path, head: Head) -> None:
     """Note how far the log is. Without waiting for the disk: an older note is still true."""
     text = head.to_json().encode().ljust(_SIZE)
     try:
-        if not _overwrite(beside(path), text):
-            _replace(beside(path), text)
+        if not _overwrite(head_path_of(path), text):
+            _replace(head_path_of(path), text)
     except OSError:
         LOG.warning("The head file beside the ledger could not be written.", exc_info=True)
 
@@ -61,7 +61,7 @@ def _overwrite(path: Path, text: bytes) -> bool:
 
 
 def _replace(path: Path, text: bytes) -> None:
-    draft = spare(path)
+    draft = make_spare_path(path)
     try:
         draft.write_bytes(text)
         draft.replace(path)
@@ -69,7 +69,7 @@ def _replace(path: Path, text: bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
-def spare(path: Path) -> Path:
+def make_spare_path(path: Path) -> Path:
     """A name beside a path that nobody else uses."""
     return path.with_name(f".{path.name}.{SYSTEM.bits(64):016x}")
 

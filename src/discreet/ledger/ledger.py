@@ -44,7 +44,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Reservation:
     """A charge that is on record, at line ``number`` of the log, whose hash is ``hash``.
 
     ``record`` is the answer, where the request was answered before; then nothing new was charged.
@@ -88,21 +88,21 @@ class Ledger(Protocol):
         """Whether a charge would be accepted now."""
         ...
 
-    def reserve(self, charge: Charge) -> Held:
+    def reserve(self, charge: Charge) -> Reservation:
         """Record a charge before any data is read, or refuse it (nothing recorded).
 
         A request that was made before is not charged again: its answer comes back, or it may be run again.
         """
         ...
 
-    def commit(self, held: Held, record: Record) -> Record:
+    def commit(self, held: Reservation, record: Record) -> Record:
         """Record the answer to a reserved charge. What comes back, and only that, may be handed out.
 
         It is the same object, or, where another run of the same request was quicker, that run's answer.
         """
         ...
 
-    def abandon(self, held: Held) -> None:
+    def abandon(self, held: Reservation) -> None:
         """Say that the run failed, so that a retry need not wait. The charge stands."""
         ...
 

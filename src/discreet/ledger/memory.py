@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Self
 
-from discreet.ledger.book import LEASE, Book
+from discreet.ledger.book import LEASE, BaseLedger
 from discreet.ledger.chain import START, Head
 from discreet.ledger.policy import Policy
-from discreet.ledger.store import Lease, Row
-from discreet.ledger.terms import Terms
+from discreet.ledger.store import Lease, ReservationRow
+from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 
 
@@ -20,7 +20,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._head = (-1, START)
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, ReservationRow] = {}
         self._requests: dict[tuple[str, str], int] = {}
         self._identities: dict[str, list[int]] = {}
         self._leases: dict[int, Lease] = {}
@@ -34,38 +34,38 @@ class MemoryStore:
     def rollback(self) -> None:
         """Nothing to do: a refusal has changed nothing."""
 
-    def head(self) -> tuple[int, str]:
+    def read_head(self) -> tuple[int, str]:
         return self._head
 
-    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+    def read_lines(self, first: int) -> Iterator[tuple[int, str]]:
         return iter(list(enumerate(self._lines[first:], first)))
 
-    def reservations(self) -> Iterator[Row]:
+    def read_reservations(self) -> Iterator[ReservationRow]:
         return iter([row for _, row in sorted(self._rows.items())])
 
     def append(self, number: int, line: str, digest: str) -> None:
         self._lines.append(line)
         self._head = (number, digest)
 
-    def add_reservation(self, row: Row) -> None:
+    def add_reservation(self, row: ReservationRow) -> None:
         self._rows[row.number] = row
         self._requests[row.analyst, row.request] = row.number
         self._identities.setdefault(row.identity, []).append(row.number)
 
-    def by_request(self, analyst: str, request: str) -> Row | None:
+    def find_by_request(self, analyst: str, request: str) -> ReservationRow | None:
         number = self._requests.get((analyst, request))
         return None if number is None else self._rows[number]
 
-    def by_identity(self, identity: str) -> list[Row]:
+    def find_by_identity(self, identity: str) -> list[ReservationRow]:
         return [self._rows[number] for number in self._identities.get(identity, [])]
 
-    def by_number(self, number: int) -> Row | None:
+    def find_by_number(self, number: int) -> ReservationRow | None:
         return self._rows.get(number)
 
     def add_answer(self, number: int, answered: int, answer: str) -> None:
         self._rows[number] = self._rows[number]._replace(answered=answered, answer=answer)
 
-    def lease(self, number: int) -> Lease | None:
+    def find_lease(self, number: int) -> Lease | None:
         return self._leases.get(number)
 
     def set_lease(self, number: int, lease: Lease | None) -> None:
@@ -74,7 +74,7 @@ class MemoryStore:
         else:
             self._leases[number] = lease
 
-    def settled(self, head: Head) -> None:
+    def note_head(self, head: Head) -> None:
         """Nothing to do."""
 
     def check(self) -> None:
@@ -84,7 +84,7 @@ class MemoryStore:
         """Nothing to do."""
 
 
-class MemoryLedger(Book):
+class MemoryLedger(BaseLedger):
     """Charges against one budget over all analysts, who are assumed to talk to each other.
 
     Privacy: as stated in ``ledger.Ledger``, while the process lives. Why: the charges pass through a filter, and what
@@ -103,13 +103,13 @@ class MemoryLedger(Book):
         lease: float = LEASE,
     ) -> None:
         super().__init__(MemoryStore(), clock=clock, lease=lease)
-        terms = Terms(
+        terms = LedgerTerms(
             dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
         )
-        self.found(terms)
+        self.write_opening(terms)
 
     @classmethod
-    def on(cls, terms: Terms) -> Self:
+    def on(cls, terms: LedgerTerms) -> Self:
         """A new ledger on these terms."""
         return cls(
             terms.budget, unit=terms.unit, neighbours=terms.neighbours, dataset=terms.dataset, policy=terms.policy

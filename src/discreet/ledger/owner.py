@@ -14,7 +14,7 @@ from discreet.entropy import SYSTEM
 
 
 @lru_cache(maxsize=1)
-def _place() -> str:
+def _find_machine() -> str:
     """This boot of this machine and its process numbers; empty where the system does not tell."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -23,7 +23,7 @@ def _place() -> str:
         return ""
 
 
-def _started(pid: int) -> str:
+def _find_start(pid: int) -> str:
     """When a process began, in the system's own ticks; empty when it is gone or not known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -33,37 +33,37 @@ def _started(pid: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _own_start(pid: int) -> str:
+def _find_own_start(pid: int) -> str:
     """When this process began; looked up once, and again after a fork."""
-    return _started(pid)
+    return _find_start(pid)
 
 
 # The sessions of this process that have not ended.
 _SESSIONS: set[str] = set()
 
 
-def begin() -> str:
+def begin_session() -> str:
     """A new session of this process."""
     session = f"{SYSTEM.bits(64):016x}"
     _SESSIONS.add(session)
     return session
 
 
-def end(session: str) -> None:
+def end_session(session: str) -> None:
     """Nothing is run in this session any more."""
     _SESSIONS.discard(session)
 
 
-def name(session: str) -> str:
+def name_of(session: str) -> str:
     """The name of a session in this process, unlike that of any other one, past or present, on this machine."""
     pid = os.getpid()
-    return f"{_place()} {pid} {_own_start(pid)} {session}"
+    return f"{_find_machine()} {pid} {_find_own_start(pid)} {session}"
 
 
 def is_gone(owner: str) -> bool:
     """Whether the session of this name has certainly ended; False where nobody can know from here."""
     place, *rest = owner.rsplit(" ", 3)
-    if len(rest) != 3 or not place or place != _place() or not rest[0].isdigit() or not rest[1]:
+    if len(rest) != 3 or not place or place != _find_machine() or not rest[0].isdigit() or not rest[1]:
         return False
     pid, started, session = int(rest[0]), rest[1], rest[2]
-    return _started(pid) != started or (pid == os.getpid() and session not in _SESSIONS)
+    return _find_start(pid) != started or (pid == os.getpid() and session not in _SESSIONS)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from discreet import parameters
 from discreet.errors import LedgerError, ParameterError
 from discreet.exact import Exact, Ln, float_up
-from discreet.ledger.amounts import exact_text, read_exact
+from discreet.ledger.amounts import exact_to_text, read_exact
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget
 
@@ -43,7 +43,7 @@ class Cap:
     per: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "amount", parameters.epsilon(self.amount, "amount"))
+        object.__setattr__(self, "amount", parameters.read_epsilon(self.amount, "amount"))
         if self.over not in OVER:
             raise ParameterError("over", "is not known", f"Use one of {', '.join(OVER)}.")
         if self.per is not None and (self.per not in PERIODS or self.over == "query"):
@@ -51,16 +51,16 @@ class Cap:
         if self.name is not None and self.over not in ("analyst", "project"):
             raise ParameterError("name", "goes with an analyst or a project", "Leave it out.")
         if self.name is not None:
-            principal(self.name, self.over)
+            check_name(self.name, self.over)
 
     @property
     def limit(self) -> Exact:
         """The amount, exactly."""
-        return parameters.epsilon(self.amount)
+        return parameters.read_epsilon(self.amount)
 
     def dump(self) -> dict[str, str | None]:
         """The cap as plain values."""
-        return {"amount": exact_text(self.limit), "over": self.over, "name": self.name, "per": self.per}
+        return {"amount": exact_to_text(self.limit), "over": self.over, "name": self.name, "per": self.per}
 
     def __str__(self) -> str:
         whose = f"for {self.over} {self.name}" if self.name is not None else f"per {self.over}"
@@ -84,7 +84,7 @@ class Policy:
         for name, over in (("analysts", "analyst"), ("projects", "project")):
             listed = getattr(self, name)
             if listed is not None:
-                object.__setattr__(self, name, tuple(sorted({principal(one, over) for one in listed})))
+                object.__setattr__(self, name, tuple(sorted({check_name(one, over) for one in listed})))
         keys = [(cap.over, cap.name, cap.per) for cap in self.caps]
         if len(set(keys)) != len(keys):
             raise ParameterError("caps", "say the same thing twice", "Give one cap for each name and period.")
@@ -146,7 +146,7 @@ class Policy:
         return cls(caps=caps, **listed)
 
 
-def principal(name: object, over: str) -> str:
+def check_name(name: object, over: str) -> str:
     """The name of an analyst, a project or a request: some printable characters; a project may have none."""
     if not isinstance(name, str) or len(name) > 200 or not name.isprintable() or not (name or over == "project"):
         fix = "Give a name of 1 to 200 printable characters. Nothing was charged."
@@ -154,10 +154,10 @@ def principal(name: object, over: str) -> str:
     return name
 
 
-def window(per: str | None, time: str) -> str:
+def period_of(per: str | None, time: str) -> str:
     """The period in which a moment lies, by name.
 
-    >>> [window(per, "2026-01-01T10:00:00.000000Z") for per in ("day", "week", "month", "year", None)]
+    >>> [period_of(per, "2026-01-01T10:00:00.000000Z") for per in ("day", "week", "month", "year", None)]
     ['2026-01-01', '2026-W01', '2026-01', '2026', '']
     """
     if per is None:

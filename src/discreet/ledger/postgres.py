@@ -16,13 +16,13 @@ from importlib import import_module
 from typing import Any, Self
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
-from discreet.ledger.book import LEASE, Book
-from discreet.ledger.buffered import BufferedStore, Pending
+from discreet.ledger.book import LEASE, BaseLedger
+from discreet.ledger.buffered import BufferedStore, PendingChanges
 from discreet.ledger.chain import START, Head
 from discreet.ledger.policy import Policy
 from discreet.ledger.scan import scan
-from discreet.ledger.store import Lease, Row
-from discreet.ledger.terms import Terms
+from discreet.ledger.store import Lease, ReservationRow
+from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 
 VERSION = 1
@@ -59,7 +59,7 @@ class PostgresStore(BufferedStore):
 
     def _connect(self) -> None:
         self._pid = os.getpid()
-        self._connection = _psycopg().connect(self._address, autocommit=True, prepare_threshold=2)
+        self._connection = _import_psycopg().connect(self._address, autocommit=True, prepare_threshold=2)
         settings = [self._connection.execute(f"SHOW {name}").fetchone() for name in _DURABLE]
         if any(found is None or found[0] == "off" for found in settings):
             self._connection.close()
@@ -78,7 +78,7 @@ class PostgresStore(BufferedStore):
         return self._connection
 
     def _begin(self, *, write: bool) -> None:
-        psycopg = _psycopg()
+        psycopg = _import_psycopg()
         try:
             self.connection.execute(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
             if write:
@@ -96,13 +96,13 @@ class PostgresStore(BufferedStore):
     def _rollback(self) -> None:
         self.connection.execute("ROLLBACK")
 
-    def _head(self) -> tuple[int, str]:
+    def _read_head(self) -> tuple[int, str]:
         found = self.connection.execute("SELECT number, hash FROM head").fetchall()
         if len(found) != 1:
             raise LedgerDamaged("The ledger does not know its own end. See docs/ledger.md. Nothing was charged.")
         return found[0][0], found[0][1]
 
-    def _lines(self, first: int) -> Iterator[tuple[int, str]]:
+    def _read_lines(self, first: int) -> Iterator[tuple[int, str]]:
         query = "SELECT number, line FROM lines WHERE number >= %s ORDER BY number LIMIT %s"
         size = 1  # callers mostly want one line; those who want all get them in growing portions
         while True:
@@ -112,15 +112,15 @@ class PostgresStore(BufferedStore):
                 return
             first, size = found[-1][0] + 1, min(size * 8, 4096)
 
-    def _rows(self, where: str, *values: object) -> list[Row]:
+    def _find_rows(self, where: str, *values: object) -> list[ReservationRow]:
         query = f"SELECT {_ROW} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
-        return list(map(Row._make, self.connection.execute(query.replace("?", "%s"), values).fetchall()))
+        return list(map(ReservationRow._make, self.connection.execute(query.replace("?", "%s"), values).fetchall()))
 
-    def _lease(self, number: int) -> Lease | None:
+    def _find_lease(self, number: int) -> Lease | None:
         found = self.connection.execute("SELECT owner, until FROM leases WHERE number = %s", (number,)).fetchone()
         return None if found is None else Lease(*found)
 
-    def _write(self, pending: Pending) -> None:
+    def _write(self, pending: PendingChanges) -> None:
         answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
         held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
         with self.connection.cursor() as cursor:
@@ -135,14 +135,14 @@ class PostgresStore(BufferedStore):
                 if values:
                     cursor.executemany(query, values)
 
-    def reservations(self) -> Iterator[Row]:
+    def read_reservations(self) -> Iterator[ReservationRow]:
         query = f"SELECT {_ROW} FROM reservations WHERE number >= %s ORDER BY number LIMIT 4096"  # noqa: S608  # a constant
         first = 0
         while found := self.connection.execute(query, (first,)).fetchall():
-            yield from map(Row._make, found)
+            yield from map(ReservationRow._make, found)
             first = found[-1][0] + 1
 
-    def settled(self, head: Head) -> None:
+    def note_head(self, head: Head) -> None:
         """Nothing to do: keep heads elsewhere with ``discreet ledger head``."""
 
     def check(self) -> None:
@@ -155,7 +155,7 @@ class PostgresStore(BufferedStore):
     def make(self) -> bool:
         """The tables, where there are none; whether they were made now."""
         self.connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"discreet {self._schema}",))
-        if self.made():
+        if self.has_tables():
             return False
         self.connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"')
         for statement in _TABLES:
@@ -164,7 +164,7 @@ class PostgresStore(BufferedStore):
         self.connection.execute("INSERT INTO head VALUES (1, -1, %s)", (START,))
         return True
 
-    def made(self) -> bool:
+    def has_tables(self) -> bool:
         """Whether the tables are there."""
         found = self.connection.execute(
             "SELECT count(*) FROM information_schema.tables WHERE table_schema = %s AND table_name = 'turns'",
@@ -182,7 +182,7 @@ class PostgresStore(BufferedStore):
 _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
-class PostgresLedger(Book):
+class PostgresLedger(BaseLedger):
     """The ledger of one dataset in a PostgreSQL database.
 
     Privacy: as stated in ``ledger.Ledger``, over crashes, retries and any number of servers. Why: every charge is
@@ -208,7 +208,7 @@ class PostgresLedger(Book):
 
         It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
         """
-        terms = Terms(
+        terms = LedgerTerms(
             dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
         )
         return cls.on(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
@@ -217,7 +217,7 @@ class PostgresLedger(Book):
     def on(
         cls,
         address: str,
-        terms: Terms,
+        terms: LedgerTerms,
         *,
         schema: str = "discreet",
         clock: Callable[[], datetime] | None = None,
@@ -225,18 +225,18 @@ class PostgresLedger(Book):
         patience: float = PATIENCE,
     ) -> Self:
         """The ledger in a schema on these terms; see ``open``."""
-        return cls._opened(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
+        return cls._open(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
 
     @classmethod
-    def existing(cls, address: str, *, schema: str = "discreet") -> Self:
+    def open_existing(cls, address: str, *, schema: str = "discreet") -> Self:
         """The ledger in a schema as it is, for administration; checked from its first line to its last."""
-        return cls._opened(address, None, schema=schema)
+        return cls._open(address, None, schema=schema)
 
     @classmethod
-    def _opened(
+    def _open(
         cls,
         address: str,
-        terms: Terms | None,
+        terms: LedgerTerms | None,
         *,
         schema: str,
         clock: Callable[[], datetime] | None = None,
@@ -245,15 +245,15 @@ class PostgresLedger(Book):
     ) -> Self:
         if not isinstance(schema, str) or not _NAME.fullmatch(schema):
             raise ParameterError("schema", "is not a plain name", "Use small letters, digits and underscores.")
-        psycopg = _psycopg()
+        psycopg = _import_psycopg()
         store = None
         try:
             store = PostgresStore(address, schema, patience=patience)
             if terms is not None:
                 with store.connection.transaction():
                     if store.make():  # with the first line in the same transaction: no one ever sees it empty
-                        Book(_Inside(store), clock=clock).found(terms)
-            elif not store.made():
+                        BaseLedger(_NestedStore(store), clock=clock).write_opening(terms)
+            elif not store.has_tables():
                 raise LedgerError("There is no ledger in this schema of the database. Nothing was charged.")
             store.check_version()
             store.begin(write=False)
@@ -270,7 +270,7 @@ class PostgresLedger(Book):
         return cls(store, state, clock=clock, lease=lease)
 
 
-class _Inside(PostgresStore):
+class _NestedStore(PostgresStore):
     """The same store, inside a transaction that somebody else began and will end."""
 
     def __init__(self, store: PostgresStore) -> None:
@@ -286,7 +286,7 @@ class _Inside(PostgresStore):
         """Rolled back later."""
 
 
-def _psycopg() -> Any:
+def _import_psycopg() -> Any:
     try:
         return import_module("psycopg")
     except ImportError:

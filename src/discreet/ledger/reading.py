@@ -9,11 +9,11 @@ from typing import Any
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
 from discreet.ledger.ledger import Charge, Entry
-from discreet.ledger.store import Row
+from discreet.ledger.store import ReservationRow
 from discreet.privacy import Loss
 
 
-def entry_of(line: str, row: Row, dataset: str) -> Entry:
+def entry_of(line: str, row: ReservationRow, dataset: str) -> Entry:
     """The entry of a reservation."""
     record = json.loads(line)
     events = tuple(ev.load(event) for event in record["events"])
@@ -38,6 +38,6 @@ def loss_of(events: tuple[ev.Event, ...]) -> Loss:
 
 
 @lru_cache(maxsize=4096)
-def described(events: tuple[ev.Event, ...]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+def describe_events(events: tuple[ev.Event, ...]) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Events as plain values, and what they cost together in every notion, in words."""
     return [ev.dump(event) for event in events], {notion.kind: notion.words() for notion in loss_of(events).notions}

@@ -18,12 +18,12 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TypeAlias, TypeVar
 
-from discreet.accounting.currencies import Currency, Logarithm, Price
+from discreet.accounting.currencies import Currency, LogarithmCurrency, Price
 from discreet.errors import LedgerDamaged
-from discreet.ledger.amounts import budget_load, read_price
+from discreet.ledger.amounts import load_budget, read_price
 from discreet.ledger.policy import Bucket, Policy
-from discreet.ledger.state import START_OF_LINE, Rules, State, sums_under
-from discreet.ledger.store import Row, Store
+from discreet.ledger.state import START_OF_LINE, Rules, State, sum_under
+from discreet.ledger.store import ReservationRow, Store
 
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 # Sums with longer denominators than this, in bits, may have been rounded on the way.
@@ -31,10 +31,10 @@ _EXACT = 100
 
 # How lines go on after "kind":" , and how long the time is that follows.
 _RESERVED, _ANSWERED, _TIME = 'reserved","time":"', 'answered","time":"', 27
-_SAID = re.compile(r'","price":(\[[^\]]*\]),"analyst":("(?:[^"\\]|\\.)*"),"project":("(?:[^"\\]|\\.)*")')
+_CHARGE_TEXT = re.compile(r'","price":(\[[^\]]*\]),"analyst":("(?:[^"\\]|\\.)*"),"project":("(?:[^"\\]|\\.)*")')
 
 T = TypeVar("T")
-_Kind: TypeAlias = tuple[str, str]
+_ChargeKind: TypeAlias = tuple[str, str]
 """Charges that are alike: price, analyst and project as they are written, and the day."""
 
 
@@ -45,7 +45,7 @@ def scan(store: Store, *, strictly: bool = False) -> State:
     store's own bookkeeping of its file.
     """
     try:
-        return _Walk(store, strictly=strictly).done()
+        return _Walk(store, strictly=strictly).run()
     except (ValueError, TypeError, AttributeError, KeyError):  # values of kinds that no ledger of ours holds
         raise LedgerDamaged(f"The ledger's file is damaged. {_LOOK}") from None
 
@@ -55,16 +55,16 @@ class _Walk:
 
     def __init__(self, store: Store, *, strictly: bool) -> None:
         self.store, self.strictly, self.state = store, strictly, State()
-        self.alike: Counter[_Kind] = Counter()
+        self.alike: Counter[_ChargeKind] = Counter()
         self.since = 0  # the first line under the present rules
         self.analysts = _Analysts()
         self.due: dict[int, str] = {}  # lines that must record an answer, and how they must end
 
-    def done(self) -> State:
+    def run(self) -> State:
         """The state at the end."""
-        self._lines()
+        self._walk_lines()
         state = self.state
-        if self.due or self.store.head() != (state.number, state.hash):
+        if self.due or self.store.read_head() != (state.number, state.hash):
             raise LedgerDamaged(f"The end of the ledger was changed, or is missing. {_LOOK}")
         if state.number < 0:
             raise LedgerDamaged(f"The ledger has no entries. {_LOOK}")
@@ -72,13 +72,13 @@ class _Walk:
             self.store.check()
         return state
 
-    def _lines(self) -> None:
+    def _walk_lines(self) -> None:
         state, due, alike = self.state, self.due, self.alike
-        rows = _in_portions(self.store.reservations())
+        rows = _fetch_in_portions(self.store.read_reservations())
         sha256, analysts = hashlib.sha256, self.analysts
         number, previous, time = -1, state.hash, ""
         row = next(rows, None)
-        for at, line in _in_portions(self.store.lines(0)):
+        for at, line in _fetch_in_portions(self.store.read_lines(0)):
             start = f'{{"number":{number + 1},"previous":"{previous}","kind":"'
             begin = len(start)
             if at != number + 1 or not line.startswith(start):
@@ -100,7 +100,7 @@ class _Walk:
                 alike[said, when[:10]] += 1
                 row = next(rows, None)
             else:
-                when = self._other_line(at, line, number, previous, time)
+                when = self._take_other_line(at, line, number, previous, time)
             if when < time:
                 raise LedgerDamaged(f"Entry {at} of the ledger is earlier than the one before. {_LOOK}")
             number, previous, time = at, sha256(line.encode()).hexdigest(), when
@@ -109,7 +109,7 @@ class _Walk:
         self._add_up(number + 1)
         state.number, state.hash, state.time = number, previous, time
 
-    def _check_reservation(self, line: str, end: int, row: Row) -> None:
+    def _check_reservation(self, line: str, end: int, row: ReservationRow) -> None:
         """A reservation must be found under the names that its line has, and its answer be whole."""
         if not line.startswith(f',"request":{quoted(row.request)},"identity":{quoted(row.identity)},', end):
             raise LedgerDamaged(f"The reservation of entry {row.number} was changed. {_LOOK}")
@@ -119,7 +119,7 @@ class _Walk:
         elif row.answered is not None or row.answer is not None:
             raise LedgerDamaged(f"The answer of entry {row.number} is not whole. {_LOOK}")
 
-    def _other_line(self, at: int, line: str, number: int, previous: str, time: str) -> str:
+    def _take_other_line(self, at: int, line: str, number: int, previous: str, time: str) -> str:
         """A line that is neither a charge nor an answer: bring the state up to here, and let it take in the line."""
         found = START_OF_LINE.search(line)
         if found is not None and found["kind"] == "resumed" and found["of"]:
@@ -137,27 +137,27 @@ class _Walk:
             state, rules = self.state, self.state.rules
             charges = state.charges + self.alike.total()
             grown: dict[Bucket, Currency] = {}
-            for (said, day), times in self._counted(rules, end):
-                price, who, what = _meaning(said)
+            for (said, day), times in self._count_charges(rules, end):
+                price, who, what = _read_charge(said)
                 when = f"{day}T"
-                state.charge(_times(price, times), who, what, when)
-                grown |= {bucket: currency for bucket, currency, _ in rules.over(who, what, when)}
+                state.charge(_multiply(price, times), who, what, when)
+                grown |= {bucket: currency for bucket, currency, _ in rules.find_buckets(who, what, when)}
             state.charges = charges
             if self.strictly and not all(currency.fits(state.totals[bucket]) for bucket, currency in grown.items()):
                 raise LedgerDamaged(f"Entries of the ledger before number {end} exceed a limit. {_LOOK}")
         self.alike.clear()
         self.since = end
 
-    def _counted(self, rules: Rules, end: int) -> Iterator[tuple[_Kind, int]]:
+    def _count_charges(self, rules: Rules, end: int) -> Iterator[tuple[_ChargeKind, int]]:
         """The charges, equal ones together where no sum can have been rounded, otherwise one by one in order."""
-        bottoms = [part.denominator for said, _ in self.alike for part in _meaning(said)[0] if part is not None]
+        bottoms = [part.denominator for said, _ in self.alike for part in _read_charge(said)[0] if part is not None]
         before = [part.denominator for total in self.state.totals.values() for part in total if part is not None]
-        if not isinstance(rules.currency, Logarithm) and math.lcm(*bottoms, *before).bit_length() <= _EXACT:
+        if not isinstance(rules.currency, LogarithmCurrency) and math.lcm(*bottoms, *before).bit_length() <= _EXACT:
             return iter(self.alike.items())
-        return self._one_by_one(end)
+        return self._read_one_by_one(end)
 
-    def _one_by_one(self, end: int) -> Iterator[tuple[_Kind, int]]:
-        for at, line in self.store.lines(self.since):
+    def _read_one_by_one(self, end: int) -> Iterator[tuple[_ChargeKind, int]]:
+        for at, line in self.store.read_lines(self.since):
             if at >= end:
                 return
             begin = line.index('"kind":"') + len('"kind":"')
@@ -168,22 +168,22 @@ class _Walk:
     def _check_amendment(self, number: int, line: str) -> None:
         """An amendment must begin with the sums of what was charged before."""
         record = json.loads(line)
-        rules = Rules.of(budget_load(record["budget"]), Policy.load(record["policy"]))
-        earlier = (text for at, text in self.store.lines(0) if at < number)
-        if sums_under(rules, earlier) != record["totals"]:
+        rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+        earlier = (text for at, text in self.store.read_lines(0) if at < number)
+        if sum_under(rules, earlier) != record["totals"]:
             raise LedgerDamaged(f"Entry {number} of the ledger begins with wrong sums. {_LOOK}")
 
 
-def _in_portions(items: Iterator[T]) -> Iterator[T]:
+def _fetch_in_portions(items: Iterator[T]) -> Iterator[T]:
     """The same items, fetched some at a time: two streams that take turns at every item are much slower."""
     while portion := list(islice(items, 512)):
         yield from portion
 
 
 @lru_cache(maxsize=65_536)
-def _meaning(said: str) -> tuple[Price, str, str]:
+def _read_charge(said: str) -> tuple[Price, str, str]:
     """Price, analyst and project from how they are written."""
-    found = _SAID.fullmatch(said)
+    found = _CHARGE_TEXT.fullmatch(said)
     if found is None:
         raise ValueError("not a charge")
     return read_price(found[1]), json.loads(found[2]), json.loads(found[3])
@@ -193,9 +193,9 @@ class _Analysts(dict[str, str]):
     """The analyst of each way in which charges are written, worked out once."""
 
     def __missing__(self, said: str) -> str:
-        self[said] = _meaning(said)[1]
+        self[said] = _read_charge(said)[1]
         return self[said]
 
 
-def _times(price: Price, count: int) -> Price:
+def _multiply(price: Price, count: int) -> Price:
     return price if count == 1 else tuple(None if part is None else part * count for part in price)

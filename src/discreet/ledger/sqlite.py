@@ -18,12 +18,12 @@ from typing import Self
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger import headfile
-from discreet.ledger.book import LEASE, Book
+from discreet.ledger.book import LEASE, BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.policy import Policy
 from discreet.ledger.scan import scan
 from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate
-from discreet.ledger.terms import Terms
+from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 
 LOG = logging.getLogger("discreet.ledger")
@@ -31,7 +31,7 @@ LOG = logging.getLogger("discreet.ledger")
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 
 
-class SQLiteLedger(Book):
+class SQLiteLedger(BaseLedger):
     """The ledger of one dataset in a SQLite file.
 
     Privacy: as stated in ``ledger.Ledger``, over crashes, retries and any number of processes. Why: every charge is
@@ -58,7 +58,7 @@ class SQLiteLedger(Book):
 
         It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
         """
-        terms = Terms(
+        terms = LedgerTerms(
             dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
         )
         return cls.on(Path(path), terms, clock=clock, lease=lease, patience=patience)
@@ -67,7 +67,7 @@ class SQLiteLedger(Book):
     def on(
         cls,
         path: Path,
-        terms: Terms,
+        terms: LedgerTerms,
         *,
         clock: Callable[[], datetime] | None = None,
         lease: float = LEASE,
@@ -76,7 +76,7 @@ class SQLiteLedger(Book):
         """The ledger at a path on these terms; see ``open``."""
         if not path.exists():
             create(path, terms, clock=clock)
-        book = cls.existing(path, clock=clock, lease=lease, patience=patience)
+        book = cls.open_existing(path, clock=clock, lease=lease, patience=patience)
         try:
             terms.check(book.state)
         except LedgerError:
@@ -85,7 +85,7 @@ class SQLiteLedger(Book):
         return book
 
     @classmethod
-    def existing(
+    def open_existing(
         cls,
         path: str | Path,
         *,
@@ -113,7 +113,7 @@ class SQLiteLedger(Book):
             if store is not None:
                 store.close()
             if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
-                raise _unreadable(error) from None
+                raise _to_ledger_error(error) from None
             raise
         return book
 
@@ -123,10 +123,10 @@ class SQLiteLedger(Book):
         if target.exists():
             raise LedgerError("There is a file of this name already. Give the backup a new name.")
         try:
-            self._turns.alone(lambda: copy_to(self._store, target))
+            self._turns.run_alone(lambda: copy_to(self._store, target))
         except (sqlite3.Error, OSError) as error:
             raise LedgerFailure("The backup could not be written; the ledger is as it was.") from error
-        with SQLiteLedger.existing(target) as made:
+        with SQLiteLedger.open_existing(target) as made:
             return made.head
 
 
@@ -137,23 +137,26 @@ def restore(path: str | Path, *, by: str, reason: str) -> Head:
     """
     file = Path(path)
     lost = headfile.read(file)
-    with SQLiteLedger.existing(file, trust_head=False) as book:
+    with SQLiteLedger.open_existing(file, trust_head=False) as book:
         return book.declare_restored(lost, by=by, reason=reason)
 
 
-def create(path: Path, terms: Terms, *, clock: Callable[[], datetime] | None = None, version: int = VERSION) -> None:
+def create(
+    path: Path, terms: LedgerTerms, *, clock: Callable[[], datetime] | None = None, version: int = VERSION
+) -> None:
     """A new ledger: made whole under a spare name, so that no one ever sees half of it."""
-    if headfile.beside(path).exists():
+    if headfile.head_path_of(path).exists():
         raise LedgerDamaged(
-            f"The ledger {path.name} is gone, but {headfile.beside(path).name} says that there was one. Put it back "
+            f"The ledger {path.name} is gone, but {headfile.head_path_of(path).name} says that there was one. "
+            "Put it back "
             f"from a backup. {_LOOK}"
         )
     if not path.parent.is_dir():
         raise ParameterError("path", "is in a folder that does not exist", "Make the folder first.")
-    draft = headfile.spare(path)
+    draft = headfile.make_spare_path(path)
     try:
-        with Book(make(draft, steps=version), clock=clock) as book:
-            book.found(terms)
+        with BaseLedger(make(draft, steps=version), clock=clock) as book:
+            book.write_opening(terms)
         with suppress(FileExistsError):  # someone else was quicker: theirs is the ledger
             headfile.publish(draft, path)
     except (sqlite3.Error, OSError) as error:
@@ -181,7 +184,7 @@ def _check_kind(path: Path) -> None:
         raise LedgerDamaged(f"{path.name} is shorter than it was. {_LOOK}")
 
 
-def _unreadable(error: Exception) -> Exception:
+def _to_ledger_error(error: Exception) -> Exception:
     LOG.error("The ledger could not be opened.", exc_info=error)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

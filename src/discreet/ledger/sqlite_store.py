@@ -9,9 +9,9 @@ from pathlib import Path
 
 from discreet.errors import LedgerDamaged, LedgerError, RequestInFlight
 from discreet.ledger import headfile
-from discreet.ledger.buffered import BufferedStore, Pending
+from discreet.ledger.buffered import BufferedStore, PendingChanges
 from discreet.ledger.chain import START, Head
-from discreet.ledger.store import Lease, Row
+from discreet.ledger.store import Lease, ReservationRow
 
 # "disc": by this number SQLite files of ours are known.
 APPLICATION = 0x64697363
@@ -96,24 +96,24 @@ class SQLiteStore(BufferedStore):
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def _head(self) -> tuple[int, str]:
+    def _read_head(self) -> tuple[int, str]:
         found = self.connection.execute("SELECT number, hash FROM head").fetchall()
         if len(found) != 1:
             raise LedgerDamaged(f"The ledger does not know its own end. {_LOOK}")
         return found[0][0], found[0][1]
 
-    def _lines(self, first: int) -> Iterator[tuple[int, str]]:
+    def _read_lines(self, first: int) -> Iterator[tuple[int, str]]:
         return self.connection.execute("SELECT number, line FROM lines WHERE number >= ? ORDER BY number", (first,))
 
-    def _rows(self, where: str, *values: object) -> list[Row]:
+    def _find_rows(self, where: str, *values: object) -> list[ReservationRow]:
         query = f"SELECT {_ROW} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
-        return list(map(Row._make, self.connection.execute(query, values)))
+        return list(map(ReservationRow._make, self.connection.execute(query, values)))
 
-    def _lease(self, number: int) -> Lease | None:
+    def _find_lease(self, number: int) -> Lease | None:
         found = self.connection.execute("SELECT owner, until FROM leases WHERE number = ?", (number,)).fetchone()
         return None if found is None else Lease(*found)
 
-    def _write(self, pending: Pending) -> None:
+    def _write(self, pending: PendingChanges) -> None:
         answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
         held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
         for query, values in (
@@ -127,11 +127,11 @@ class SQLiteStore(BufferedStore):
             if values:
                 self.connection.executemany(query, values)
 
-    def reservations(self) -> Iterator[Row]:
+    def read_reservations(self) -> Iterator[ReservationRow]:
         query = f"SELECT {_ROW} FROM reservations ORDER BY number"  # noqa: S608  # a constant
-        return map(Row._make, self.connection.execute(query))
+        return map(ReservationRow._make, self.connection.execute(query))
 
-    def settled(self, head: Head) -> None:
+    def note_head(self, head: Head) -> None:
         headfile.write(self._path, head)
 
     def check(self) -> None:
@@ -212,7 +212,7 @@ def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
 
 def copy_to(store: SQLiteStore, target: Path) -> None:
     """A copy of everything that is committed, on the disk, under a name that is not taken."""
-    spare = headfile.spare(target)
+    spare = headfile.make_spare_path(target)
     copy = sqlite3.connect(spare, isolation_level=None)
     try:
         store.connection.backup(copy)

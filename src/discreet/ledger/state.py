@@ -19,9 +19,9 @@ from discreet.accounting import currencies
 from discreet.accounting.currencies import Currency, Price
 from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError
 from discreet.exact import Exact, lower, upper
-from discreet.ledger.amounts import budget_load, budget_of, price_text, read_price
-from discreet.ledger.chain import START, Head, digest, opening
-from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, window
+from discreet.ledger.amounts import budget_of, load_budget, price_to_text, read_price
+from discreet.ledger.chain import START, Head, digest, make_line_start
+from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, period_of
 from discreet.privacy import Budget, Neighbours, Unit
 
 VERSION = 1
@@ -51,10 +51,10 @@ class Rules:
     def of(cls, budget: Budget, policy: Policy) -> Rules:
         """The rules of a budget and a policy; refused where they cannot be counted together."""
         policy.check(budget)
-        caps = tuple((cap, _currency(budget_of(budget, cap.limit))) for cap in policy.caps)
-        return cls(budget, policy, _currency(budget), caps)
+        caps = tuple((cap, _currency_of(budget_of(budget, cap.limit))) for cap in policy.caps)
+        return cls(budget, policy, _currency_of(budget), caps)
 
-    def over(self, analyst: str, project: str, time: str) -> Iterator[tuple[Bucket, Currency, Cap | None]]:
+    def find_buckets(self, analyst: str, project: str, time: str) -> Iterator[tuple[Bucket, Currency, Cap | None]]:
         """Every sum that a charge enters, with what limits it."""
         yield DATASET, self.currency, None
         whose = {"dataset": "", "analyst": analyst, "project": project}
@@ -63,12 +63,12 @@ class Rules:
             if cap.over == "query" or (cap.name is None and (cap.over, cap.per) in own):
                 continue
             if cap.name is None or cap.name == whose[cap.over]:
-                yield (cap.over, whose[cap.over], window(cap.per, time)), currency, cap
+                yield (cap.over, whose[cap.over], period_of(cap.per, time)), currency, cap
 
 
 @lru_cache(maxsize=256)
-def _currency(budget: Budget) -> Currency:
-    return currencies.of(budget, None, None, _SHARE)
+def _currency_of(budget: Budget) -> Currency:
+    return currencies.choose_currency(budget, None, None, _SHARE)
 
 
 @dataclass
@@ -103,7 +103,7 @@ class State:
     @property
     def spent(self) -> Exact:
         """What is spent over the dataset, in the budget's own form, rounded up."""
-        return self.rules.currency.shown(self.total)
+        return self.rules.currency.amount_of(self.total)
 
     @property
     def remaining(self) -> Fraction:
@@ -116,7 +116,7 @@ class State:
     @property
     def head(self) -> Head:
         """The head of the log."""
-        return Head(ledger=self.ledger, number=self.number, hash=self.hash, spent=price_text(self.total))
+        return Head(ledger=self.ledger, number=self.number, hash=self.hash, spent=price_to_text(self.total))
 
     def admit(self, price: Price, analyst: str, project: str, time: str) -> None:
         """Refuse a charge that the policy or a limit does not allow."""
@@ -125,7 +125,7 @@ class State:
         for rule, currency in rules.caps:
             if rule.over == "query" and not currency.fits(currency.add(currency.nothing, price)):
                 raise BudgetExceeded(f"One question may cost at most {rule}; nothing was charged.")
-        for bucket, currency, cap in rules.over(analyst, project, time):
+        for bucket, currency, cap in rules.find_buckets(analyst, project, time):
             if not currency.fits(currency.add(self.totals.get(bucket, currency.nothing), price)):
                 of = repr(rules.budget) if cap is None else f"the cap of {cap}"
                 raise BudgetExceeded(f"The charge does not fit what is left of {of}; nothing was charged.")
@@ -138,7 +138,7 @@ class State:
             raise LedgerDamaged(f"Entry {number} of the ledger cannot be read. {_HALT}") from None
 
     def _absorb(self, number: int, line: str) -> re.Match[str]:
-        start = opening(self.number + 1, self.hash)
+        start = make_line_start(self.number + 1, self.hash)
         match = START_OF_LINE.match(line, len(start)) if number == self.number + 1 and line.startswith(start) else None
         if match is None:
             raise LedgerDamaged(f"Entry {self.number + 1} of the ledger was changed, or is missing. {_HALT}")
@@ -157,7 +157,7 @@ class State:
     def charge(self, price: Price, analyst: str, project: str, time: str) -> None:
         """Add a price to every sum that it enters."""
         totals = self.totals
-        for bucket, currency, _ in self.rules.over(analyst, project, time):
+        for bucket, currency, _ in self.rules.find_buckets(analyst, project, time):
             before = totals.get(bucket)
             totals[bucket] = currency.add(currency.nothing if before is None else before, price)
         self.charges += 1
@@ -173,35 +173,35 @@ class State:
                     raise LedgerError("This ledger was written by a newer version. Upgrade discreet.")
                 self.ledger, self.dataset = record["ledger"], record["dataset"]
                 self.unit, self.neighbours = Unit(record["unit"]), Neighbours(record["neighbours"])
-                self._rules = Rules.of(budget_load(record["budget"]), Policy.load(record["policy"]))
+                self._rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
             case "amended":
-                self._rules = Rules.of(budget_load(record["budget"]), Policy.load(record["policy"]))
-                sums = {bucket: read_price(text) for bucket, text in _buckets(record["totals"])}
+                self._rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+                sums = {bucket: read_price(text) for bucket, text in _read_buckets(record["totals"])}
                 self.totals = sums | {DATASET: self.total}
             case "renewed":
                 self.generation += 1
                 self.totals.clear()
             case "restored":
                 lost = read_price(record["lost"]["spent"]) if record["lost"]["spent"] else self.total
-                self.totals[DATASET] = _largest(self.total, lost)
+                self.totals[DATASET] = _take_larger(self.total, lost)
             case _:
                 raise LedgerError(
                     "This ledger has entries of a kind that this version does not know. Upgrade discreet."
                 )
 
 
-def _largest(one: Price, other: Price) -> Price:
+def _take_larger(one: Price, other: Price) -> Price:
     """The larger of each sum; an unknown sum stays unknown."""
     return tuple(None if a is None or b is None else max(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _buckets(record: Mapping[str, Any]) -> Iterator[tuple[Bucket, str]]:
+def _read_buckets(record: Mapping[str, Any]) -> Iterator[tuple[Bucket, str]]:
     for key, text in record.items():
         over, whose, period = json.loads(key)
         yield (over, whose, period), text
 
 
-def sums_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
+def sum_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
     """The sums that an amendment begins with, as plain values: what the caps of ``rules`` would have counted so far.
 
     The sum over the dataset is not among them: no amendment touches it.
@@ -215,5 +215,7 @@ def sums_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
             price = read_price(json.dumps(record["price"]))
             counted.charge(price, record["analyst"], record["project"], record["time"])
     return {
-        json.dumps(bucket): price_text(price) for bucket, price in sorted(counted.totals.items()) if bucket != DATASET
+        json.dumps(bucket): price_to_text(price)
+        for bucket, price in sorted(counted.totals.items())
+        if bucket != DATASET
     }

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from discreet.ledger.chain import Head
 
 
-class Row(NamedTuple):
+class ReservationRow(NamedTuple):
     """A reservation as the store finds it again: the line that made it, and the answer where there is one."""
 
     number: int
@@ -48,15 +48,15 @@ class Store(Protocol):
         """Forget the changes; also after a failure of any kind."""
         ...
 
-    def head(self) -> tuple[int, str]:
+    def read_head(self) -> tuple[int, str]:
         """Number and hash of the last line, as they were written down beside it."""
         ...
 
-    def lines(self, first: int) -> Iterator[tuple[int, str]]:
+    def read_lines(self, first: int) -> Iterator[tuple[int, str]]:
         """The lines from a number on, in order."""
         ...
 
-    def reservations(self) -> Iterator[Row]:
+    def read_reservations(self) -> Iterator[ReservationRow]:
         """Every reservation, in the order of their lines."""
         ...
 
@@ -64,19 +64,19 @@ class Store(Protocol):
         """Add a line, which becomes the head."""
         ...
 
-    def add_reservation(self, row: Row) -> None:
+    def add_reservation(self, row: ReservationRow) -> None:
         """Remember a reservation."""
         ...
 
-    def by_request(self, analyst: str, request: str) -> Row | None:
+    def find_by_request(self, analyst: str, request: str) -> ReservationRow | None:
         """The reservation with this request id of this analyst."""
         ...
 
-    def by_identity(self, identity: str) -> list[Row]:
+    def find_by_identity(self, identity: str) -> list[ReservationRow]:
         """The reservations of the same question on the same data, oldest first."""
         ...
 
-    def by_number(self, number: int) -> Row | None:
+    def find_by_number(self, number: int) -> ReservationRow | None:
         """The reservation that a line made."""
         ...
 
@@ -84,7 +84,7 @@ class Store(Protocol):
         """Keep the answer to a reservation; line ``answered`` has its hash."""
         ...
 
-    def lease(self, number: int) -> Lease | None:
+    def find_lease(self, number: int) -> Lease | None:
         """Who runs a reservation."""
         ...
 
@@ -92,7 +92,7 @@ class Store(Protocol):
         """Note who runs a reservation, or that nobody does."""
         ...
 
-    def settled(self, head: Head) -> None:
+    def note_head(self, head: Head) -> None:
         """Called after lines were committed, outside of the transaction."""
         ...
 

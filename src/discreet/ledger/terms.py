@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import LedgerError
-from discreet.ledger.amounts import budget_dump
+from discreet.ledger.amounts import dump_budget
 from discreet.ledger.policy import Policy
 from discreet.ledger.state import VERSION, Rules, State
 from discreet.privacy import Budget, Neighbours, Unit
@@ -15,7 +15,7 @@ _AMEND = "`discreet ledger amend CODEBOOK --by NAME --reason WHY`. Nothing was c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class LedgerTerms:
     """The terms that a codebook states. Without a policy, whatever the ledger has is meant."""
 
     dataset: str
@@ -24,7 +24,7 @@ class Terms:
     neighbours: Neighbours
     policy: Policy | None = None
 
-    def opening(self, ledger: str) -> dict[str, Any]:
+    def make_opening(self, ledger: str) -> dict[str, Any]:
         """The first line of a new ledger; refused where the terms cannot be counted."""
         policy = Policy() if self.policy is None else self.policy
         Rules.of(self.budget, policy)
@@ -34,7 +34,7 @@ class Terms:
             "dataset": self.dataset,
             "unit": self.unit.column,
             "neighbours": str(self.neighbours),
-            "budget": budget_dump(self.budget),
+            "budget": dump_budget(self.budget),
             "policy": policy.dump(),
         }
 
@@ -59,7 +59,7 @@ class Terms:
 
     def _check_limits(self, state: State) -> None:
         rules = state.rules
-        if budget_dump(self.budget) != budget_dump(rules.budget):
+        if dump_budget(self.budget) != dump_budget(rules.budget):
             raise LedgerError(
                 f"The ledger has {rules.budget!r}, the codebook {self.budget!r}. Undo the change, or put it on record "
                 f"with {_AMEND}"

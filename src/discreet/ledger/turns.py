@@ -42,7 +42,7 @@ class _Job(Generic[T]):
         self.turn.acquire()
 
 
-class Turns:
+class GroupCommit:
     """Work on a store by many threads and processes, one transaction after the other."""
 
     def __init__(self, store: Store, state: State) -> None:
@@ -50,12 +50,12 @@ class Turns:
         self.state = state
         self._halted: str | None = None
         self._led = False  # whether some thread leads, or was woken to lead
-        self._after_fork()
+        self._reset_locks()
 
     def write(self, work: Callable[[], T]) -> T:
         """Do work in a transaction, together with everyone else who waits; durable when this returns."""
         if self._pid != os.getpid():
-            self._after_fork()
+            self._reset_locks()
         job = _Job(work)
         with self._waiting:
             self._queue.append(job)
@@ -106,7 +106,7 @@ class Turns:
     def read(self, work: Callable[[], T]) -> T:
         """Look at everything that is committed."""
         if self._pid != os.getpid():
-            self._after_fork()
+            self._reset_locks()
         with self._leader:
             self._check_halted()
             try:
@@ -122,9 +122,9 @@ class Turns:
             except DiscreetError:
                 raise
             except Exception as error:
-                raise self._failure(error) from None
+                raise self._halt(error) from None
 
-    def alone(self, work: Callable[[], T]) -> T:
+    def run_alone(self, work: Callable[[], T]) -> T:
         """Do something with the store, outside of transactions, while no other thread does."""
         with self._leader:
             self._check_halted()
@@ -144,7 +144,7 @@ class Turns:
             _finish(batch, error)
             return
         except BaseException as error:
-            _finish(batch, self._failure(error))
+            _finish(batch, self._halt(error))
             if not isinstance(error, Exception):
                 raise  # an interrupt stays an interrupt
             return
@@ -156,12 +156,12 @@ class Turns:
             self.store.commit()
         except BaseException as error:  # a write that failed, in any way: nothing of this batch was done
             self._roll_back()
-            _finish(batch, self._failure(error))
+            _finish(batch, self._halt(error))
             if not isinstance(error, Exception):
                 raise
             return
         if self.state.number > before:
-            self.store.settled(self.state.head)
+            self.store.note_head(self.state.head)
         _finish(batch, None)
 
     def _try(self, job: _Job[Any]) -> None:
@@ -172,7 +172,7 @@ class Turns:
         except DiscreetError as refusal:
             job.error = refusal
 
-    def _failure(self, error: BaseException) -> Exception:
+    def _halt(self, error: BaseException) -> Exception:
         """Halt, and what callers are told."""
         if isinstance(error, LedgerDamaged):
             self._halted = str(error)
@@ -192,12 +192,12 @@ class Turns:
 
     def _catch_up(self) -> None:
         """Take in the lines that others added since, and see that those known are still there."""
-        number, digest = self.store.head()
+        number, digest = self.store.read_head()
         state = self.state
         if (number, digest) == (state.number, state.hash):
             return
         if number > state.number:
-            for following, line in self.store.lines(state.number + 1):
+            for following, line in self.store.read_lines(state.number + 1):
                 state.absorb(following, line)
         if (number, digest) != (state.number, state.hash):
             raise LedgerDamaged(
@@ -209,7 +209,7 @@ class Turns:
         if self._halted is not None:
             raise LedgerFailure(f"{self._halted} Nothing was released.")
 
-    def _after_fork(self) -> None:
+    def _reset_locks(self) -> None:
         """Fresh locks; in a forked child the parent's may be held by threads that are not there."""
         self._pid = os.getpid()
         self._leader = threading.RLock()

@@ -16,7 +16,7 @@ from discreet.local.aggregate import Aggregator
 from discreet.local.choose import Choice, Limits, choose
 from discreet.local.client import encode, encode_many
 from discreet.local.domain import Domain
-from discreet.local.estimate import Distribution, Frequencies, Mean, estimate, norm_sub
+from discreet.local.estimate import Distribution, Frequencies, MeanEstimate, estimate, norm_sub
 from discreet.local.heavy import HeavyHitters
 from discreet.local.hierarchy import Hierarchy, Ranges
 from discreet.local.person import Person
@@ -35,7 +35,7 @@ __all__ = [
     "HeavyHitters",
     "Hierarchy",
     "Limits",
-    "Mean",
+    "MeanEstimate",
     "Person",
     "Ranges",
     "Reports",

@@ -20,8 +20,8 @@ import numpy as np
 from discreet.errors import ParameterError, UsageError
 from discreet.exact import Integers
 from discreet.local.hashing import LocalHashing, index_keys, text_keys
-from discreet.local.protocol import Tallies
-from discreet.local.reports import REASONS, Reports, checked, read_arrow, read_lines, read_wire
+from discreet.local.protocol import TallyProtocol
+from discreet.local.reports import REASONS, Reports, check_payloads, read_arrow, read_lines, read_wire
 from discreet.local.task import Task
 from discreet.local.words import Bytes
 
@@ -58,7 +58,7 @@ class Aggregator:
         if self.candidates is not None:
             return len(self.candidates)
         protocol = self.task.protocol
-        return protocol.state_size if isinstance(protocol, Tallies) else self.task.domain.count
+        return protocol.state_size if isinstance(protocol, TallyProtocol) else self.task.domain.count
 
     @property
     def batches(self) -> frozenset[str]:
@@ -71,7 +71,7 @@ class Aggregator:
             raise UsageError(f"These reports are for the task {reports.task.id}, not for {self.task.id}.")
         if not isinstance(batch, str) or not batch:
             raise ParameterError("batch", "must be a text", "Give batch='2026-01-31/7', unique for each batch.")
-        good = checked(self.task, reports.payload)
+        good = check_payloads(self.task, reports.payload)
         tally, rejected = self._tally(good.payload), reports.rejected + good.rejected
         mark = _fingerprint(tally, len(good), rejected)
         if batch in self._batches:
@@ -98,12 +98,12 @@ class Aggregator:
 
     def _tally(self, payload: Bytes) -> Integers:
         protocol = self.task.protocol
-        if isinstance(protocol, Tallies):
+        if isinstance(protocol, TallyProtocol):
             return protocol.tally(payload)
         if not isinstance(protocol, LocalHashing):
             raise UsageError("Reports of this protocol cannot be added up.")
         keys = index_keys(self.task.domain.count) if self.candidates is None else text_keys(self.candidates)
-        return protocol.supports_of(payload, keys)
+        return protocol.count_key_supports(payload, keys)
 
     def merge(self, other: Aggregator) -> Aggregator:
         """Both together, as if one had seen all batches; refused across tasks and for batches that both have."""

@@ -43,7 +43,7 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class ProtocolCandidate:
     """One protocol and what it would cost.
 
     ``influence`` is how many honest people one malicious report outweighs on a value that it is aimed at, ``targets``
@@ -70,8 +70,8 @@ class Candidate:
 class Choice:
     """The chosen protocol, all candidates in the order of their error, and why."""
 
-    best: Candidate
-    candidates: tuple[Candidate, ...]
+    best: ProtocolCandidate
+    candidates: tuple[ProtocolCandidate, ...]
     because: str
     epsilon: Exact
     people: int
@@ -139,9 +139,9 @@ def choose(
     the candidates are those for means, compared at their worst answer.
     """
     exact, asked, limits = read_epsilon(epsilon), Domain.of(domain), limits or Limits()
-    people = parameters.whole(n, "n", most=1 << 40)
-    reach = z_score(float(parameters.open_probability(level, "level"))) / math.sqrt(people)
-    made = [_limited(one, limits) for one in _candidates(asked, exact, frequency, people, reach)]
+    people = parameters.read_whole(n, "n", most=1 << 40)
+    reach = z_score(float(parameters.read_probability(level, "level"))) / math.sqrt(people)
+    made = [_apply_limits(one, limits) for one in _list_candidates(asked, exact, frequency, people, reach)]
     made.sort(key=lambda one: one.variance)
     fitting = [one for one in made if one.fits]
     if not fitting:
@@ -159,9 +159,14 @@ def choose(
     return Choice(best=best, candidates=tuple(made), because=because, epsilon=exact, people=people, domain=asked)
 
 
-def _candidates(domain: Domain, epsilon: Exact, frequency: float, people: int, reach: float) -> list[Candidate]:
+def _list_candidates(
+    domain: Domain, epsilon: Exact, frequency: float, people: int, reach: float
+) -> list[ProtocolCandidate]:
     if domain.numeric:
-        return [_number(kind.for_epsilon(epsilon), reach) for kind in (SignResponse, WindowResponse, HybridResponse)]
+        return [
+            _make_number_candidate(kind.for_epsilon(epsilon), reach)
+            for kind in (SignResponse, WindowResponse, HybridResponse)
+        ]
     found = []
     if domain.closed:
         size = domain.count
@@ -171,15 +176,17 @@ def _candidates(domain: Domain, epsilon: Exact, frequency: float, people: int, r
             except DiscreetError:  # too large a domain or too small an ε for this one
                 continue
             shown = "unary (OUE)" if name == "unary" else name
-            found.append(_frequency(shown, protocol, frequency, people, reach))
+            found.append(_make_frequency_candidate(shown, protocol, frequency, people, reach))
             if name == "unary":
                 found.append(
-                    _frequency("unary (SUE)", UnaryEncoding.symmetric(epsilon, size), frequency, people, reach)
+                    _make_frequency_candidate(
+                        "unary (SUE)", UnaryEncoding.symmetric(epsilon, size), frequency, people, reach
+                    )
                 )
     hashed = LocalHashing.for_epsilon(epsilon, key_words=1 if domain.closed else 2)
     variance = hashed.unit_variance(frequency)
     found.append(
-        Candidate(
+        ProtocolCandidate(
             name="hash",
             protocol=hashed,
             variance=variance,
@@ -193,13 +200,15 @@ def _candidates(domain: Domain, epsilon: Exact, frequency: float, people: int, r
     return found
 
 
-def _frequency(name: str, protocol: FrequencyProtocol, frequency: float, people: int, reach: float) -> Candidate:
+def _make_frequency_candidate(
+    name: str, protocol: FrequencyProtocol, frequency: float, people: int, reach: float
+) -> ProtocolCandidate:
     variance = protocol.unit_variance(frequency)
     size = protocol.state_size
     bitwise = name.startswith(("unary", "subset"))
     # One step a report and a transform over the state at the end, or one step for each bit.
     steps = float(size) if bitwise else 1 + size * max(1.0, math.log2(size)) / people
-    return Candidate(
+    return ProtocolCandidate(
         name=name,
         protocol=protocol,
         variance=variance,
@@ -211,9 +220,9 @@ def _frequency(name: str, protocol: FrequencyProtocol, frequency: float, people:
     )
 
 
-def _number(protocol: NumberProtocol, reach: float) -> Candidate:
+def _make_number_candidate(protocol: NumberProtocol, reach: float) -> ProtocolCandidate:
     variance = max(protocol.unit_variance(answer) for answer in (0.0, 1.0))
-    return Candidate(
+    return ProtocolCandidate(
         name=protocol.name,
         protocol=protocol,
         variance=variance,
@@ -225,7 +234,7 @@ def _number(protocol: NumberProtocol, reach: float) -> Candidate:
     )
 
 
-def _limited(one: Candidate, limits: Limits) -> Candidate:
+def _apply_limits(one: ProtocolCandidate, limits: Limits) -> ProtocolCandidate:
     """The candidate with the first limit that it breaks."""
     reason = ""
     if limits.payload_bytes is not None and one.bits > 8 * limits.payload_bytes:
@@ -236,4 +245,4 @@ def _limited(one: Candidate, limits: Limits) -> Candidate:
         reason = f"influence above {limits.influence:g}"
     elif limits.additive and not one.name.startswith("unary"):
         reason = "not additive"
-    return one if not reason else Candidate(**{**one.__dict__, "reason": reason})
+    return one if not reason else ProtocolCandidate(**{**one.__dict__, "reason": reason})

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import Source, Words
+from discreet.entropy import EntropySource, Words
 from discreet.errors import ParameterError
 from discreet.exact import Integers
 from discreet.local.hashing import text_keys
@@ -45,11 +45,11 @@ class Domain:
         if (self.size is not None) + (self.labels is not None) + bounded + bool(self.open) != 1:
             raise ParameterError("domain", "must be given in exactly one form", _FIX)
         if self.size is not None:
-            parameters.whole(self.size, "domain size", least=2, most=HALF - 1)
+            parameters.read_whole(self.size, "domain size", least=2, most=HALF - 1)
         if self.labels is not None:
-            object.__setattr__(self, "labels", _labels(self.labels))
+            object.__setattr__(self, "labels", _read_labels(self.labels))
         if bounded:
-            low, high = _decimal(self.low, "low"), _decimal(self.high, "high")
+            low, high = _read_decimal(self.low, "low"), _read_decimal(self.high, "high")
             if not float(low) < float(high) or not math.isfinite(float(high) - float(low)):
                 raise ParameterError("domain", "must have low below high", "Give for example low=0, high=120.")
             object.__setattr__(self, "low", low)
@@ -143,13 +143,13 @@ class Domain:
                 given = np.where(answers.view(np.int64) < 0, -1, given)
             outside = (given < 0) | (given >= self.count)
             return np.where(outside, -1, given) if outside.any() else given
-        return np.array([_index(answer, self.count) for answer in answers], dtype=np.int64)
+        return np.array([_index_of(answer, self.count) for answer in answers], dtype=np.int64)
 
-    def scaled(self, answers: Sequence[object] | npt.NDArray[np.generic]) -> Integers:
+    def scale(self, answers: Sequence[object] | npt.NDArray[np.generic]) -> Integers:
         """Each number as X from 0 (the low end) to 2^32 (the high end), clamped; −1 where there is none."""
         low, high = self.ends
         if not (isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf"):
-            answers = np.array([_float(answer) for answer in answers], dtype=np.float64)
+            answers = np.array([_to_float(answer) for answer in answers], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.floor((answers.astype(np.float64) - low) / (high - low) * HALF + 0.5)
         missing = np.isnan(steps)
@@ -158,17 +158,17 @@ class Domain:
 
     def keys(self, answers: Sequence[object]) -> Words:
         """The key words of texts; what is not a text counts as the empty one."""
-        return text_keys([text(answer) for answer in answers])
+        return text_keys([as_text(answer) for answer in answers])
 
 
-def text(answer: object) -> str:
+def as_text(answer: object) -> str:
     """An answer of an open domain as text that has a UTF-8 form; anything else is the empty text."""
     if not isinstance(answer, str):
         return ""
     return answer.encode("utf-8", "replace").decode()
 
 
-def replace_unknown(indices: Integers, choices: int, source: Source) -> Integers:
+def replace_unknown(indices: Integers, choices: int, source: EntropySource) -> Integers:
     """Unknown answers become random ones, so that nothing on the wire tells."""
     unknown = indices < 0
     if not unknown.any():
@@ -178,13 +178,13 @@ def replace_unknown(indices: Integers, choices: int, source: Source) -> Integers
     return filled
 
 
-def _index(answer: object, count: int) -> int:
+def _index_of(answer: object, count: int) -> int:
     if isinstance(answer, bool | np.bool_) or not isinstance(answer, int | np.integer):
         return -1
     return int(answer) if 0 <= answer < count else -1
 
 
-def _float(answer: object) -> float:
+def _to_float(answer: object) -> float:
     if isinstance(answer, bool) or not isinstance(answer, int | float | Decimal | np.integer | np.floating):
         return math.nan
     try:
@@ -193,7 +193,7 @@ def _float(answer: object) -> float:
         return math.nan
 
 
-def _labels(given: object) -> tuple[str, ...]:
+def _read_labels(given: object) -> tuple[str, ...]:
     labels = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else ()
     if not all(isinstance(label, str) and label.isprintable() and label for label in labels):
         raise ParameterError("domain.labels", "must be texts that can be printed", _FIX)
@@ -202,7 +202,7 @@ def _labels(given: object) -> tuple[str, ...]:
     return labels
 
 
-def _decimal(value: object, name: str) -> str:
+def _read_decimal(value: object, name: str) -> str:
     """A bound as the shortest decimal text of its value."""
     fix = f"Give a finite number, for example {name}=0."
     try:

@@ -55,7 +55,7 @@ class Frequencies:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mean:
+class MeanEstimate:
     """The mean of a number, unbiased, with its interval; ``consistent`` is the same kept within the range."""
 
     value: float
@@ -86,40 +86,42 @@ class Distribution:
 
     def quantile(self, share: float) -> float:
         """The value under which a share of the people is."""
-        level = float(parameters.open_probability(share, "share"))
+        level = float(parameters.read_probability(share, "share"))
         sums = np.concatenate([[0.0], np.cumsum(self.shares)])
         return float(np.interp(level * sums[-1], sums, self.edges))
 
 
 def estimate(
     aggregate: Aggregator, *, level: float = 0.95, candidates: Sequence[str] | None = None
-) -> Frequencies | Mean | Distribution:
+) -> Frequencies | MeanEstimate | Distribution:
     """What the reports say. ``candidates`` are the values to look for in a RAPPOR task."""
     protocol = aggregate.task.protocol
-    level = float(parameters.open_probability(level, "level"))
+    level = float(parameters.read_probability(level, "level"))
     if isinstance(protocol, Rappor):
-        return _rappor(aggregate, protocol, level, candidates)
+        return _estimate_rappor(aggregate, protocol, level, candidates)
     if isinstance(protocol, NumberProtocol):
-        return mean(aggregate, level=level)
+        return estimate_mean(aggregate, level=level)
     if isinstance(protocol, SquareWave):
-        return _distribution(aggregate, protocol)
-    return frequencies(aggregate, level=level)
+        return _estimate_distribution(aggregate, protocol)
+    return estimate_frequencies(aggregate, level=level)
 
 
-def frequencies(aggregate: Aggregator, *, level: float = 0.95) -> Frequencies:
+def estimate_frequencies(aggregate: Aggregator, *, level: float = 0.95) -> Frequencies:
     """Shares of the values, from any frequency protocol."""
     protocol, state = aggregate.task.protocol, aggregate.state
     if isinstance(protocol, FrequencyProtocol):
-        supports = protocol.supports(state)[: aggregate.task.domain.count]
+        supports = protocol.count_supports(state)[: aggregate.task.domain.count]
     elif isinstance(protocol, LocalHashing):
         supports = state
     else:
         raise ParameterError("task", "does not count frequencies", "Use estimate(...).")
     names = aggregate.candidates or aggregate.task.domain.names()
-    return from_supports(supports, aggregate.people, float(protocol.p), float(protocol.q), names=names, level=level)
+    return estimate_from_supports(
+        supports, aggregate.people, float(protocol.p), float(protocol.q), names=names, level=level
+    )
 
 
-def from_supports(
+def estimate_from_supports(
     supports: Integers, people: int, p: float, q: float, *, names: Sequence[str], level: float = 0.95
 ) -> Frequencies:
     """Shares from how many reports support each value, with own and other probabilities p and q."""
@@ -180,7 +182,7 @@ def norm_sub(values: Floats) -> Floats:
     return np.asarray(np.round(np.maximum(values - excess[kept - 1], 0), 15))
 
 
-def mean(aggregate: Aggregator, *, level: float = 0.95) -> Mean:
+def estimate_mean(aggregate: Aggregator, *, level: float = 0.95) -> MeanEstimate:
     """The mean of a number, from the counts of each symbol."""
     protocol, state, people = aggregate.task.protocol, aggregate.state, aggregate.people
     if not isinstance(protocol, NumberProtocol):
@@ -188,12 +190,12 @@ def mean(aggregate: Aggregator, *, level: float = 0.95) -> Mean:
     low, high = aggregate.task.domain.ends
     middle, half = (low + high) / 2, (high - low) / 2
     if people < 2:
-        return Mean(value=middle, low=-math.inf, high=math.inf, consistent=middle, people=people, level=level)
+        return MeanEstimate(value=middle, low=-math.inf, high=math.inf, consistent=middle, people=people, level=level)
     scores = protocol.scores
     value = float(state @ scores) / people
     variance = float(state @ (scores - value) ** 2) / (people - 1)
     reach = z_score(level) * math.sqrt(variance / people)
-    return Mean(
+    return MeanEstimate(
         value=middle + half * value,
         low=middle + half * (value - reach),
         high=middle + half * (value + reach),
@@ -203,14 +205,16 @@ def mean(aggregate: Aggregator, *, level: float = 0.95) -> Mean:
     )
 
 
-def _distribution(aggregate: Aggregator, protocol: SquareWave) -> Distribution:
+def _estimate_distribution(aggregate: Aggregator, protocol: SquareWave) -> Distribution:
     domain = aggregate.task.domain
     low, high = domain.ends if domain.numeric else (0.0, float(domain.count))
     edges = np.linspace(low, high, protocol.buckets + 1)
-    return Distribution(shares=protocol.distribution(aggregate.state), edges=edges, people=aggregate.people)
+    return Distribution(shares=protocol.fit_distribution(aggregate.state), edges=edges, people=aggregate.people)
 
 
-def _rappor(aggregate: Aggregator, protocol: Rappor, level: float, candidates: Sequence[str] | None) -> Frequencies:
+def _estimate_rappor(
+    aggregate: Aggregator, protocol: Rappor, level: float, candidates: Sequence[str] | None
+) -> Frequencies:
     if not candidates:
         raise ParameterError("candidates", "are missing", "Say which values to look for.")
     values, errors = protocol.decode(aggregate.state, candidates)

@@ -17,9 +17,9 @@ from discreet.local.protocol import (
     read_epsilon,
     read_integer,
     read_threshold,
-    threshold,
+    write_threshold,
 )
-from discreet.local.words import HALF, WORD, Bytes, below, keep_threshold, loss_of, read_words
+from discreet.local.words import HALF, WORD, Bytes, is_below, keep_threshold, loss_of, read_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class HadamardResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"order": self.order, "keep": threshold(self.keep)}
+        return {"order": self.order, "keep": write_threshold(self.keep)}
 
     @property
     def random_bytes(self) -> int:
@@ -87,7 +87,7 @@ class HadamardResponse(SymbolProtocol, FrequencyProtocol):
         words = read_words(random)
         column = (words[:, 1] >> np.uint64(65 - self.order.bit_length())).astype(np.int64)
         row = answers + 1
-        wrong = ((np.bitwise_count(column & row) & 1) == 1) == below(words[:, 0], self.keep)
+        wrong = ((np.bitwise_count(column & row) & 1) == 1) == is_below(words[:, 0], self.keep)
         column ^= (row & -row) * wrong
         return column
 
@@ -95,7 +95,7 @@ class HadamardResponse(SymbolProtocol, FrequencyProtocol):
         odd = (symbol & (answer + 1)).bit_count() & 1
         return (1 - self.p if odd else self.p) * Fraction(2, self.order)
 
-    def supports(self, state: Integers) -> Integers:
+    def count_supports(self, state: Integers) -> Integers:
         """By the fast Walsh–Hadamard transform: even minus odd for every row at once, in integers."""
         difference = transform(state)[1 : self.domain_size + 1]
         return np.asarray((state.sum() + difference) // 2)

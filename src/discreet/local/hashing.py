@@ -13,14 +13,20 @@ import numpy as np
 
 from discreet import parameters as reading
 from discreet.entropy import Words
-from discreet.exact import Integers, Ln, ceil_div, float_up
-from discreet.local.protocol import Encodes, read_epsilon, read_integer, read_threshold, threshold, unit_variance
+from discreet.exact import Flags, Integers, Ln, ceil_div, float_up
+from discreet.local.protocol import (
+    EncodingProtocol,
+    read_epsilon,
+    read_integer,
+    read_threshold,
+    unit_variance,
+    write_threshold,
+)
 from discreet.local.words import (
     HALF,
     WORD,
     Bytes,
-    Flags,
-    below,
+    is_below,
     keep_threshold,
     loss_of,
     pick,
@@ -29,8 +35,8 @@ from discreet.local.words import (
     pick_weight,
     read_symbols,
     read_words,
+    skip_value,
     symbol_bytes,
-    without,
     write_symbols,
 )
 
@@ -39,7 +45,7 @@ _PAIRS = 1 << 17  # reports times candidates looked at together: what fits the c
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(Encodes):
+class LocalHashing(EncodingProtocol):
     """A seed drawn by the client, and randomized response on the seed's hash of the answer, one of ``buckets``.
 
     h(x) = the upper half of a_1·x_1 + ... + b modulo 2^64, scaled to the buckets: a strongly universal family, so that
@@ -56,8 +62,8 @@ class LocalHashing(Encodes):
     keep: int
 
     def __post_init__(self) -> None:
-        reading.whole(self.key_words, "key words", least=1, most=2)
-        reading.whole(self.buckets, "buckets", least=2, most=MAX_BUCKETS)
+        reading.read_whole(self.key_words, "key words", least=1, most=2)
+        reading.read_whole(self.buckets, "buckets", least=2, most=MAX_BUCKETS)
 
     @classmethod
     def for_epsilon(cls, epsilon: object, *, key_words: int = 1) -> LocalHashing:
@@ -74,7 +80,7 @@ class LocalHashing(Encodes):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"buckets": self.buckets, "keep": threshold(self.keep)}
+        return {"buckets": self.buckets, "keep": write_threshold(self.keep)}
 
     @property
     def seed_bytes(self) -> int:
@@ -115,7 +121,7 @@ class LocalHashing(Encodes):
         """How many honest people one malicious report can outweigh on the value it is aimed at."""
         return float((1 - self.q) / (self.p - self.q))
 
-    def bucket(self, seeds: Words, keys: Words) -> Integers:
+    def hash_keys(self, seeds: Words, keys: Words) -> Integers:
         """The bucket of each key under the seed of its row."""
         mixed = seeds[:, -1].copy()
         for word in range(self.key_words):
@@ -124,18 +130,18 @@ class LocalHashing(Encodes):
 
     def encode(self, answers: Integers, random: Bytes) -> Bytes:
         words = read_words(random)
-        own = self.bucket(words[:, : self.key_words + 1], answers.astype(np.uint64).reshape(-1, self.key_words))
-        symbol = without(pick(words[:, -1], self.buckets - 1), own)
-        symbol += (own - symbol) * below(words[:, -2], self.keep)
+        own = self.hash_keys(words[:, : self.key_words + 1], answers.astype(np.uint64).reshape(-1, self.key_words))
+        symbol = skip_value(pick(words[:, -1], self.buckets - 1), own)
+        symbol += (own - symbol) * is_below(words[:, -2], self.keep)
         payload = np.empty((symbol.size, self.payload_bytes), dtype=np.uint8)
         payload[:, : self.seed_bytes] = random[:, : self.seed_bytes]
         payload[:, self.seed_bytes :] = write_symbols(symbol, symbol_bytes(self.buckets))
         return payload
 
-    def valid(self, payload: Bytes) -> Flags:
+    def find_valid(self, payload: Bytes) -> Flags:
         return read_symbols(payload[:, self.seed_bytes :]) < self.buckets
 
-    def supports_of(self, payload: Bytes, keys: Words) -> Integers:
+    def count_key_supports(self, payload: Bytes, keys: Words) -> Integers:
         """How many of these reports support each candidate key.
 
         A bucket is a range of the mixed word, so that a report supports a key when a·x + (b − start) wraps to below
@@ -164,14 +170,14 @@ class LocalHashing(Encodes):
     def probability(self, payload: bytes, answer: int) -> Fraction:
         """The probability of the bucket, given the seed and the (single) key word; seeds are all equally likely."""
         seed = np.frombuffer(payload[: self.seed_bytes], dtype=">u8").astype(np.uint64)[np.newaxis]
-        own = int(self.bucket(seed, np.array([[answer] * self.key_words], dtype=np.uint64))[0])
+        own = int(self.hash_keys(seed, np.array([[answer] * self.key_words], dtype=np.uint64))[0])
         symbol = int.from_bytes(payload[self.seed_bytes :], "big")
         if symbol == own:
             return self.p
         place = symbol - (symbol > own)
         return (1 - self.p) * Fraction(pick_weight(place, self.buckets - 1), WORD)
 
-    def payloads(self) -> Iterator[bytes]:
+    def list_payloads(self) -> Iterator[bytes]:
         """Every bucket under a few fixed seeds: the seeds themselves carry nothing."""
         width = symbol_bytes(self.buckets)
         for number in (0, 1, 0x9E3779B97F4A7C15, WORD - 1):

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
-from discreet.local.domain import Domain, text
-from discreet.local.estimate import Frequencies, from_supports
+from discreet.local.domain import Domain, as_text
+from discreet.local.estimate import Frequencies, estimate_from_supports
 from discreet.local.hashing import LocalHashing, text_keys
 from discreet.local.reports import Reports
 from discreet.local.survey import Survey
@@ -44,7 +44,7 @@ class HeavyHitters:
         cls, name: str, *, epsilon: object, length: int = 8, alphabet: bytes = TEXT_ALPHABET, epoch: int = 0
     ) -> HeavyHitters:
         """One group for each length of prefix; bytes outside the alphabet count as zero."""
-        parameters.whole(length, "length", most=64)
+        parameters.read_whole(length, "length", most=64)
         if not alphabet or len(set(alphabet)) != len(alphabet) or 0 not in alphabet:
             raise ParameterError("alphabet", "must be different bytes, zero among them", "Leave it out.")
         tasks = tuple(
@@ -55,25 +55,25 @@ class HeavyHitters:
 
     def prefix(self, answer: object, size: int) -> str:
         """The first bytes of an answer, as the text that is hashed."""
-        raw = text(answer).encode()[: self.length].ljust(self.length, b"\0")
+        raw = as_text(answer).encode()[: self.length].ljust(self.length, b"\0")
         return bytes(byte if byte in self.alphabet else 0 for byte in raw[:size]).hex()
 
-    def encode(self, answer: object, *, source: Source = SYSTEM) -> bytes:
+    def encode(self, answer: object, *, source: EntropySource = SYSTEM) -> bytes:
         """One person's report."""
         return self.survey.encode([self.prefix(answer, size + 1) for size in range(self.length)], source=source)
 
-    def encode_many(self, answers: Sequence[object], *, source: Source = SYSTEM) -> dict[str, Reports]:
+    def encode_many(self, answers: Sequence[object], *, source: EntropySource = SYSTEM) -> dict[str, Reports]:
         """Reports of many people, by task id."""
         columns = [[self.prefix(answer, size + 1) for answer in answers] for size in range(self.length)]
         return self.survey.encode_many(columns, source=source)
 
     def find(self, reports: Mapping[str, Reports], *, keep: int = 32, level: float = 0.95) -> Frequencies:
         """The most frequent texts, with their shares and intervals from the last group."""
-        parameters.whole(keep, "keep", most=1 << 16)
+        parameters.read_whole(keep, "keep", most=1 << 16)
         prefixes = [""]
         found: Frequencies | None = None
         for task in self.survey.tasks:
-            candidates = [prefix + f"{byte:02x}" for prefix in prefixes for byte in self._next(prefix)]
+            candidates = [prefix + f"{byte:02x}" for prefix in prefixes for byte in self._next_bytes(prefix)]
             found = _estimate(task, reports[task.id], candidates, level)
             best = np.argsort(-found.values, kind="stable")[:keep]
             prefixes = [candidates[place] for place in best]
@@ -87,7 +87,7 @@ class HeavyHitters:
         }
         return Frequencies(names=tuple(names), people=found.people, level=level, **columns)
 
-    def _next(self, prefix: str) -> bytes:
+    def _next_bytes(self, prefix: str) -> bytes:
         """The bytes that may follow: after a text has ended, only zeros."""
         return b"\0" if prefix.endswith("00") else self.alphabet
 
@@ -96,5 +96,7 @@ def _estimate(task: Task, reports: Reports, candidates: list[str], level: float)
     protocol = task.protocol
     if not isinstance(protocol, LocalHashing):
         raise ParameterError("task", "must be hashed", "Use HeavyHitters.for_epsilon.")
-    supports = protocol.supports_of(reports.payload, text_keys(candidates))
-    return from_supports(supports, len(reports), float(protocol.p), float(protocol.q), names=candidates, level=level)
+    supports = protocol.count_key_supports(reports.payload, text_keys(candidates))
+    return estimate_from_supports(
+        supports, len(reports), float(protocol.p), float(protocol.q), names=candidates, level=level
+    )

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Floats
 from discreet.local.aggregate import Aggregator
 from discreet.local.choose import choose
-from discreet.local.estimate import frequencies, z_score
+from discreet.local.estimate import estimate_frequencies, z_score
 from discreet.local.protocol import FrequencyProtocol
 from discreet.local.reports import Reports
 from discreet.local.survey import Survey
@@ -41,8 +41,8 @@ class Hierarchy:
         cls, name: str, size: int, *, epsilon: object, n: int, branching: int = 4, epoch: int = 0
     ) -> Hierarchy:
         """A tree whose levels each use the protocol that ``choose`` finds."""
-        parameters.whole(size, "size", least=2, most=1 << 22)
-        parameters.whole(branching, "branching", least=2, most=1 << 10)
+        parameters.read_whole(size, "size", least=2, most=1 << 22)
+        parameters.read_whole(branching, "branching", least=2, most=1 << 10)
         levels = max(1, math.ceil(math.log(size, branching) - 1e-9))
         share = max(1, n // levels)
         tasks = tuple(
@@ -61,12 +61,12 @@ class Hierarchy:
         """How many values a node of each level holds."""
         return [self.branching ** (self.levels - level) for level in range(1, self.levels + 1)]
 
-    def encode_many(self, answers: npt.NDArray[np.integer], *, source: Source = SYSTEM) -> dict[str, Reports]:
+    def encode_many(self, answers: npt.NDArray[np.integer], *, source: EntropySource = SYSTEM) -> dict[str, Reports]:
         """Reports of many people, by task id; unknown answers become random ones."""
         values = np.where((answers >= 0) & (answers < self.size), answers, -1).astype(np.int64)
         return self.survey.encode_many([values // span for span in self._spans], source=source)
 
-    def encode(self, answer: int, *, source: Source = SYSTEM) -> bytes:
+    def encode(self, answer: int, *, source: EntropySource = SYSTEM) -> bytes:
         """One person's report."""
         known = not isinstance(answer, bool) and isinstance(answer, int) and 0 <= answer < self.size
         return self.survey.encode([answer // span if known else None for span in self._spans], source=source)
@@ -78,11 +78,11 @@ class Hierarchy:
             aggregate = aggregates[task.id]
             if not aggregate.people:
                 raise ParameterError("aggregates", "must have reports at every level", "Collect more.")
-            values.append(frequencies(aggregate).values)
+            values.append(estimate_frequencies(aggregate).values)
             variances.append(_variance(task) / aggregate.people)
         return Ranges(
             size=self.size,
-            leaves=consistent(values, variances, self.branching),
+            leaves=make_consistent(values, variances, self.branching),
             variances=tuple(variances),
             branching=self.branching,
         )
@@ -96,7 +96,7 @@ def _variance(task: Task) -> float:
     return max(protocol.unit_variance(0.0), protocol.unit_variance(1.0))
 
 
-def consistent(values: list[Floats], variances: list[float], branching: int) -> Floats:
+def make_consistent(values: list[Floats], variances: list[float], branching: int) -> Floats:
     """The leaves of the tree nearest to all its noisy nodes: parents are the sums of their children, the root is one.
 
     Up: each node's own value and the sum of its children's are averaged by their variances. Down: what a parent has
@@ -132,10 +132,12 @@ class Ranges:
     def interval(self, first: int, last: int, *, level: float = 0.95) -> tuple[float, float]:
         """An interval for ``share``, from the nodes that cover the range; the estimate itself is never worse."""
         middle = self.share(first, last)
-        reach = z_score(float(parameters.open_probability(level, "level"))) * math.sqrt(self._cover(first, last))
+        reach = z_score(float(parameters.read_probability(level, "level"))) * math.sqrt(
+            self._cover_variance(first, last)
+        )
         return middle - reach, middle + reach
 
-    def _cover(self, first: int, last: int) -> float:
+    def _cover_variance(self, first: int, last: int) -> float:
         """The variance of the fewest nodes that make up the range."""
         total, low, high = 0.0, first, last + 1
         for variance in reversed(self.variances):
@@ -148,7 +150,7 @@ class Ranges:
 
     def quantile(self, share: float) -> int:
         """The first value up to which at least this share of the people is."""
-        wanted = float(parameters.open_probability(share, "share"))
+        wanted = float(parameters.read_probability(share, "share"))
         return min(self.size - 1, int(np.searchsorted(np.maximum.accumulate(np.cumsum(self.leaves)), wanted)))
 
     def _check(self, first: int, last: int) -> None:

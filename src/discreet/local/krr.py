@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from discreet.accounting import events
 from discreet.exact import Integers, Ln
-from discreet.local.protocol import FrequencyProtocol, SymbolProtocol, read_epsilon, read_threshold, threshold
+from discreet.local.protocol import FrequencyProtocol, SymbolProtocol, read_epsilon, read_threshold, write_threshold
 from discreet.local.words import (
     WORD,
     Bytes,
-    below,
+    is_below,
     keep_threshold,
     loss_of,
     pick,
@@ -21,7 +21,7 @@ from discreet.local.words import (
     pick_most,
     pick_weight,
     read_words,
-    without,
+    skip_value,
 )
 
 
@@ -53,7 +53,7 @@ class KaryResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"keep": threshold(self.keep)}
+        return {"keep": write_threshold(self.keep)}
 
     @property
     def random_bytes(self) -> int:
@@ -90,8 +90,8 @@ class KaryResponse(SymbolProtocol, FrequencyProtocol):
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
-        other = without(pick(words[:, 1], self.domain_size - 1), answers)
-        kept = below(words[:, 0], self.keep)
+        other = skip_value(pick(words[:, 1], self.domain_size - 1), answers)
+        kept = is_below(words[:, 0], self.keep)
         # other + (answer − other)·kept: a choice without a branch.
         other += (answers - other) * kept
         return other
@@ -102,5 +102,5 @@ class KaryResponse(SymbolProtocol, FrequencyProtocol):
         place = symbol - (symbol > answer)
         return (1 - self.p) * Fraction(pick_weight(place, self.domain_size - 1), WORD)
 
-    def supports(self, state: Integers) -> Integers:
+    def count_supports(self, state: Integers) -> Integers:
         return state

@@ -19,12 +19,12 @@ import numpy as np
 from discreet.entropy import Words
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Floats, Integers, Ln, float_up
-from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, threshold
+from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, write_threshold
 from discreet.local.words import (
     HALF,
     WORD,
     Bytes,
-    below,
+    is_below,
     keep_threshold,
     loss_of,
     pick,
@@ -94,7 +94,7 @@ class SignResponse(NumberProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"low": threshold(self.low), "high": threshold(self.high)}
+        return {"low": write_threshold(self.low), "high": write_threshold(self.high)}
 
     @property
     def random_bytes(self) -> int:
@@ -114,9 +114,9 @@ class SignResponse(NumberProtocol):
         return np.array([-top, top])
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
-        return self.bits(answers, read_words(random)[:, 0])
+        return self.draw_bits(answers, read_words(random)[:, 0])
 
-    def bits(self, answers: Integers, words: Words) -> Integers:
+    def draw_bits(self, answers: Integers, words: Words) -> Integers:
         """The bit of each answer: word < low + ⌊(high − low)·X/2^32⌋."""
         span, x = self.high - self.low, answers.astype(np.uint64)
         upper, lower = np.uint64(span >> 32), np.uint64(span & (HALF - 1))
@@ -155,7 +155,7 @@ class WindowResponse(NumberProtocol):
         """The window with the least variance at ±1: a share 1/(e^(ε/2) + 1) of the cells."""
         exact = read_epsilon(epsilon)
         width = max(1, round(CELLS / (math.exp(float_up(exact) / 2) + 1)))
-        return cls(cells=CELLS, width=width, inside=_inside(exact, CELLS, width))
+        return cls(cells=CELLS, width=width, inside=_inside_threshold(exact, CELLS, width))
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> WindowResponse:
@@ -165,7 +165,7 @@ class WindowResponse(NumberProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"cells": self.cells, "width": self.width, "inside": threshold(self.inside)}
+        return {"cells": self.cells, "width": self.width, "inside": write_threshold(self.inside)}
 
     @property
     def random_bytes(self) -> int:
@@ -193,13 +193,13 @@ class WindowResponse(NumberProtocol):
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
-        return self.place(answers, words[:, 0], words[:, 1], words[:, 2])
+        return self.draw_cells(answers, words[:, 0], words[:, 1], words[:, 2])
 
-    def place(self, answers: Integers, rounding: Words, side: Words, cell: Words) -> Integers:
+    def draw_cells(self, answers: Integers, rounding: Words, side: Words, cell: Words) -> Integers:
         """A cell for each answer."""
         scaled = answers * (self.cells - self.width)
         start = (scaled >> 32) + ((rounding >> np.uint64(32)).astype(np.int64) < (scaled & (HALF - 1)))
-        return in_window(start, self.width, self.cells - self.width, below(side, self.inside), cell)
+        return draw_in_window(start, self.width, self.cells - self.width, is_below(side, self.inside), cell)
 
     def chance(self, symbol: int, answer: int) -> Fraction:
         spare = self.cells - self.width
@@ -252,7 +252,7 @@ class HybridResponse(NumberProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"piecewise": threshold(self.piecewise), **self.window.parameters, **self.sign.parameters}
+        return {"piecewise": write_threshold(self.piecewise), **self.window.parameters, **self.sign.parameters}
 
     @property
     def random_bytes(self) -> int:
@@ -272,9 +272,9 @@ class HybridResponse(NumberProtocol):
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
-        cell = self.window.place(answers, words[:, 1], words[:, 2], words[:, 3])
-        bit = self.window.cells + self.sign.bits(answers, words[:, 1])
-        return np.where(below(words[:, 0], self.piecewise), cell, bit)
+        cell = self.window.draw_cells(answers, words[:, 1], words[:, 2], words[:, 3])
+        bit = self.window.cells + self.sign.draw_bits(answers, words[:, 1])
+        return np.where(is_below(words[:, 0], self.piecewise), cell, bit)
 
     def chance(self, symbol: int, answer: int) -> Fraction:
         share = Fraction(self.piecewise, WORD)
@@ -287,7 +287,7 @@ class HybridResponse(NumberProtocol):
         return np.concatenate([share * self.window.law(answer), (1 - share) * self.sign.law(answer)])
 
 
-def _inside(epsilon: Exact, cells: int, width: int) -> int:
+def _inside_threshold(epsilon: Exact, cells: int, width: int) -> int:
     return keep_threshold(epsilon, Fraction(pick_least(cells - width), pick_most(width)))
 
 
@@ -298,7 +298,7 @@ def window_ratio(inside: int, width: int, spare: int) -> Fraction:
     return max(up, down, *(Fraction(pick_most(m), pick_least(m)) for m in (width, spare)))
 
 
-def in_window(start: Integers, width: int, spare: int, inside: object, cell: Words) -> Integers:
+def draw_in_window(start: Integers, width: int, spare: int, inside: object, cell: Words) -> Integers:
     """A cell of the window where ``inside``, otherwise one of the ``spare`` cells beside it."""
     beside = pick(cell, spare)
     beside += width * (beside >= start)

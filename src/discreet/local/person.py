@@ -16,17 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import upper
-from discreet.local.client import encode, payload_from, unknown, value_bytes
-from discreet.local.domain import text
+from discreet.local.client import encode, is_unknown, make_payload, value_bytes
+from discreet.local.domain import as_text
 from discreet.local.rappor import Rappor
 from discreet.local.reports import write
 from discreet.local.task import Task
-from discreet.local.words import pick, random_bytes, read_words
-from discreet.parameters import Epsilon
-from discreet.parameters import epsilon as read_epsilon
+from discreet.local.words import draw_bytes, pick, read_words
+from discreet.parameters import Epsilon, read_epsilon
 
 SECRET_BYTES = 32
 _FORMAT = "local-person/1"
@@ -69,7 +68,9 @@ class Person:
         """How many distinct answers to a memoised task were given."""
         return len(self._marks.get(task.digest.hex(), ()))
 
-    def report(self, task: Task, answer: object, *, when_exhausted: str = "refuse", source: Source = SYSTEM) -> bytes:
+    def report(
+        self, task: Task, answer: object, *, when_exhausted: str = "refuse", source: EntropySource = SYSTEM
+    ) -> bytes:
         """One report for the wire; refused when the task's promise or the budget is used up.
 
         A person who falls silent tells that the answer changed. ``when_exhausted="repeat"`` gives the report of the
@@ -81,49 +82,49 @@ class Person:
             self._charge(task, "")
             return encode(task, answer, source=source)
         value = value_bytes(task, answer)
-        mark = self._stream(task, "mark", value, _TAG_BYTES).hex()
+        mark = self._make_stream(task, "mark", value, _TAG_BYTES).hex()
         known = self._marks.setdefault(task.digest.hex(), [])
         if mark not in known:
             if len(known) >= task.values:
-                return self._exhausted(task, when_exhausted, source)
+                return self._handle_exhausted(task, when_exhausted, source)
             try:
                 self._charge(task, mark)
             except BudgetExceeded:
-                return self._exhausted(task, when_exhausted, source)
-        permanent = self._permanent(task, answer, value)
+                return self._handle_exhausted(task, when_exhausted, source)
+        permanent = self._make_permanent(task, answer, value)
         if self._last.get(task.digest.hex()) != permanent.hex():
             self._last[task.digest.hex()] = permanent.hex()
             self._save()
-        return self._told(task, permanent, source)
+        return self._write_report(task, permanent, source)
 
-    def _exhausted(self, task: Task, way: str, source: Source) -> bytes:
+    def _handle_exhausted(self, task: Task, way: str, source: EntropySource) -> bytes:
         last = self._last.get(task.digest.hex())
         if way == "repeat" and last is not None:
-            return self._told(task, bytes.fromhex(last), source)
+            return self._write_report(task, bytes.fromhex(last), source)
         raise BudgetExceeded("No report was made: the answers this task may remember, or the budget, are used up.")
 
-    def _permanent(self, task: Task, answer: object, value: bytes) -> bytes:
+    def _make_permanent(self, task: Task, answer: object, value: bytes) -> bytes:
         """What is the same for ever about an answer: the payload itself, or RAPPOR's permanent bits."""
         protocol = task.protocol
         if isinstance(protocol, Rappor):
-            stream = self._stream(task, "permanent", value, protocol.random_bytes)
-            return protocol.permanent(text(answer), self._cohort(task, protocol), stream).tobytes()
-        needed = protocol.random_bytes + 8 * unknown(task, answer)
-        return payload_from(task, answer, self._stream(task, "permanent", value, needed))
+            stream = self._make_stream(task, "permanent", value, protocol.random_bytes)
+            return protocol.make_permanent_bits(as_text(answer), self._cohort_of(task, protocol), stream).tobytes()
+        needed = protocol.random_bytes + 8 * is_unknown(task, answer)
+        return make_payload(task, answer, self._make_stream(task, "permanent", value, needed))
 
-    def _told(self, task: Task, permanent: bytes, source: Source) -> bytes:
+    def _write_report(self, task: Task, permanent: bytes, source: EntropySource) -> bytes:
         protocol = task.protocol
         if not isinstance(protocol, Rappor):
             return write(task, permanent)
         bits = np.frombuffer(permanent, dtype=np.uint8)[np.newaxis]
-        random = random_bytes(1, protocol.random_bytes, source)
-        return write(task, protocol.instant(bits, self._cohort(task, protocol), random).tobytes())
+        random = draw_bytes(1, protocol.random_bytes, source)
+        return write(task, protocol.make_report(bits, self._cohort_of(task, protocol), random).tobytes())
 
-    def _cohort(self, task: Task, protocol: Rappor) -> int:
-        words = np.frombuffer(self._stream(task, "cohort", b"", 8), dtype=np.uint8)[np.newaxis]
+    def _cohort_of(self, task: Task, protocol: Rappor) -> int:
+        words = np.frombuffer(self._make_stream(task, "cohort", b"", 8), dtype=np.uint8)[np.newaxis]
         return int(pick(read_words(words)[:, 0], protocol.cohorts)[0])
 
-    def _stream(self, task: Task, purpose: str, value: bytes, length: int) -> bytes:
+    def _make_stream(self, task: Task, purpose: str, value: bytes, length: int) -> bytes:
         """Pseudo-random bytes that belong to a task, a purpose and a value."""
         head = task.digest + purpose.encode() + b"\0" + value
         blocks = (

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.exact import Integers, ceil_div
-from discreet.local.words import Bytes, Flags
+from discreet.exact import Flags, Integers, ceil_div
+from discreet.local.words import Bytes
 
 DIGITS = 16
 ALWAYS = 1 << DIGITS

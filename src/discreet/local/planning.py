@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers
-from discreet.local.estimate import Frequencies, from_supports, z_score
+from discreet.local.estimate import Frequencies, estimate_from_supports, z_score
 from discreet.local.hashing import LocalHashing
 from discreet.local.number import NumberProtocol
 from discreet.local.protocol import FrequencyProtocol
@@ -28,9 +28,9 @@ def people_needed(task: Task, half_width: float, *, level: float = 0.95, of: int
 
     For a task about numbers the half-width is in its own units, at the worst answer.
     """
-    width = float(parameters.positive(half_width, "half_width"))
-    sure = float(parameters.open_probability(level, "level"))
-    reach = z_score(1 - (1 - sure) / parameters.whole(of, "of"))
+    width = float(parameters.read_positive(half_width, "half_width"))
+    sure = float(parameters.read_probability(level, "level"))
+    reach = z_score(1 - (1 - sure) / parameters.read_whole(of, "of"))
     protocol = task.protocol
     if isinstance(protocol, FrequencyProtocol | LocalHashing):
         variance = protocol.unit_variance(frequency)
@@ -42,45 +42,45 @@ def people_needed(task: Task, half_width: float, *, level: float = 0.95, of: int
     return math.ceil((reach / width) ** 2 * variance)
 
 
-def simulate(task: Task, counts: npt.ArrayLike, *, level: float = 0.95, source: Source = SYSTEM) -> Frequencies:
+def simulate(task: Task, counts: npt.ArrayLike, *, level: float = 0.95, source: EntropySource = SYSTEM) -> Frequencies:
     """The estimates that a collection from people with these true counts would give."""
     protocol = task.protocol
     if not isinstance(protocol, FrequencyProtocol | LocalHashing) or not task.domain.closed:
         raise ParameterError("task", "must count the values of a closed domain", "Use a frequency protocol.")
-    held = parameters.integers(counts, "counts")
+    held = parameters.read_integers(counts, "counts")
     if held.shape != (task.domain.count,) or (held < 0).any():
         raise ParameterError("counts", "must be one number of people for each value", "Give a list as long as d.")
     people = int(held.sum())
     p, q = float(protocol.p), float(protocol.q)
-    supports = binomial(held, p, source) + binomial(people - held, q, source)
-    return from_supports(supports, people, p, q, names=task.domain.names(), level=level)
+    supports = draw_binomial(held, p, source) + draw_binomial(people - held, q, source)
+    return estimate_from_supports(supports, people, p, q, names=task.domain.names(), level=level)
 
 
 _INVERT_BELOW = 10.0
 
 
-def binomial(trials: Integers, chance: float, source: Source) -> Integers:
+def draw_binomial(trials: Integers, chance: float, source: EntropySource) -> Integers:
     """Binomial counts for many numbers of trials at once.
 
     For planning only: the arithmetic is in floats. Privacy noise never comes from here.
     """
     if chance > 0.5:
-        return trials - binomial(trials, 1 - chance, source)
+        return trials - draw_binomial(trials, 1 - chance, source)
     out = np.zeros(trials.shape, dtype=np.int64)
     small = trials * chance < _INVERT_BELOW
-    out[small] = _by_inversion(trials[small], chance, source)
-    out[~small] = _by_rejection(trials[~small], chance, source)
+    out[small] = _draw_by_inversion(trials[small], chance, source)
+    out[~small] = _draw_by_rejection(trials[~small], chance, source)
     return out
 
 
-def _uniform(count: int, source: Source) -> Floats:
+def _draw_uniform(count: int, source: EntropySource) -> Floats:
     """Uniform floats strictly between 0 and 1."""
     return ((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-def _by_inversion(trials: Integers, chance: float, source: Source) -> Integers:
+def _draw_by_inversion(trials: Integers, chance: float, source: EntropySource) -> Integers:
     """Walk up the distribution until it passes a uniform number; for small expectations."""
-    uniform = _uniform(trials.size, source)
+    uniform = _draw_uniform(trials.size, source)
     mass = np.exp(trials * math.log1p(-chance)) if chance < 1 else np.zeros(trials.size)
     total, found = mass.copy(), np.zeros(trials.size, dtype=np.int64)
     for step in range(1, 200):
@@ -93,7 +93,7 @@ def _by_inversion(trials: Integers, chance: float, source: Source) -> Integers:
     return found
 
 
-def _by_rejection(trials: Integers, chance: float, source: Source) -> Integers:
+def _draw_by_rejection(trials: Integers, chance: float, source: EntropySource) -> Integers:
     """Transformed rejection (Hörmann 1993, algorithm BTRS), for expectations of 10 or more."""
     out = np.zeros(trials.size, dtype=np.int64)
     waiting = np.arange(trials.size)
@@ -103,7 +103,7 @@ def _by_rejection(trials: Integers, chance: float, source: Source) -> Integers:
         b = 1.15 + 2.53 * spread
         a = -0.0873 + 0.0248 * b + 0.01 * chance
         alpha = (2.83 + 5.1 / b) * spread
-        u, v = _uniform(waiting.size, source) - 0.5, _uniform(waiting.size, source)
+        u, v = _draw_uniform(waiting.size, source) - 0.5, _draw_uniform(waiting.size, source)
         edge = 0.5 - np.abs(u)
         k = np.floor((2 * a / edge + b) * u + n * chance + 0.5)
         sure = (edge >= 0.07) & (v <= 0.92 - 4.2 / b)

@@ -18,12 +18,12 @@ from discreet.local.protocol import (
     read_epsilon,
     read_integer,
     read_threshold,
-    threshold,
+    write_threshold,
 )
 from discreet.local.words import (
     WORD,
     Bytes,
-    below,
+    is_below,
     keep_threshold,
     loss_of,
     pick,
@@ -37,7 +37,7 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67
 MAX_STATE = 1 << 24  # points; the decoder holds q times as many numbers
 
 
-def points(field: int, dimension: int) -> int:
+def count_points(field: int, dimension: int) -> int:
     """How many points a projective space has: (q^t − 1)/(q − 1)."""
     return int((field**dimension - 1) // (field - 1))
 
@@ -66,16 +66,16 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
             raise ParameterError("parameters.field", "must be a prime up to 107", "Use 2, 3, 5 or 7.")
         if not 2 <= self.dimension <= 26 or self.field**self.dimension > MAX_STATE * self.field:
             raise ParameterError("parameters.dimension", "makes too many points", "Use a smaller domain or hash.")
-        if self.domain_size > points(self.field, self.dimension):
+        if self.domain_size > count_points(self.field, self.dimension):
             raise ParameterError("parameters.dimension", "has fewer points than the domain", "Use one more.")
 
     @classmethod
-    def spaces(cls, domain_size: int) -> list[tuple[int, int]]:
+    def find_spaces(cls, domain_size: int) -> list[tuple[int, int]]:
         """For every field the smallest dimension that holds the domain."""
         found = []
         for field in PRIMES:
             dimension = 2
-            while points(field, dimension) < domain_size:
+            while count_points(field, dimension) < domain_size:
                 dimension += 1
             if field**dimension <= MAX_STATE * field:
                 found.append((field, dimension))
@@ -84,7 +84,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
     @classmethod
     def over(cls, exact: Exact, domain_size: int, field: int, dimension: int) -> ProjectiveResponse:
         """The response over one field."""
-        inside, outside = points(field, dimension - 1), field ** (dimension - 1)
+        inside, outside = count_points(field, dimension - 1), field ** (dimension - 1)
         even = Fraction(pick_least(outside), pick_most(inside))
         keep = keep_threshold(exact, even)
         return cls(domain_size=domain_size, field=field, dimension=dimension, keep=keep)
@@ -93,7 +93,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
     def for_epsilon(cls, epsilon: object, domain_size: int) -> ProjectiveResponse:
         """Over the field with the least variance."""
         exact = read_epsilon(epsilon)
-        made = [cls.over(exact, domain_size, field, dimension) for field, dimension in cls.spaces(domain_size)]
+        made = [cls.over(exact, domain_size, field, dimension) for field, dimension in cls.find_spaces(domain_size)]
         if not made:
             raise ParameterError("domain", "is too large for a projective space", "Use hash.")
         return min(made, key=lambda one: one.unit_variance())
@@ -109,7 +109,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"field": self.field, "dimension": self.dimension, "keep": threshold(self.keep)}
+        return {"field": self.field, "dimension": self.dimension, "keep": write_threshold(self.keep)}
 
     @property
     def random_bytes(self) -> int:
@@ -117,12 +117,12 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def symbols(self) -> int:
-        return points(self.field, self.dimension)
+        return count_points(self.field, self.dimension)
 
     @property
     def inside(self) -> int:
         """How many points are orthogonal to one."""
-        return points(self.field, self.dimension - 1)
+        return count_points(self.field, self.dimension - 1)
 
     @property
     def outside(self) -> int:
@@ -143,7 +143,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
     @property
     def q(self) -> Fraction:
         """Of the points orthogonal to another value, c_i are orthogonal to the answer too and c − c_i are not."""
-        shared = points(self.field, self.dimension - 2) if self.dimension > 2 else 0
+        shared = count_points(self.field, self.dimension - 2) if self.dimension > 2 else 0
         return self.p * Fraction(shared, self.inside) + (1 - self.p) * Fraction(self.inside - shared, self.outside)
 
     @property
@@ -156,11 +156,11 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
-        own = digits(answers, self.field, self.dimension)
+        own = to_coordinates(answers, self.field, self.dimension)
         lead = np.argmax(own != 0, axis=1)
-        is_inside = below(words[:, 0], self.keep)
-        near = digits(pick(words[:, 1], self.inside), self.field, self.dimension - 1)
-        far = base(pick(words[:, 1], self.outside), self.field, self.dimension - 1)
+        is_inside = is_below(words[:, 0], self.keep)
+        near = to_coordinates(pick(words[:, 1], self.inside), self.field, self.dimension - 1)
+        far = to_digits(pick(words[:, 1], self.outside), self.field, self.dimension - 1)
         free = np.where(is_inside[:, np.newaxis], near, far)
         full = np.zeros_like(own)
         places = np.arange(self.dimension - 1) + (np.arange(self.dimension - 1) >= lead[:, np.newaxis])
@@ -168,17 +168,17 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
         np.put_along_axis(full, places, free, axis=1)
         full[rows, lead] = (np.where(is_inside, 0, 1) - (own * full).sum(axis=1)) % self.field
         first = full[rows, np.argmax(full != 0, axis=1)]
-        return number(full * self._inverses[first][:, np.newaxis] % self.field, self.field)
+        return to_number(full * self._inverses[first][:, np.newaxis] % self.field, self.field)
 
     def chance(self, symbol: int, answer: int) -> Fraction:
         """The chance that a symbol is reached, walking the encoder backwards."""
-        own, out = (digits(np.array([x]), self.field, self.dimension)[0] for x in (answer, symbol))
+        own, out = (to_coordinates(np.array([x]), self.field, self.dimension)[0] for x in (answer, symbol))
         product = int((own * out).sum()) % self.field
         lead = int(np.argmax(own != 0))
         if product == 0:
             free = np.delete(out, lead)
             scaled = free * self._inverses[free[np.argmax(free != 0)]] % self.field
-            place = int(number(scaled[np.newaxis], self.field)[0])
+            place = int(to_number(scaled[np.newaxis], self.field)[0])
             return self.p * Fraction(pick_weight(place, self.inside), WORD)
         free = np.delete(out * self._inverses[product] % self.field, lead)
         place = 0
@@ -186,7 +186,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
             place = place * self.field + digit
         return (1 - self.p) * Fraction(pick_weight(place, self.outside), WORD)
 
-    def supports(self, state: Integers) -> Integers:
+    def count_supports(self, state: Integers) -> Integers:
         """Orthogonal points of every value at once, by a Fourier transform over the field.
 
         The counts are written on every multiple of their point, so that the transform F satisfies
@@ -195,14 +195,14 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
         q, t = self.field, self.dimension
         weights = q ** np.arange(t - 1, -1, -1)
         grid = np.zeros(q**t, dtype=np.float64)
-        for block in _blocks(self.symbols):
-            vectors = digits(block, q, t)
+        for block in _split_numbers(self.symbols):
+            vectors = to_coordinates(block, q, t)
             for factor in range(1, q):
                 grid[(vectors * factor % q) @ weights] = state[block]
         spectrum = np.fft.rfftn(grid.reshape((q,) * t)).real
         total, found = grid.sum(), np.empty(self.domain_size, dtype=np.int64)
-        for block in _blocks(self.domain_size):
-            vectors = digits(block, q, t)
+        for block in _split_numbers(self.domain_size):
+            vectors = to_coordinates(block, q, t)
             # A real grid has a symmetric spectrum: the half that rfftn leaves out is found at the opposite vector.
             flip = vectors[:, -1] >= spectrum.shape[-1]
             vectors = np.where(flip[:, np.newaxis], -vectors % q, vectors)
@@ -211,12 +211,12 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
         return found
 
 
-def _blocks(count: int, step: int = 1 << 18) -> Iterator[Integers]:
+def _split_numbers(count: int, step: int = 1 << 18) -> Iterator[Integers]:
     """The numbers below ``count``, a part at a time, so that their digits fit the memory."""
     return (np.arange(start, min(start + step, count)) for start in range(0, count, step))
 
 
-def base(numbers: Integers, field: int, places: int) -> Integers:
+def to_digits(numbers: Integers, field: int, places: int) -> Integers:
     """The digits of numbers, most significant first."""
     out = np.empty((numbers.size, places), dtype=np.int64)
     rest = numbers
@@ -225,16 +225,16 @@ def base(numbers: Integers, field: int, places: int) -> Integers:
     return out
 
 
-def digits(numbers: Integers, field: int, dimension: int) -> Integers:
+def to_coordinates(numbers: Integers, field: int, dimension: int) -> Integers:
     """The coordinates of points by their number: a leading one, then the rest in base q."""
-    starts = np.array([points(field, length) for length in range(dimension)] + [points(field, dimension)])
+    starts = np.array([count_points(field, length) for length in range(dimension)] + [count_points(field, dimension)])
     length = np.searchsorted(starts, numbers, side="right") - 1  # digits after the leading one
     powers = np.array([field**exponent for exponent in range(dimension + 1)], dtype=np.int64)
     # A leading one followed by ``length`` digits r is the number q^length + r.
-    return base(powers[length] + numbers - starts[length], field, dimension)
+    return to_digits(powers[length] + numbers - starts[length], field, dimension)
 
 
-def number(vectors: Integers, field: int) -> Integers:
+def to_number(vectors: Integers, field: int) -> Integers:
     """The numbers of normalised points."""
     dimension = vectors.shape[1]
     value = np.zeros(vectors.shape[0], dtype=np.int64)

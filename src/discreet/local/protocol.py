@@ -18,13 +18,12 @@ import numpy as np
 from discreet import parameters
 from discreet.accounting import events
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Floats, Integers, Ln
+from discreet.exact import Exact, Flags, Floats, Integers, Ln
 from discreet.local.words import (
     HALF,
     MAX_EPSILON,
     WORD,
     Bytes,
-    Flags,
     read_symbols,
     symbol_bytes,
     write_symbols,
@@ -35,7 +34,7 @@ _FIX = "Make the task with Task.for_epsilon, or copy it whole from its author."
 
 def read_epsilon(value: object) -> Exact:
     """A loss for one report: above zero, at most 32."""
-    exact = parameters.epsilon(value)
+    exact = parameters.read_epsilon(value)
     if exact > MAX_EPSILON:
         raise parameters.refuse("epsilon", f"at most {MAX_EPSILON}", value, "A larger loss protects nobody.")
     return exact
@@ -55,8 +54,9 @@ def read_integer(given: Mapping[str, object], name: str, least: int, most: int) 
 class Protocol(ABC):
     """What every protocol is made of; the members are in the modules beside this one.
 
-    ``Encodes`` takes answers as whole numbers (an index, a scaled number, or rows of key words) and one row of random
-    bytes for each. ``Tallies`` adds payloads up. ``valid`` says which payloads any client could have sent.
+    ``EncodingProtocol`` takes answers as whole numbers (an index, a scaled number, or rows of key words) and one row of
+    random bytes for each. ``TallyProtocol`` adds payloads up. ``find_valid`` says which payloads any client could have
+    sent.
     """
 
     name: ClassVar[str]
@@ -87,12 +87,12 @@ class Protocol(ABC):
         """The integers, as a task carries them."""
 
     @abstractmethod
-    def valid(self, payload: Bytes) -> Flags:
+    def find_valid(self, payload: Bytes) -> Flags:
         """Which rows are payloads that a client could have sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encodes(Protocol):
+class EncodingProtocol(Protocol):
     """A protocol that makes a report from one answer and random bytes alone."""
 
     @abstractmethod
@@ -104,12 +104,12 @@ class Encodes(Protocol):
         """The exact probability of a payload, given the answer."""
 
     @abstractmethod
-    def payloads(self) -> Iterator[bytes]:
+    def list_payloads(self) -> Iterator[bytes]:
         """Every payload there is: for small domains, so that the whole matrix can be looked at."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tallies(Protocol):
+class TallyProtocol(Protocol):
     """A protocol whose reports add up to a vector of fixed size."""
 
     @property
@@ -123,7 +123,7 @@ class Tallies(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymbolProtocol(Encodes, Tallies):
+class SymbolProtocol(EncodingProtocol, TallyProtocol):
     """A protocol whose payload is one number below ``symbols``; its state counts them."""
 
     @property
@@ -150,7 +150,7 @@ class SymbolProtocol(Encodes, Tallies):
     def encode(self, answers: Integers, random: Bytes) -> Bytes:
         return write_symbols(self.respond(answers, random), self.payload_bytes)
 
-    def valid(self, payload: Bytes) -> Flags:
+    def find_valid(self, payload: Bytes) -> Flags:
         if self.symbols == 1 << (8 * self.payload_bytes):
             return np.ones(payload.shape[0], dtype=np.bool_)
         return read_symbols(payload) < self.symbols
@@ -161,12 +161,12 @@ class SymbolProtocol(Encodes, Tallies):
     def probability(self, payload: bytes, answer: int) -> Fraction:
         return self.chance(int.from_bytes(payload, "big"), answer)
 
-    def payloads(self) -> Iterator[bytes]:
+    def list_payloads(self) -> Iterator[bytes]:
         return (symbol.to_bytes(self.payload_bytes, "big") for symbol in range(self.symbols))
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrequencyProtocol(Encodes, Tallies):
+class FrequencyProtocol(EncodingProtocol, TallyProtocol):
     """A protocol for which each report *supports* some values: its own with ``p``, any other with ``q``.
 
     Everything about its error follows from p and q: the estimate of a frequency is (supports/n − q)/(p − q), unbiased.
@@ -175,7 +175,7 @@ class FrequencyProtocol(Encodes, Tallies):
     domain_size: int
 
     def __post_init__(self) -> None:
-        parameters.whole(self.domain_size, "domain size", least=2, most=HALF - 1)
+        parameters.read_whole(self.domain_size, "domain size", least=2, most=HALF - 1)
 
     @classmethod
     @abstractmethod
@@ -198,7 +198,7 @@ class FrequencyProtocol(Encodes, Tallies):
         """The probability that a report supports a given other answer."""
 
     @abstractmethod
-    def supports(self, state: Integers) -> Integers:
+    def count_supports(self, state: Integers) -> Integers:
         """From the state, how many reports support each value."""
 
     def unit_variance(self, frequency: float = 0.0) -> float:
@@ -218,7 +218,7 @@ class FrequencyProtocol(Encodes, Tallies):
     def estimate(self, state: Integers, people: int) -> Floats:
         """Unbiased frequencies."""
         p, q = float(self.p), float(self.q)
-        return (self.supports(state) / max(people, 1) - q) / (p - q)
+        return (self.count_supports(state) / max(people, 1) - q) / (p - q)
 
 
 def unit_variance(p: Fraction, q: Fraction, frequency: float = 0.0) -> float:
@@ -227,7 +227,7 @@ def unit_variance(p: Fraction, q: Fraction, frequency: float = 0.0) -> float:
     return (frequency * own + (1 - frequency) * other) / gap**2
 
 
-def threshold(value: int) -> str:
+def write_threshold(value: int) -> str:
     """A threshold as a task carries it: a string, for it may pass 2^53."""
     return str(value)
 

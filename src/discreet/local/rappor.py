@@ -18,17 +18,17 @@ import numpy.typing as npt
 
 from discreet import parameters as reading
 from discreet.errors import ParameterError
-from discreet.exact import Floats, Integers, Interval, Ln, lower
+from discreet.exact import Flags, Floats, Integers, Interval, Ln, lower
 from discreet.local import planes
 from discreet.local.planes import ALWAYS
-from discreet.local.protocol import Tallies, read_epsilon, read_integer
-from discreet.local.words import Bytes, Flags, loss_of, read_symbols, symbol_bytes
+from discreet.local.protocol import TallyProtocol, read_epsilon, read_integer
+from discreet.local.words import Bytes, loss_of, read_symbols, symbol_bytes
 
 _NAMES = ("permanent_one", "permanent_other", "instant_one", "instant_other")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rappor(Tallies):
+class Rappor(TallyProtocol):
     """A Bloom filter of ``bits`` with ``hashes``, made noisy once and for all, then noisy again in every report.
 
     Privacy: any number of reports of one answer together are ε-private, under replace, with
@@ -49,9 +49,9 @@ class Rappor(Tallies):
     instant_other: int
 
     def __post_init__(self) -> None:
-        reading.whole(self.bits, "parameters.bits", least=8, most=1 << 16)
-        reading.whole(self.hashes, "parameters.hashes", most=16)
-        reading.whole(self.cohorts, "parameters.cohorts", most=1 << 16)
+        reading.read_whole(self.bits, "parameters.bits", least=8, most=1 << 16)
+        reading.read_whole(self.hashes, "parameters.hashes", most=16)
+        reading.read_whole(self.cohorts, "parameters.cohorts", most=1 << 16)
         for one, other in ((self.permanent_one, self.permanent_other), (self.instant_one, self.instant_other)):
             if not 0 < other < one < ALWAYS:
                 raise ParameterError("parameters", "must satisfy 0 < other < one < 65536 twice", "Use for_epsilon.")
@@ -109,11 +109,11 @@ class Rappor(Tallies):
     @property
     def instant_loss(self) -> Ln:
         """The loss of one report alone."""
-        one, other = self.told
+        one, other = self.bit_chances
         return loss_of((one * (1 - other) / (other * (1 - one))) ** self.hashes)
 
     @property
-    def told(self) -> tuple[Fraction, Fraction]:
+    def bit_chances(self) -> tuple[Fraction, Fraction]:
         """The probability that a report has a bit set, for a bit of the answer and for any other."""
         high, low = Fraction(self.instant_one, ALWAYS), Fraction(self.instant_other, ALWAYS)
         one, other = (
@@ -121,7 +121,7 @@ class Rappor(Tallies):
         )
         return one, other
 
-    def places(self, value: str, cohort: int) -> list[int]:
+    def find_places(self, value: str, cohort: int) -> list[int]:
         """The bits of a value in a cohort; two hashes may meet in one."""
         found = []
         for number in range(self.hashes):
@@ -130,18 +130,18 @@ class Rappor(Tallies):
             found.append(mark * self.bits >> 32)
         return found
 
-    def permanent(self, value: str, cohort: int, stream: bytes) -> Bytes:
+    def make_permanent_bits(self, value: str, cohort: int, stream: bytes) -> Bytes:
         """The permanent bits of an answer, from its own stream of bytes."""
         random = np.frombuffer(stream, dtype=np.uint8)[np.newaxis]
         packed = planes.compare(random, self.permanent_other)
         own = planes.compare(random, self.permanent_one)
-        for place in self.places(value, cohort):
+        for place in self.find_places(value, cohort):
             at = np.array([place])
             planes.put(packed, at, own[:, place >> 3] >> (7 - (place & 7)) & 1 == 1)
         planes.clear_tail(packed, self.bits)
         return packed
 
-    def instant(self, permanent: Bytes, cohort: int, random: Bytes) -> Bytes:
+    def make_report(self, permanent: Bytes, cohort: int, random: Bytes) -> Bytes:
         """One report: each permanent bit told anew."""
         one, other = planes.compare(random, self.instant_one), planes.compare(random, self.instant_other)
         packed = permanent & one | ~permanent & other
@@ -149,7 +149,7 @@ class Rappor(Tallies):
         head = np.frombuffer(cohort.to_bytes(symbol_bytes(self.cohorts), "big"), dtype=np.uint8)
         return np.concatenate([np.broadcast_to(head, (packed.shape[0], head.size)), packed], axis=1)
 
-    def valid(self, payload: Bytes) -> Flags:
+    def find_valid(self, payload: Bytes) -> Flags:
         width = symbol_bytes(self.cohorts)
         return (read_symbols(payload[:, :width]) < self.cohorts) & planes.tail_is_clear(payload[:, width:], self.bits)
 
@@ -169,16 +169,16 @@ class Rappor(Tallies):
         people = state[-self.cohorts :]
         used = np.flatnonzero(people)
         counts = state[: -self.cohorts].reshape(self.cohorts, self.bits)[used]
-        one, other = (float(chance) for chance in self.told)
+        one, other = (float(chance) for chance in self.bit_chances)
         shares = counts / people[used, np.newaxis]
         told = ((shares - other) / (one - other)).reshape(-1)
         errors = (shares * (1 - shares) / people[used, np.newaxis]).reshape(-1) / (one - other) ** 2
-        inverse = np.linalg.pinv(self._design(candidates, used))
+        inverse = np.linalg.pinv(self._make_design(candidates, used))
         return inverse @ told, np.sqrt(inverse**2 @ errors)
 
-    def _design(self, candidates: Sequence[str], cohorts: npt.NDArray[np.intp]) -> Floats:
+    def _make_design(self, candidates: Sequence[str], cohorts: npt.NDArray[np.intp]) -> Floats:
         design = np.zeros((cohorts.size, self.bits, len(candidates)))
         for row, cohort in enumerate(cohorts.tolist()):
             for column, value in enumerate(candidates):
-                design[row, self.places(value, cohort), column] = 1
+                design[row, self.find_places(value, cohort), column] = 1
         return design.reshape(-1, len(candidates))

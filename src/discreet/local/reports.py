@@ -39,7 +39,7 @@ class Reports:
 
     def wire(self) -> Iterator[bytes]:
         """Each report as bytes."""
-        head = header(self.task)
+        head = make_header(self.task)
         return (head + row.tobytes() for row in self.payload)
 
     def lines(self) -> Iterator[str]:
@@ -53,20 +53,20 @@ class Reports:
 
         width = HEADER_BYTES + self.task.protocol.payload_bytes
         full = np.empty((len(self), width), dtype=np.uint8)
-        full[:, :HEADER_BYTES] = np.frombuffer(header(self.task), dtype=np.uint8)
+        full[:, :HEADER_BYTES] = np.frombuffer(make_header(self.task), dtype=np.uint8)
         full[:, HEADER_BYTES:] = self.payload
         column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(self), [None, pa.py_buffer(full.tobytes())])
         return pa.table({"report": column})
 
 
-def header(task: Task) -> bytes:
+def make_header(task: Task) -> bytes:
     """What every report of a task begins with."""
     return MAGIC + bytes([VERSION]) + task.digest[:DIGEST_BYTES]
 
 
 def write(task: Task, payload: bytes) -> bytes:
     """One report as bytes."""
-    return header(task) + payload
+    return make_header(task) + payload
 
 
 def write_line(task: Task, payload: bytes) -> str:
@@ -105,15 +105,15 @@ def read_arrow(task: Task, table: pa.Table) -> Reports:
         if len(chunk)
     ]
     full = np.concatenate([part.reshape(-1, width) for part in parts] or [np.empty((0, width), dtype=np.uint8)])
-    same = (full[:, :HEADER_BYTES] == np.frombuffer(header(task), dtype=np.uint8)).all(axis=1)
-    good = checked(task, np.ascontiguousarray(full[same, HEADER_BYTES:]))
+    same = (full[:, :HEADER_BYTES] == np.frombuffer(make_header(task), dtype=np.uint8)).all(axis=1)
+    good = check_payloads(task, np.ascontiguousarray(full[same, HEADER_BYTES:]))
     others = read_wire(task, (row.tobytes() for row in full[~same]))
     return Reports(task, good.payload, good.rejected + others.rejected)
 
 
-def checked(task: Task, payload: Bytes) -> Reports:
+def check_payloads(task: Task, payload: Bytes) -> Reports:
     """Payloads of the right length, without those that no client could have sent."""
-    fits = task.protocol.valid(payload) if payload.shape[0] else np.ones(0, dtype=np.bool_)
+    fits = task.protocol.find_valid(payload) if payload.shape[0] else np.ones(0, dtype=np.bool_)
     bad = int(payload.shape[0] - np.count_nonzero(fits))
     return Reports(task, payload[fits] if bad else payload, Counter({"range": bad} if bad else {}))
 
@@ -140,7 +140,7 @@ def _open_line(line: str) -> _Parts | None:
         return None
 
 
-def _reason(task: Task, parts: _Parts | None) -> str | None:
+def _find_reason(task: Task, parts: _Parts | None) -> str | None:
     if parts is None:
         return "format"
     if parts.version != VERSION:
@@ -154,11 +154,11 @@ def _collect(task: Task, opened: Iterable[_Parts | None]) -> Reports:
     rejected: Counter[str] = Counter()
     good: list[bytes] = []
     for parts in opened:
-        reason = _reason(task, parts)
+        reason = _find_reason(task, parts)
         if parts is None or reason is not None:
             rejected[reason or "format"] += 1
         else:
             good.append(parts.payload)
     payload = np.frombuffer(b"".join(good), dtype=np.uint8).reshape(len(good), task.protocol.payload_bytes)
-    found = checked(task, payload)
+    found = check_payloads(task, payload)
     return Reports(task, found.payload, found.rejected + rejected)

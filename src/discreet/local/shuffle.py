@@ -82,7 +82,7 @@ class Shuffler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
+class ReportSides:
     """How one report tells two values apart: some reports point one way, some the other, the rest say nothing.
 
     ``likely`` is the probability that the report of a person with one value points to it rather than to the other,
@@ -108,14 +108,14 @@ class Sides:
             raise ParameterError("sides", "must be probabilities with unlikely < likely", fix)
 
     @classmethod
-    def of_support(cls, p: Fraction, q: Fraction, ratio: Fraction) -> Sides:
+    def of_support(cls, p: Fraction, q: Fraction, ratio: Fraction) -> ReportSides:
         """The sides of a protocol whose report supports the true value with p and another value with q.
 
         ``ratio`` is e^ε₀ of the integers that the protocol really uses. A report that supports both values, or none,
         says nothing, so likely − unlikely = p − q; it supports none with 1 − p − unlikely.
 
-        >>> Sides.of_support(Fraction(3, 4), Fraction(1, 4), Fraction(3))
-        Sides(likely=Fraction(3, 4), unlikely=Fraction(1, 4), silent=Fraction(0, 1))
+        >>> ReportSides.of_support(Fraction(3, 4), Fraction(1, 4), Fraction(3))
+        ReportSides(likely=Fraction(3, 4), unlikely=Fraction(1, 4), silent=Fraction(0, 1))
         """
         if ratio <= 1:
             raise ParameterError("ratio", "must be above 1", "Give e^ε₀, for example ratio=Fraction(3).")
@@ -149,12 +149,12 @@ class Cover:
         mean, spread = self.others * self.chance, math.sqrt(self.others * self.chance * (1 - self.chance)) + 1
         first = max(0, math.floor(mean - _BELOW * spread))
         last = min(self.others, math.ceil(mean + _ABOVE * spread))
-        grid = np.linspace(first, last, min(last - first + 1, self._told_apart()))
+        grid = np.linspace(first, last, min(last - first + 1, self._count_sizes()))
         sizes: Floats = np.unique(np.floor(grid))
         below = np.append(_at_most(sizes[1:] - 1, self.others, self.chance), 1.0)
         return sizes, np.minimum(below * (1 + _DOUBT), 1.0)
 
-    def _told_apart(self) -> int:
+    def _count_sizes(self) -> int:
         """How many cover sizes are told apart, so that the whole sum stays below some ten thousand tails."""
         if self.categories == 2:
             return _MOST_SIZES
@@ -164,7 +164,11 @@ class Cover:
     def delta(self, epsilon: float) -> float:
         """At or above δ(ε), for 0 ≤ ε ≤ 700."""
         sizes, below = self._sizes
-        each = np.array([self._given(size, epsilon) for size in sizes]) if self.categories > 2 else self._all(epsilon)
+        each = (
+            np.array([self._delta_of_size(size, epsilon) for size in sizes])
+            if self.categories > 2
+            else self._delta_of_all_sizes(epsilon)
+        )
         # True values fall with the size; so may their upper bounds, taken from the right. Then every step is positive.
         each = np.minimum.accumulate(np.minimum(each, 1.0))
         steps = -np.diff(each, append=0.0)
@@ -172,12 +176,12 @@ class Cover:
         total = float(np.sum(steps * below)) + lost
         return min(1.0, self.weight * total * (1 + _DOUBT))
 
-    def _all(self, epsilon: float) -> Floats:
+    def _delta_of_all_sizes(self, epsilon: float) -> Floats:
         """δ given each cover size, for two categories, where all N answers are one of the two."""
         n = self._sizes[0] + 1
-        return self._scaled(_excess(n, n, epsilon, self.odds), n)
+        return self._scale(_excess(n, n, epsilon, self.odds), n)
 
-    def _given(self, size: float, epsilon: float) -> float:
+    def _delta_of_size(self, size: float, epsilon: float) -> float:
         """δ given one cover size, for more than two categories."""
         n, share = size + 1, 2 / self.categories
         mean, spread = n * share, math.sqrt(n * share * (1 - share)) + 1
@@ -186,9 +190,9 @@ class Cover:
         sums = np.sum(_mass(totals, n, share) * _excess(totals, n, epsilon, self.odds)) * (1 + _DOUBT)
         # Outside the window the excess is at most N.
         beyond = n * (_at_most(np.array([first - 1.0]), n, share) + _at_least(np.array([last + 1.0]), n, share))
-        return float(self._scaled(sums + beyond * (1 + _DOUBT), np.array([n]))[0])
+        return float(self._scale(sums + beyond * (1 + _DOUBT), np.array([n]))[0])
 
-    def _scaled(self, excess: Floats, n: Floats) -> Floats:
+    def _scale(self, excess: Floats, n: Floats) -> Floats:
         k, r = self.categories, self.odds
         factor: Floats = excess * (k * (1 - r) / (1 + (k - 1) * r) * (1 + _DOUBT)) / n
         return factor
@@ -292,7 +296,7 @@ class Shuffled:
     report: events.RandomizedResponse | events.Pure
     people: int
     shuffler: Shuffler
-    sides: Sides | None = None
+    sides: ReportSides | None = None
     drift: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
@@ -309,8 +313,8 @@ class Shuffled:
             raise ParameterError("count", "of a shuffled report must be 1", fix)
         if not isinstance(self.shuffler, Shuffler):
             raise ParameterError("shuffler", "must be declared", "Give Shuffler(operator=..., separate=True, ...).")
-        parameters.whole(self.people, "people", least=1)
-        if self.sides is not None and not isinstance(self.sides, Sides):
+        parameters.read_whole(self.people, "people", least=1)
+        if self.sides is not None and not isinstance(self.sides, ReportSides):
             raise ParameterError("sides", "must be Sides or None", "Give Sides(likely=..., unlikely=...).")
         if not isinstance(self.drift, Fraction) or not 0 <= self.drift < 1:
             raise parameters.refuse("drift", "a Fraction from 0 to below 1", self.drift, "Give drift=Fraction(0).")
@@ -325,23 +329,23 @@ class Shuffled:
         >>> Shuffled.of(KaryResponse.for_epsilon(1, 16), people=10_000, shuffler=mixer).epsilon(1e-6)
         0.018596
         """
-        report, sides, drift = _shape(protocol)
+        report, sides, drift = _shape_of(protocol)
         return cls(report=report, people=people, shuffler=shuffler, sides=sides, drift=drift)
 
     @cached_property
     def _local(self) -> Exact:
-        return parameters.epsilon(self.report.epsilon)
+        return parameters.read_epsilon(self.report.epsilon)
 
     @cached_property
     def covers(self) -> tuple[Cover, ...]:
         """Every sum that bounds this batch; the smallest answer counts."""
         others = self.people - 1
         odds = Interval.exp_minus(self._local) if self._local < 700 else Interval(Fraction(0), Fraction(1, 2**1000))
-        low = _down(odds.low)
+        low = _round_down(odds.low)
         found = [Cover(others=others, chance=low, categories=2, odds=low)]
         if isinstance(self.report, events.RandomizedResponse):
             k = self.report.categories
-            chance = _down(k * odds.low / (1 + (k - 1) * odds.low))
+            chance = _round_down(k * odds.low / (1 + (k - 1) * odds.low))
             found.append(Cover(others=others, chance=chance, categories=k, odds=low))
         if self.sides is not None:
             likely, unlikely = self.sides.likely, self.sides.unlikely
@@ -350,9 +354,9 @@ class Shuffled:
             found.append(
                 Cover(
                     others=others,
-                    chance=_down(covered),
+                    chance=_round_down(covered),
                     categories=float(covered / unlikely),
-                    odds=_down(unlikely / likely),
+                    odds=_round_down(unlikely / likely),
                     weight=weight,
                 )
             )
@@ -360,37 +364,37 @@ class Shuffled:
 
     def delta(self, epsilon: Epsilon) -> float:
         """At or above the smallest δ at which the batch is (ε, δ)-private."""
-        exact = epsilon if isinstance(epsilon, Ln) else parameters.nonnegative(epsilon, "epsilon")
+        exact = epsilon if isinstance(epsilon, Ln) else parameters.read_nonnegative(epsilon, "epsilon")
         if exact >= self._local:
             return 0.0
         return self._delta(math.nextafter(float_down(exact), -math.inf) if exact else 0.0)
 
     def _delta(self, epsilon: float) -> float:
-        return min(self._with_drift(cover)(min(epsilon, 700.0)) for cover in self.covers)
+        return min(self._add_drift(cover)(min(epsilon, 700.0)) for cover in self.covers)
 
-    def _with_drift(self, cover: Cover) -> Callable[[float], float]:
+    def _add_drift(self, cover: Cover) -> Callable[[float], float]:
         """The profile of one sum; what real reports differ from the ideal ones is added to all but the general one."""
         extra = 0.0 if cover is self.covers[0] else float_up(self.people * self.drift)
         return lambda epsilon: min(1.0, cover.delta(epsilon) + extra * (1 + math.exp(epsilon)) * (1 + _DOUBT))
 
     def epsilon(self, delta: Number) -> float:
         """An ε of five digits at which the batch is (ε, δ)-private; never above the report's own ε₀."""
-        limit = float_down(parameters.delta(delta))
+        limit = float_down(parameters.read_delta(delta))
         local = float_up(self._local)
         if limit == 0:
             return local
-        return min(local, *(_smallest(self._with_drift(cover), limit, min(local, 700.0)) for cover in self.covers))
+        return min(local, *(_find_smallest(self._add_drift(cover), limit, min(local, 700.0)) for cover in self.covers))
 
     def event(self, delta: Number) -> events.Approximate | events.Pure:
         """The batch as an event for the accountant, at a δ that is chosen in advance."""
-        exact = parameters.delta(delta)
+        exact = parameters.read_delta(delta)
         epsilon = self.epsilon(exact)
         if not epsilon < self._local:
             return events.Pure(epsilon=self._local, neighbours=Neighbours.REPLACE, unit=self.report.unit)
         return events.Approximate(epsilon=epsilon, delta=exact, neighbours=Neighbours.REPLACE, unit=self.report.unit)
 
 
-def _shape(protocol: Protocol) -> tuple[events.RandomizedResponse | events.Pure, Sides | None, Fraction]:
+def _shape_of(protocol: Protocol) -> tuple[events.RandomizedResponse | events.Pure, ReportSides | None, Fraction]:
     """The event of one report, its sides where they are known, and how far its real law is from the even one."""
     any_report = events.Pure(epsilon=protocol.epsilon, neighbours=Neighbours.REPLACE, unit="respondent")
     match protocol:
@@ -399,33 +403,33 @@ def _shape(protocol: Protocol) -> tuple[events.RandomizedResponse | events.Pure,
             report = events.RandomizedResponse(
                 epsilon=Ln(p * (d - 1) / (1 - p)), categories=d, neighbours=Neighbours.REPLACE, unit="respondent"
             )
-            return report, None, _uneven(d - 1)
+            return report, None, _unevenness(d - 1)
         case HadamardResponse(p=p) if 2 * p > 1:
-            return any_report, Sides.of_support(p, protocol.q, p / (1 - p)), Fraction(0)
+            return any_report, ReportSides.of_support(p, protocol.q, p / (1 - p)), Fraction(0)
         case UnaryEncoding(p=p, q=q):
-            return any_report, Sides.of_support(p, q, protocol.epsilon.of), Fraction(0)
+            return any_report, ReportSides.of_support(p, q, protocol.epsilon.of), Fraction(0)
         case SubsetSelection(domain_size=d, size=w, p=p) if p * d > w:
             # Its own docstring: the chance of every set is within d²/2^61 of the even one, relative.
             ratio = p * (d - w) / ((1 - p) * w)
-            return any_report, Sides.of_support(p, protocol.q, ratio), Fraction(8 * d * d, WORD)
+            return any_report, ReportSides.of_support(p, protocol.q, ratio), Fraction(8 * d * d, WORD)
         case ProjectiveResponse(inside=c, outside=rest, p=p) if p * rest > (1 - p) * c:
             ratio = p * rest / ((1 - p) * c)
-            return any_report, Sides.of_support(p, protocol.q, ratio), _uneven(max(c, rest))
+            return any_report, ReportSides.of_support(p, protocol.q, ratio), _unevenness(max(c, rest))
     return any_report, None, Fraction(0)
 
 
-def _uneven(choices: int) -> Fraction:
+def _unevenness(choices: int) -> Fraction:
     """The distance of ``pick`` from an even choice, at most."""
     return Fraction(0) if WORD % choices == 0 else Fraction(choices, WORD)
 
 
-def _down(x: Fraction) -> float:
+def _round_down(x: Fraction) -> float:
     """A float at or below x ≥ 0, as the binary number that it is."""
     nearest = float(x)
     return nearest if Fraction(nearest) <= x else math.nextafter(nearest, 0.0)
 
 
-def _smallest(profile: Callable[[float], float], limit: float, high: float) -> float:
+def _find_smallest(profile: Callable[[float], float], limit: float, high: float) -> float:
     """The smallest five-digit ε found with profile(ε) ≤ limit; infinite if there is none up to ``high``."""
     if profile(0.0) <= limit:
         return 0.0

@@ -14,10 +14,10 @@ import numpy as np
 
 from discreet.entropy import Words
 from discreet.errors import ParameterError
-from discreet.exact import Integers, Ln, float_up
+from discreet.exact import Flags, Integers, Ln, float_up
 from discreet.local import planes
-from discreet.local.protocol import FrequencyProtocol, read_epsilon, read_integer, read_threshold, threshold
-from discreet.local.words import WORD, Bytes, Flags, below, keep_threshold, loss_of, read_words
+from discreet.local.protocol import FrequencyProtocol, read_epsilon, read_integer, read_threshold, write_threshold
+from discreet.local.words import WORD, Bytes, is_below, keep_threshold, loss_of, read_words
 
 MAX_VALUES = 4096
 
@@ -74,7 +74,7 @@ class SubsetSelection(FrequencyProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"size": self.size, "keep": threshold(self.keep)}
+        return {"size": self.size, "keep": write_threshold(self.keep)}
 
     @property
     def random_bytes(self) -> int:
@@ -119,7 +119,7 @@ class SubsetSelection(FrequencyProtocol):
     def encode(self, answers: Integers, random: Bytes) -> Bytes:
         words = read_words(random)
         rows = np.arange(answers.size)
-        kept = below(words[:, 0], self.keep)
+        kept = is_below(words[:, 0], self.keep)
         chosen = np.zeros((answers.size, 8 * self.payload_bytes), dtype=np.bool_)
         chosen[rows, answers] = kept
         need = self.size - kept.astype(np.int64)
@@ -131,14 +131,14 @@ class SubsetSelection(FrequencyProtocol):
             need -= hit
         return np.packbits(chosen, axis=1)
 
-    def valid(self, payload: Bytes) -> Flags:
+    def find_valid(self, payload: Bytes) -> Flags:
         ones = np.bitwise_count(payload).sum(axis=1, dtype=np.int64)
         return np.asarray(planes.tail_is_clear(payload, self.domain_size) & (ones == self.size))
 
     def tally(self, payload: Bytes) -> Integers:
         return planes.count_columns(payload, self.domain_size)
 
-    def supports(self, state: Integers) -> Integers:
+    def count_supports(self, state: Integers) -> Integers:
         return state
 
     def probability(self, payload: bytes, answer: int) -> Fraction:
@@ -154,7 +154,7 @@ class SubsetSelection(FrequencyProtocol):
             need, left = need - bit, left - 1
         return chance
 
-    def payloads(self) -> Iterator[bytes]:
+    def list_payloads(self) -> Iterator[bytes]:
         shift = -self.domain_size % 8
         for members in combinations(range(self.domain_size), self.size):
             number = sum(1 << (self.domain_size - 1 - value) for value in members)

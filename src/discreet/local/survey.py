@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Ln
 from discreet.local.client import encode, encode_many
@@ -44,17 +44,17 @@ class Survey:
         """What one report costs its sender."""
         return max(task.loss for task in self.tasks)
 
-    def encode(self, answers: Sequence[object], *, source: Source = SYSTEM) -> bytes:
+    def encode(self, answers: Sequence[object], *, source: EntropySource = SYSTEM) -> bytes:
         """One report: a question drawn by lot, answered."""
-        self._same_length(len(answers))
+        self._check_length(len(answers))
         lot = int(pick(source.words(1), len(self.tasks))[0])
         return encode(self.tasks[lot], answers[lot], source=source)
 
     def encode_many(
-        self, answers: Sequence[Sequence[object] | npt.NDArray[np.generic]], *, source: Source = SYSTEM
+        self, answers: Sequence[Sequence[object] | npt.NDArray[np.generic]], *, source: EntropySource = SYSTEM
     ) -> dict[str, Reports]:
         """Reports of many people by task id, from one column of answers for each task."""
-        self._same_length(len(answers))
+        self._check_length(len(answers))
         columns = [np.asarray(column) for column in answers]
         lots = pick(source.words(len(columns[0])), len(self.tasks))
         return {
@@ -62,7 +62,7 @@ class Survey:
             for place, task in enumerate(self.tasks)
         }
 
-    def _same_length(self, count: int) -> None:
+    def _check_length(self, count: int) -> None:
         if count != len(self.tasks):
             raise ParameterError("answers", "must be one for each task", "Give None where there is no answer.")
 

@@ -18,7 +18,7 @@ from typing import Self
 
 from discreet import parameters
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Ln, times
+from discreet.exact import Exact, Ln, multiply
 from discreet.local.domain import Domain
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing
@@ -72,9 +72,9 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 1 <= len(self.name) <= 200 or not self.name.isprintable():
             raise ParameterError("name", "must be a text of 1 to 200 printable characters", "Give name='colour'.")
-        parameters.whole(self.epoch, "epoch", least=0, most=1 << 52)
+        parameters.read_whole(self.epoch, "epoch", least=0, most=1 << 52)
         if self.values is not None:
-            parameters.whole(self.values, "longitudinal.values", most=1 << 20)
+            parameters.read_whole(self.values, "longitudinal.values", most=1 << 20)
         elif isinstance(self.protocol, Rappor):
             raise ParameterError("longitudinal", "is missing: RAPPOR answers are memoised", "Give values=1, say.")
         if self.loss > self.epsilon:
@@ -118,7 +118,7 @@ class Task:
         if "longitudinal" in given:
             if not isinstance(given["longitudinal"], dict) or set(given["longitudinal"]) != {"values"}:
                 raise ParameterError("longitudinal", "must be {values: v}", _FIX)
-            values = parameters.whole(given["longitudinal"]["values"], "longitudinal.values", most=1 << 20)
+            values = parameters.read_whole(given["longitudinal"]["values"], "longitudinal.values", most=1 << 20)
         protocol = _read_protocol(given["protocol"], domain, given["parameters"])
         if set(protocol.parameters) != set(given["parameters"]):
             raise ParameterError("parameters", "must be exactly those of the protocol", _FIX)
@@ -142,7 +142,7 @@ class Task:
         """The loss of all reports of one person together, where they are memoised: ε∞."""
         if self.values is None:
             raise ParameterError("longitudinal", "is missing: every report costs its loss anew", "Give values=1, say.")
-        return times(self.loss, self.values)
+        return multiply(self.loss, self.values)
 
     @property
     def json(self) -> str:
@@ -195,11 +195,11 @@ def _calibrate(protocol: str, domain: Domain, epsilon: Exact, buckets: int) -> P
     if protocol == "rappor":
         _want_open(domain)
         return Rappor.for_epsilon(epsilon)
-    raise ParameterError("protocol", "is not a known one", f"Use one of {', '.join(sorted(known_protocols()))}.")
+    raise ParameterError("protocol", "is not a known one", f"Use one of {', '.join(sorted(list_protocols()))}.")
 
 
 def _read_protocol(name: object, domain: Domain, given: Mapping[str, object]) -> Protocol:
-    if not isinstance(name, str) or name not in known_protocols() - {"sue"}:
+    if not isinstance(name, str) or name not in list_protocols() - {"sue"}:
         raise ParameterError("protocol", "is not a known one", _FIX)
     if name in FREQUENCY:
         return FREQUENCY[name].read(given, domain.count)
@@ -218,7 +218,7 @@ def _read_protocol(name: object, domain: Domain, given: Mapping[str, object]) ->
     return Rappor.read(given)
 
 
-def known_protocols() -> set[str]:
+def list_protocols() -> set[str]:
     """The names that a task may carry, and "sue"."""
     return {*FREQUENCY, *NUMBER, "hash", "wave", "rappor", "sue"}
 

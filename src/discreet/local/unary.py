@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from discreet.errors import ParameterError
-from discreet.exact import Integers, Interval, Ln
+from discreet.exact import Flags, Integers, Interval, Ln
 from discreet.local import planes
 from discreet.local.planes import ALWAYS
 from discreet.local.protocol import FrequencyProtocol, read_epsilon, read_integer
-from discreet.local.words import Bytes, Flags, loss_of, odds_floor
+from discreet.local.words import Bytes, loss_of, odds_floor
 
 # A payload of this many bits is 1 MB; beyond it a report is no longer a report.
 MAX_BITS = 1 << 23
@@ -104,13 +104,13 @@ class UnaryEncoding(FrequencyProtocol):
         planes.clear_tail(packed, self.domain_size)
         return packed
 
-    def valid(self, payload: Bytes) -> Flags:
+    def find_valid(self, payload: Bytes) -> Flags:
         return planes.tail_is_clear(payload, self.domain_size)
 
     def tally(self, payload: Bytes) -> Integers:
         return planes.count_columns(payload, self.domain_size)
 
-    def supports(self, state: Integers) -> Integers:
+    def count_supports(self, state: Integers) -> Integers:
         return state
 
     def probability(self, payload: bytes, answer: int) -> Fraction:
@@ -121,6 +121,6 @@ class UnaryEncoding(FrequencyProtocol):
             chance *= one if number >> (self.domain_size - 1 - value) & 1 else 1 - one
         return chance
 
-    def payloads(self) -> Iterator[bytes]:
+    def list_payloads(self) -> Iterator[bytes]:
         shift = -self.domain_size % 8
         return ((number << shift).to_bytes(self.payload_bytes, "big") for number in range(1 << self.domain_size))

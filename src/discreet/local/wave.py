@@ -13,9 +13,9 @@ import numpy as np
 from discreet import parameters as reading
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers, Ln, float_up
-from discreet.local.number import in_window, window_chance, window_ratio
-from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, threshold
-from discreet.local.words import WORD, Bytes, below, keep_threshold, loss_of, pick_least, pick_most, read_words
+from discreet.local.number import draw_in_window, window_chance, window_ratio
+from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, write_threshold
+from discreet.local.words import WORD, Bytes, is_below, keep_threshold, loss_of, pick_least, pick_most, read_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class SquareWave(SymbolProtocol):
     inside: int
 
     def __post_init__(self) -> None:
-        reading.whole(self.buckets, "buckets", least=2, most=1 << 15)
+        reading.read_whole(self.buckets, "buckets", least=2, most=1 << 15)
         if not 0 < self.width <= 1 << 15:
             raise ParameterError("parameters.width", "must be from 1 to 32768", "Use for_epsilon.")
 
@@ -55,7 +55,7 @@ class SquareWave(SymbolProtocol):
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        return {"buckets": self.buckets, "width": self.width, "inside": threshold(self.inside)}
+        return {"buckets": self.buckets, "width": self.width, "inside": write_threshold(self.inside)}
 
     @property
     def random_bytes(self) -> int:
@@ -71,7 +71,7 @@ class SquareWave(SymbolProtocol):
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
-        return in_window(answers, self.width, self.buckets - 1, below(words[:, 0], self.inside), words[:, 1])
+        return draw_in_window(answers, self.width, self.buckets - 1, is_below(words[:, 0], self.inside), words[:, 1])
 
     def chance(self, symbol: int, answer: int) -> Fraction:
         return window_chance(symbol, answer, self.width, self.buckets - 1, self.inside)
@@ -94,7 +94,7 @@ class SquareWave(SymbolProtocol):
         share = self.inside / WORD
         return share / self.width, (1 - share) / (self.buckets - 1)
 
-    def distribution(self, state: Integers, *, smoothed: bool = True, rounds: int = 10_000) -> Floats:
+    def fit_distribution(self, state: Integers, *, smoothed: bool = True, rounds: int = 10_000) -> Floats:
         """The likeliest distribution over the buckets, by expectation maximisation.
 
         With ``smoothed`` each round ends with a binomial blur (1, 2, 1), which keeps the noise of the reports from

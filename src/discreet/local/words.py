@@ -1,7 +1,7 @@
 """From random bytes to decisions, in integers: what every report of every client is made of.
 
 A *word* is 8 random bytes, big-endian. Two things are done with words, and no third: compare one with a threshold
-(``below``), and scale one to a small range (``pick``). Both have exact rational probabilities over 2^64, which is
+(``is_below``), and scale one to a small range (``pick``). Both have exact rational probabilities over 2^64, which is
 how the stated ε of a task can be computed from the integers that are really used. The same rules are written for
 other languages in docs/local-wire.md.
 """
@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from discreet.entropy import Source, Words
+from discreet.entropy import EntropySource, Words
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Integers, Interval, Ln, ceil_div
+from discreet.exact import Exact, Flags, Integers, Interval, Ln, ceil_div
 
 WORD = 1 << 64
 HALF = 1 << 32
@@ -26,7 +26,6 @@ MAX_PICK = 1 << 32
 MAX_EPSILON = 32
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _LOW = np.uint64(HALF - 1)
 _SHIFT = np.uint64(32)
@@ -37,12 +36,12 @@ def read_words(random: Bytes) -> Words:
     return np.ascontiguousarray(random).view(">u8").astype(np.uint64)
 
 
-def random_bytes(count: int, width: int, source: Source) -> Bytes:
+def draw_bytes(count: int, width: int, source: EntropySource) -> Bytes:
     """``count`` rows of ``width`` fresh random bytes; the width is a multiple of 8."""
     return source.words(count * width // 8).view(np.uint8).reshape(count, width)
 
 
-def below(words: Words, threshold: int) -> Flags:
+def is_below(words: Words, threshold: int) -> Flags:
     """Whether each word is under the threshold: true with probability threshold/2^64."""
     if threshold >= WORD:
         return np.ones(words.shape, dtype=np.bool_)
@@ -73,7 +72,7 @@ def pick_most(choices: int) -> int:
     return ceil_div(WORD, choices)
 
 
-def without(index: Integers, skipped: Integers) -> Integers:
+def skip_value(index: Integers, skipped: Integers) -> Integers:
     """Numbers that step over one value: below it they stay, from it on they move up by one."""
     return index + (index >= skipped)
 

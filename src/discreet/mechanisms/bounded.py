@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import Source
+from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import FixedPoint, Integers, Interval
-from discreet.mechanisms.budgeted import Budgeted
+from discreet.mechanisms.budgeted import NoiseMechanism
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
 from discreet.parameters import Number
@@ -23,7 +23,7 @@ _FIX = "Give the public range as bounds=(low, high); it must not be read off the
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Bounded(Budgeted):
+class BoundedStatistic(NoiseMechanism):
     """A statistic of values that are clamped to ``bounds`` and rounded to multiples of ``resolution``.
 
     Clamping and rounding look at one value at a time; NaN counts as the low end. So sensitivities are whole numbers
@@ -38,29 +38,33 @@ class Bounded(Budgeted):
         super().__post_init__()
         if isinstance(self.bounds, str | bytes) or not isinstance(self.bounds, Sequence) or len(self.bounds) != 2:
             raise ParameterError("bounds", "must be a pair", _FIX)
-        low, high = (parameters.number(end, "bounds", fix=_FIX) for end in self.bounds)
+        low, high = (parameters.read_number(end, "bounds", fix=_FIX) for end in self.bounds)
         if low >= high:
             raise ParameterError("bounds", "must have low below high", _FIX)
-        settle(self, bounds=(low, high), resolution=parameters.positive(self.resolution, "resolution"))
-        settle(self, max_rows=parameters.whole(self.max_rows, "max_rows"))
+        settle(self, bounds=(low, high), resolution=parameters.read_positive(self.resolution, "resolution"))
+        settle(self, max_rows=parameters.read_whole(self.max_rows, "max_rows"))
         _ = self.ends  # refuses a resolution that is too fine for the bounds
 
     @property
     def step(self) -> Fraction:
         """The size of one step."""
-        return parameters.positive(self.resolution, "resolution")
+        return parameters.read_positive(self.resolution, "resolution")
 
     @property
     def ends(self) -> tuple[int, int]:
         """The bounds in steps, rounded outwards."""
         low, high = self.bounds
-        return FixedPoint(self.step).steps(parameters.number(low, "bounds"), parameters.number(high, "bounds"))
+        return FixedPoint(self.step).steps(
+            parameters.read_number(low, "bounds"), parameters.read_number(high, "bounds")
+        )
 
     def encode(self, values: npt.ArrayLike) -> Integers:
         """The values in steps, clamped; a flat array."""
         low, high = self.bounds
         fixed = FixedPoint(self.step)
-        steps = fixed.encode(values, low=parameters.number(low, "bounds"), high=parameters.number(high, "bounds"))
+        steps = fixed.encode(
+            values, low=parameters.read_number(low, "bounds"), high=parameters.read_number(high, "bounds")
+        )
         if steps.ndim != 1:
             raise ParameterError("values", "must be one column", "Give a flat list or array, one value for each row.")
         return steps
@@ -69,7 +73,7 @@ class Bounded(Budgeted):
     def answers(self, values: npt.ArrayLike, /) -> tuple[int, ...]:
         """The exact whole numbers that get noise, one for each of ``parts``. They are private: not for publication."""
 
-    def draw(self, values: npt.ArrayLike, source: Source) -> tuple[int, ...]:
+    def draw(self, values: npt.ArrayLike, source: EntropySource) -> tuple[int, ...]:
         """The same whole numbers with noise; whatever is computed from them is post-processing."""
         drawn = (part.release(one, source=source) for part, one in zip(self.parts, self.answers(values)))
         return tuple(int(one) for one in drawn)

@@ -13,16 +13,16 @@ from discreet.accounting.events import Event
 from discreet.exact import Exact, Ln, float_down
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 
-Noise: TypeAlias = Laplace | Gaussian
+AdditiveNoise: TypeAlias = Laplace | Gaussian
 
 _FIX = "Say epsilon=1 (Laplace noise), or rho=0.1 or epsilon=1 with delta=1e-6 (Gaussian noise)."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Budgeted(Stated):
+class NoiseMechanism(EventMechanism):
     """A mechanism that takes its budget as ``epsilon``, as ``rho``, or as ``epsilon`` with ``delta``.
 
     Not a mechanism by itself: subclasses list the ``parts``, the noises that one release draws.
@@ -36,26 +36,28 @@ class Budgeted(Stated):
         super().__post_init__()
         if self.delta is not None and self.epsilon is None:
             raise parameters.refuse("delta", "given with epsilon", self.delta, _FIX)
-        if only_one({"epsilon": self.epsilon, "rho": self.rho}, _FIX) == "rho":
-            settle(self, rho=parameters.positive(self.rho, "rho"))
+        if find_form({"epsilon": self.epsilon, "rho": self.rho}, _FIX) == "rho":
+            settle(self, rho=parameters.read_positive(self.rho, "rho"))
             return
-        settle(self, epsilon=parameters.epsilon(self.epsilon))
+        settle(self, epsilon=parameters.read_epsilon(self.epsilon))
         if self.delta is not None:
-            settle(self, delta=parameters.open_probability(self.delta, "delta"))
+            settle(self, delta=parameters.read_probability(self.delta, "delta"))
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[Noise, ...]:
+    def parts(self) -> tuple[AdditiveNoise, ...]:
         """The noises that one release draws, each with its share of the budget."""
 
     @property
     def events(self) -> tuple[Event, ...]:
         return tuple(part.event for part in self.parts)
 
-    def _noise(self, *, l1: int, squared_l2: int, dimension: int = 1, share: Fraction = Fraction(1)) -> Noise:
+    def _make_noise(
+        self, *, l1: int, squared_l2: int, dimension: int = 1, share: Fraction = Fraction(1)
+    ) -> AdditiveNoise:
         """Whole-number noise for answers of these sensitivities, within a share of the budget."""
         if self.epsilon is not None and self.delta is None:
-            epsilon = _part(parameters.epsilon(self.epsilon), share)
+            epsilon = _take_share(parameters.read_epsilon(self.epsilon), share)
             return Laplace(sensitivity=l1, epsilon=epsilon, neighbours=self.neighbours, unit=self.unit)
         if self.epsilon is not None and share == 1:
             return Gaussian(
@@ -77,12 +79,12 @@ class Budgeted(Stated):
     def _whole_rho(self) -> Fraction:
         """The declared ρ, or a large one that is certain to keep the declared (ε, δ)."""
         if self.rho is not None:
-            return parameters.positive(self.rho, "rho")
-        epsilon, delta = parameters.epsilon(self.epsilon), parameters.open_probability(self.delta, "delta")
+            return parameters.read_positive(self.rho, "rho")
+        epsilon, delta = parameters.read_epsilon(self.epsilon), parameters.read_probability(self.delta, "delta")
         return rho_within(epsilon, delta)
 
 
-def _part(epsilon: Exact, share: Fraction) -> Exact:
+def _take_share(epsilon: Exact, share: Fraction) -> Exact:
     if share == 1:
         return epsilon
     return (epsilon.lower if isinstance(epsilon, Ln) else epsilon) * share
@@ -96,10 +98,10 @@ def rho_within(epsilon: Exact, delta: Fraction) -> Fraction:
     """
     target = float_down(epsilon)
     low, high = Fraction(0), Fraction(1)
-    while Fraction(zcdp.ZeroConcentrated(high).delta(target)) <= delta:
+    while Fraction(zcdp.ZeroConcentratedNotion(high).delta(target)) <= delta:
         low, high = high, 2 * high
     while high - low > high / (1 << 30):
         middle = (low + high) / 2
-        fits = Fraction(zcdp.ZeroConcentrated(middle).delta(target)) <= delta
+        fits = Fraction(zcdp.ZeroConcentratedNotion(middle).delta(target)) <= delta
         low, high = (middle, high) if fits else (low, middle)
     return low

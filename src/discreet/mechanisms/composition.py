@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 
 from discreet.accounting import events
 from discreet.accounting.account import loss_of
-from discreet.accounting.gdp import Gaussian as GaussianNotion
-from discreet.accounting.pure import Pure
-from discreet.accounting.zcdp import ZeroConcentrated
-from discreet.entropy import SYSTEM, Source
+from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.pure import PureNotion
+from discreet.accounting.zcdp import ZeroConcentratedNotion
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import MixedGuarantees, ParameterError, PrivacyError
 from discreet.exact import lower, upper
 from discreet.mechanisms.mechanism import Mechanism
@@ -30,7 +30,7 @@ Limit: TypeAlias = Budget | Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class PostProcessed:
+class PostProcessing:
     """A function of a release; made by ``post_process``.
 
     Privacy: exactly the loss of the mechanism inside.
@@ -45,7 +45,7 @@ class PostProcessed:
     def privacy(self) -> Loss:
         return self.mechanism.privacy
 
-    def release(self, *data: Any, source: Source = SYSTEM) -> Any:
+    def release(self, *data: Any, source: EntropySource = SYSTEM) -> Any:
         """The function of a fresh release."""
         return self.function(self.mechanism.release(*data, source=source))
 
@@ -66,13 +66,13 @@ class Query:
     def privacy(self) -> Loss:
         return self.mechanism.privacy
 
-    def release(self, data: Any, /, *, source: Source = SYSTEM) -> Any:
+    def release(self, data: Any, /, *, source: EntropySource = SYSTEM) -> Any:
         """The mechanism's release for the function of the data."""
         return self.mechanism.release(self.function(data), source=source)
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class Composition:
     """Several releases about the same data; made by ``compose``.
 
     Privacy: the sum of the losses, in each notion that all of them have.
@@ -84,16 +84,16 @@ class Composed:
 
     @property
     def privacy(self) -> Loss:
-        return _sum([mechanism.privacy for mechanism in self.mechanisms])
+        return _compose_losses([mechanism.privacy for mechanism in self.mechanisms])
 
-    def release(self, *data: Any, source: Source = SYSTEM) -> tuple[Any, ...]:
+    def release(self, *data: Any, source: EntropySource = SYSTEM) -> tuple[Any, ...]:
         """All outputs: from one dataset for all, or from one input for each mechanism."""
-        inputs = _inputs(data, len(self.mechanisms))
+        inputs = _share_inputs(data, len(self.mechanisms))
         return tuple(one.release(own, source=source) for one, own in zip(self.mechanisms, inputs))
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptive:
+class AdaptiveComposition:
     """Releases in a row, each mechanism chosen after seeing the outputs before it; made by ``adaptive``.
 
     Privacy: the loss of the first plus the limits declared for the others, whatever they turn out to be.
@@ -109,14 +109,14 @@ class Adaptive:
 
     @property
     def privacy(self) -> Loss:
-        return _sum([self.first.privacy, *(self._declared(limit) for limit in self.limits)])
+        return _compose_losses([self.first.privacy, *(self._price_limit(limit) for limit in self.limits)])
 
-    def _declared(self, limit: Limit) -> Loss:
-        return loss_of(_event(limit, self.first.privacy)) if isinstance(limit, Budget) else limit.privacy
+    def _price_limit(self, limit: Limit) -> Loss:
+        return loss_of(_make_event(limit, self.first.privacy)) if isinstance(limit, Budget) else limit.privacy
 
-    def release(self, *data: Any, source: Source = SYSTEM) -> tuple[Any, ...]:
+    def release(self, *data: Any, source: EntropySource = SYSTEM) -> tuple[Any, ...]:
         """All outputs: from one dataset for all, or from one input for each mechanism."""
-        inputs = _inputs(data, 1 + len(self.choosers))
+        inputs = _share_inputs(data, 1 + len(self.choosers))
         outputs = [self.first.release(inputs[0], source=source)]
         for choose, limit, own in zip(self.choosers, self.limits, inputs[1:]):
             chosen = choose(*outputs)
@@ -136,31 +136,31 @@ class Adaptive:
             )
 
 
-def post_process(mechanism: Mechanism, function: Callable[[Any], Any]) -> PostProcessed:
+def post_process(mechanism: Mechanism, function: Callable[[Any], Any]) -> PostProcessing:
     """Any function of a release, at the same loss.
 
     >>> from discreet.mechanisms.laplace import Laplace
     >>> post_process(Laplace(sensitivity=1, epsilon=1), lambda noisy: max(0, noisy)).privacy.epsilon()
     1.0
     """
-    return PostProcessed(_mechanism(mechanism), _function(function, "function"))
+    return PostProcessing(_check_mechanism(mechanism), _check_function(function, "function"))
 
 
 def query(function: Callable[[Any], Any], mechanism: Mechanism) -> Query:
     """A question about a dataset, whose sensitivity the mechanism states, with the noise for it."""
-    return Query(_function(function, "function"), _mechanism(mechanism))
+    return Query(_check_function(function, "function"), _check_mechanism(mechanism))
 
 
-def compose(*mechanisms: Mechanism) -> Composed:
+def compose(*mechanisms: Mechanism) -> Composition:
     """Several mechanisms as one: a tuple is released, and the losses add up."""
     if not mechanisms:
         raise ParameterError("mechanisms", "are missing", "Say compose(first, second).")
-    together = Composed(tuple(_mechanism(one) for one in mechanisms))
+    together = Composition(tuple(_check_mechanism(one) for one in mechanisms))
     _ = together.privacy  # refuse now what cannot be added
     return together
 
 
-def adaptive(first: Mechanism, *choosers: Chooser, within: Limit | Sequence[Limit]) -> Adaptive:
+def adaptive(first: Mechanism, *choosers: Chooser, within: Limit | Sequence[Limit]) -> AdaptiveComposition:
     """A mechanism, then others chosen by functions of all outputs so far, each within a loss declared now.
 
     ``within`` is one limit for each chooser, or one for every chooser: a ``Budget``, or a mechanism to whose loss the
@@ -177,16 +177,18 @@ def adaptive(first: Mechanism, *choosers: Chooser, within: Limit | Sequence[Limi
     limits = tuple(within) if isinstance(within, Sequence) else (within,) * len(choosers)
     if len(limits) != len(choosers) or not all(isinstance(one, Budget) or _is_mechanism(one) for one in limits):
         raise ParameterError("within", "must be one limit for each chooser", "Say within=Budget(epsilon=1).")
-    row = Adaptive(_mechanism(first), tuple(_function(one, "choosers") for one in choosers), limits)
+    row = AdaptiveComposition(
+        _check_mechanism(first), tuple(_check_function(one, "choosers") for one in choosers), limits
+    )
     _ = row.privacy  # refuse now what cannot be added
     return row
 
 
-def _sum(losses: Sequence[Loss]) -> Loss:
+def _compose_losses(losses: Sequence[Loss]) -> Loss:
     return reduce(Loss.compose, losses)
 
 
-def _event(limit: Budget, start: Loss) -> events.Event:
+def _make_event(limit: Budget, start: Loss) -> events.Event:
     """The dearest thing that fits a budget, as an event."""
     common: dict[str, Any] = {"unit": start.unit, "neighbours": start.neighbours}
     match limit.notion:
@@ -207,9 +209,9 @@ def _fits(loss: Loss, limit: Budget) -> bool:
         return Fraction(loss.delta(amount)) <= limit.slack()
     stated: Notion | None = loss.notion(limit.notion) if loss.has(limit.notion) else None
     match stated:
-        case Pure():
+        case PureNotion():
             return stated.amount <= amount
-        case ZeroConcentrated():
+        case ZeroConcentratedNotion():
             return not stated.slack and stated.rho <= amount
         case GaussianNotion():
             return stated.mu_squared <= lower(amount) ** 2
@@ -217,7 +219,7 @@ def _fits(loss: Loss, limit: Budget) -> bool:
             return False
 
 
-def _inputs(data: tuple[Any, ...], wanted: int) -> tuple[Any, ...]:
+def _share_inputs(data: tuple[Any, ...], wanted: int) -> tuple[Any, ...]:
     if len(data) == 1:
         return data * wanted
     if len(data) != wanted:
@@ -229,13 +231,13 @@ def _is_mechanism(value: object) -> bool:
     return hasattr(type(value), "privacy") and callable(getattr(value, "release", None))
 
 
-def _mechanism(value: Mechanism) -> Mechanism:
+def _check_mechanism(value: Mechanism) -> Mechanism:
     if not _is_mechanism(value):
         raise ParameterError("mechanism", "must have a loss and a release", "Give for example Laplace(...).")
     return value
 
 
-def _function(value: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _check_function(value: Callable[..., Any], name: str) -> Callable[..., Any]:
     if not callable(value):
         raise ParameterError(name, "must be a function", "Give for example lambda output: max(0, output).")
     return value

@@ -10,17 +10,17 @@ from functools import cached_property
 import numpy as np
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Interval
-from discreet.mechanisms.budgeted import Budgeted, Noise
+from discreet.mechanisms.budgeted import AdditiveNoise, NoiseMechanism
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
 from discreet.parameters import Number
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Count(Budgeted):
+class Count(NoiseMechanism):
     """The number of rows with discrete noise; rows that are False are not counted, so bools count the True ones.
 
     ``max_rows`` is how many rows one unit can have; keeping to it is up to whoever prepares the data.
@@ -38,16 +38,16 @@ class Count(Budgeted):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle(self, max_rows=parameters.whole(self.max_rows, "max_rows"))
+        settle(self, max_rows=parameters.read_whole(self.max_rows, "max_rows"))
         _ = self.parts  # refuse what the noise would refuse, now
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> AdditiveNoise:
         """The noise that is added to the count."""
-        return self._noise(l1=self.max_rows, squared_l2=self.max_rows**2)
+        return self._make_noise(l1=self.max_rows, squared_l2=self.max_rows**2)
 
     @property
-    def parts(self) -> tuple[Noise, ...]:
+    def parts(self) -> tuple[AdditiveNoise, ...]:
         return (self.noise,)
 
     def error(self, beta: Number = 0.05, of: int = 1) -> float:
@@ -58,9 +58,9 @@ class Count(Budgeted):
         """P(released count = output), exactly."""
         return self.noise.probability(output, count_of(given))
 
-    def release(self, rows: object, /, *, confidence: Number = 0.95, source: Source = SYSTEM) -> Estimate:
+    def release(self, rows: object, /, *, confidence: Number = 0.95, source: EntropySource = SYSTEM) -> Estimate:
         """The noisy count of rows: a collection (of bools: how many are True), or the number itself."""
-        level = parameters.open_probability(confidence, "confidence")
+        level = parameters.read_probability(confidence, "confidence")
         count, noise = count_of(rows), self.noise
         bound = int(noise.noise_bound(1 - level))
         released = int(noise.release(count, source=source))
@@ -79,14 +79,14 @@ def count_of(rows: object) -> int:
         return int(rows)
     if isinstance(rows, np.ndarray) and rows.ndim == 1:
         if rows.dtype == object:
-            return _counted(rows)
+            return _count_rows(rows)
         return int(np.count_nonzero(rows)) if rows.dtype.kind == "b" else rows.size
     if isinstance(rows, list | tuple):
-        return _counted(rows)
+        return _count_rows(rows)
     if isinstance(rows, Sized) and not isinstance(rows, str | bytes | dict | np.ndarray):
         return len(rows)
     raise ParameterError("rows", "must be a collection or a whole number", "Give the rows, or bools, or their number.")
 
 
-def _counted(rows: Iterable[object]) -> int:
+def _count_rows(rows: Iterable[object]) -> int:
     return sum(row is not False and row is not np.False_ for row in rows)

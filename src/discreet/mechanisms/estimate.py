@@ -26,9 +26,9 @@ class Estimate:
         return self.low <= truth <= self.high
 
     def __repr__(self) -> str:
-        value, low, high = (_short(number) for number in (self.value, self.low, self.high))
+        value, low, high = (_format_number(number) for number in (self.value, self.low, self.high))
         return f"{value} ± {self.standard_error:.3g} ({100 * self.confidence:g} %: {low} to {high})"
 
 
-def _short(x: float) -> str:
+def _format_number(x: float) -> str:
     return str(x) if isinstance(x, int) else f"{x:.6g}"

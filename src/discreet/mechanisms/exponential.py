@@ -12,20 +12,20 @@ from typing import TypeVar
 from discreet import parameters
 from discreet.accounting.events import Event
 from discreet.accounting.events import Exponential as ExponentialEvent
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval, decimal, float_up, lower, sqrt_lower
-from discreet.mechanisms.mechanism import Stated, only_one, settle
-from discreet.mechanisms.scores import Score, ScoresLike, position, read_scores, total, weights
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.mechanisms.scores import Score, ScoresLike, read_position, read_scores, sum_intervals, weights
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
 from discreet.samplers import categorical_exp
 
-Candidate = TypeVar("Candidate")
+CandidateT = TypeVar("CandidateT")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Selection(Stated):
+class SelectionMechanism(EventMechanism):
     """What all choosers share: the sensitivity of a score, and whether a unit moves all scores one way.
 
     ``monotone=True`` states that adding a unit raises all scores or lowers all scores (each by its own amount,
@@ -37,14 +37,14 @@ class Selection(Stated):
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        Stated.__post_init__(self)
-        settle(self, sensitivity=parameters.positive(self.sensitivity, "sensitivity"))
+        EventMechanism.__post_init__(self)
+        settle(self, sensitivity=parameters.read_positive(self.sensitivity, "sensitivity"))
         check_monotone(monotone=self.monotone, neighbours=self.neighbours)
 
     def _factor(self, loss: Exact) -> Fraction:
         """The multiple of a score in the exponent, rounded down where the loss is irrational."""
-        sensitivity = parameters.positive(self.sensitivity, "sensitivity")
-        return short(lower(loss) / (sensitivity if self.monotone else 2 * sensitivity))
+        sensitivity = parameters.read_positive(self.sensitivity, "sensitivity")
+        return shorten_down(lower(loss) / (sensitivity if self.monotone else 2 * sensitivity))
 
 
 def check_monotone(*, monotone: object, neighbours: Neighbours | str) -> None:
@@ -56,7 +56,7 @@ def check_monotone(*, monotone: object, neighbours: Neighbours | str) -> None:
         raise ParameterError("monotone", "has no meaning under replace", fix)
 
 
-def short(x: Fraction) -> Fraction:
+def shorten_down(x: Fraction) -> Fraction:
     """At or below x: x itself, or its first 64 bits where it is longer, because shorter numbers draw faster."""
     if max(x.numerator, x.denominator).bit_length() <= 64:
         return x
@@ -66,7 +66,7 @@ def short(x: Fraction) -> Fraction:
 
 def loss_from_rho(rho: object, count: int = 1) -> Fraction:
     """The ε, rounded down, whose bounded range costs at most ρ in ``count`` rounds: √(8ρ/count)."""
-    epsilon = short(sqrt_lower(8 * parameters.positive(rho, "rho") / count))
+    epsilon = shorten_down(sqrt_lower(8 * parameters.read_positive(rho, "rho") / count))
     if epsilon > parameters.MAX_EPSILON:
         raise parameters.refuse("rho", "smaller", rho, "A larger loss protects nobody: release without privacy.")
     return epsilon
@@ -87,7 +87,7 @@ def utility_loss(factor: Fraction, *, beta: Fraction, candidates: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Exponential(Selection):
+class Exponential(SelectionMechanism):
     """Choose candidate r with probability ∝ exp(ε·u(r)/(2Δ)), for scores u that one unit changes by at most Δ.
 
     Scores are exact: ints, Fractions, or floats as the dyadic rationals they are. A sensitivity of 1/n is best kept by
@@ -113,18 +113,18 @@ class Exponential(Selection):
     rho: Number | None = None
 
     def __post_init__(self) -> None:
-        Selection.__post_init__(self)
-        form = only_one({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
+        SelectionMechanism.__post_init__(self)
+        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
         if form == "epsilon":
-            settle(self, epsilon=parameters.epsilon(self.epsilon))
+            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
         else:
             loss_from_rho(self.rho)
-            settle(self, rho=parameters.positive(self.rho, "rho"))
+            settle(self, rho=parameters.read_positive(self.rho, "rho"))
 
     @cached_property
     def loss(self) -> Exact:
         """The pure ε: as given, or √(8ρ) rounded down."""
-        return loss_from_rho(self.rho) if self.epsilon is None else parameters.epsilon(self.epsilon)
+        return loss_from_rho(self.rho) if self.epsilon is None else parameters.read_epsilon(self.epsilon)
 
     @cached_property
     def factor(self) -> Fraction:
@@ -140,14 +140,18 @@ class Exponential(Selection):
     def events(self) -> tuple[Event, ...]:
         return (self.event,)
 
-    def release(self, scores: ScoresLike, *, source: Source = SYSTEM) -> int:
+    def release(self, scores: ScoresLike, *, source: EntropySource = SYSTEM) -> int:
         """The index of the chosen candidate."""
         read = read_scores(scores)
         return categorical_exp(read.steps, self.factor * read.unit, source=source)
 
     def choose(
-        self, candidates: Sequence[Candidate], utility: Callable[[Candidate], Score], *, source: Source = SYSTEM
-    ) -> Candidate:
+        self,
+        candidates: Sequence[CandidateT],
+        utility: Callable[[CandidateT], Score],
+        *,
+        source: EntropySource = SYSTEM,
+    ) -> CandidateT:
         """The chosen candidate itself; ``utility`` scores one candidate on the private data.
 
         >>> sure = Exponential(sensitivity=1, epsilon=1000)
@@ -159,10 +163,10 @@ class Exponential(Selection):
     def probability(self, output: int, given: ScoresLike) -> Interval:
         """The probability of choosing the candidate at index ``output``, certified to about 150 bits."""
         read = read_scores(given)
-        chosen = position(output, len(read))
+        chosen = read_position(output, len(read))
         others = weights(read, self.factor)
         own = others.pop(chosen)
-        rest = total(others)
+        rest = sum_intervals(others)
         # The share rises with the own weight and falls with the others', so opposite ends give certain bounds.
         return Interval(own.low / (own.low + rest.high), own.high / (own.high + rest.low))
 
@@ -170,6 +174,6 @@ class Exponential(Selection):
         """How far below the best of ``of`` candidates the chosen one may be, except with probability beta."""
         return utility_loss(
             self.factor,
-            beta=parameters.open_probability(beta, "beta"),
-            candidates=parameters.whole(of, "of"),
+            beta=parameters.read_probability(beta, "beta"),
+            candidates=parameters.read_whole(of, "of"),
         )

@@ -11,12 +11,12 @@ from statistics import NormalDist
 from discreet import parameters
 from discreet.accounting import events, gdp
 from discreet.accounting.account import loss_of
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval, Ln, float_down, float_up, lower, sqrt_upper, upper
-from discreet.mechanisms.grid import Grid, Steps, Values, distances, read_resolution, squared_l2_steps
-from discreet.mechanisms.laws import MOST, DiscreteGaussian, log_inverse, noise_bound, stays_within
-from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.mechanisms.grid import Grid, GridSteps, GridValues, distances, read_resolution, squared_l2_steps
+from discreet.mechanisms.laws import MOST, DiscreteGaussianLaw, log_inverse, noise_bound, stays_within
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 from discreet.samplers import discrete_gaussian
@@ -27,7 +27,7 @@ _FIX_SENSITIVITY = "Say sensitivity=3 (L2), or squared_sensitivity=2 where the d
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Gaussian(Stated):
+class Gaussian(EventMechanism):
     """Add discrete Gaussian noise, P(z) ∝ exp(−z²/(2·variance)), to whole numbers or to reals on a grid.
 
     ``sensitivity`` is the L2 distance between the answers on neighbouring datasets (``squared_sensitivity`` states
@@ -67,7 +67,7 @@ class Gaussian(Stated):
         settle(self, resolution=grid.resolution, _squared=self._read_steps(squared, grid))
         self._check_delta()
         forms: dict[str, object] = {name: getattr(self, name) for name in ("rho", "epsilon", "sigma", "variance")}
-        form = only_one(forms, _FIX)
+        form = find_form(forms, _FIX)
         settle(self, _variance=self._read_variance(form, grid.step))
         rho = self._squared / (2 * self._variance)
         if rho > parameters.MAX_EPSILON:
@@ -83,12 +83,12 @@ class Gaussian(Stated):
             "sensitivity": self.sensitivity,
             "squared_sensitivity": self.squared_sensitivity,
         }
-        if only_one(forms, _FIX_SENSITIVITY) == "sensitivity":
-            return parameters.positive(self.sensitivity, "sensitivity") ** 2
-        return parameters.positive(self.squared_sensitivity, "squared_sensitivity")
+        if find_form(forms, _FIX_SENSITIVITY) == "sensitivity":
+            return parameters.read_positive(self.sensitivity, "sensitivity") ** 2
+        return parameters.read_positive(self.squared_sensitivity, "squared_sensitivity")
 
     def _read_steps(self, squared: Fraction, grid: Grid) -> int:
-        dimension = 1 if self.dimension is None else parameters.whole(self.dimension, "dimension")
+        dimension = 1 if self.dimension is None else parameters.read_whole(self.dimension, "dimension")
         if grid.resolution is not None:
             return squared_l2_steps(squared / grid.step**2, dimension)
         if squared.denominator != 1:
@@ -105,12 +105,12 @@ class Gaussian(Stated):
     def _read_variance(self, form: str, step: Fraction) -> Fraction:
         """The variance in squared steps."""
         if form == "rho":
-            return self._squared / (2 * parameters.positive(self.rho, "rho"))
+            return self._squared / (2 * parameters.read_positive(self.rho, "rho"))
         if form == "variance":
-            return parameters.positive(self.variance, "variance") / step**2
+            return parameters.read_positive(self.variance, "variance") / step**2
         if form == "sigma":
-            return (parameters.positive(self.sigma, "sigma") / step) ** 2
-        epsilon, delta = parameters.epsilon(self.epsilon), parameters.open_probability(self.delta, "delta")
+            return (parameters.read_positive(self.sigma, "sigma") / step) ** 2
+        epsilon, delta = parameters.read_epsilon(self.epsilon), parameters.read_probability(self.delta, "delta")
         settle(self, epsilon=epsilon, delta=delta)
         return self._calibrate(epsilon, delta)
 
@@ -138,9 +138,9 @@ class Gaussian(Stated):
         return passed
 
     def _holds(self, variance: Fraction, epsilon: Exact, delta: Fraction) -> bool:
-        return Fraction(loss_of(self._event(variance)).delta(epsilon)) <= delta
+        return Fraction(loss_of(self._make_event(variance)).delta(epsilon)) <= delta
 
-    def _event(self, variance: Fraction) -> events.DiscreteGaussian:
+    def _make_event(self, variance: Fraction) -> events.DiscreteGaussian:
         return events.DiscreteGaussian(
             squared_sensitivity=self._squared,
             variance=variance,
@@ -152,16 +152,16 @@ class Gaussian(Stated):
     @property
     def event(self) -> events.DiscreteGaussian:
         """What one release amounts to."""
-        return self._event(self._variance)
+        return self._make_event(self._variance)
 
     @property
     def events(self) -> tuple[events.Event, ...]:
         return (self.event,)
 
     @cached_property
-    def law(self) -> DiscreteGaussian:
+    def law(self) -> DiscreteGaussianLaw:
         """The law of the noise, in steps."""
-        return DiscreteGaussian(self._variance)
+        return DiscreteGaussianLaw(self._variance)
 
     @property
     def grid(self) -> Grid:
@@ -175,15 +175,15 @@ class Gaussian(Stated):
 
     def tail(self, t: Number) -> Interval:
         """P(|noise| > t), for the discrete law."""
-        return self.law.tail(math.floor(parameters.nonnegative(t, "t") / self.grid.step) + 1)
+        return self.law.tail(math.floor(parameters.read_nonnegative(t, "t") / self.grid.step) + 1)
 
     def noise_bound(self, beta: Number = 0.05, of: int = 1) -> float:
         """The smallest grid value that none of ``of`` noises exceeds with probability 1 − ``beta``."""
-        allowed, of = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
-        near = float(self._textbook(allowed, of))
+        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
+        near = float(self._textbook_bound(allowed, of))
         return float_up(noise_bound(self.law, allowed, of, near) * self.grid.step)
 
-    def _textbook(self, beta: Fraction, of: int) -> Fraction:
+    def _textbook_bound(self, beta: Fraction, of: int) -> Fraction:
         """The continuous law's bound in steps: σ·Φ⁻¹(1 − β/2k)."""
         quantile = -NormalDist().inv_cdf(max(float(beta) / (2 * of), 1e-300))
         return Fraction(quantile * math.sqrt(float(self._variance)))
@@ -194,8 +194,8 @@ class Gaussian(Stated):
         The continuous law's quantile where it holds for the discrete law that is really used, and otherwise the
         smallest grid value that does. On a grid of reals the rounding, half a step, is included.
         """
-        allowed, of = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
-        textbook = self._textbook(allowed, of)
+        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
+        textbook = self._textbook_bound(allowed, of)
         rounding = self.grid.step / 2 if self.resolution is not None else Fraction(0)
         if stays_within(self.law, textbook, allowed, of):
             return float_up(textbook * self.grid.step + rounding)
@@ -209,14 +209,14 @@ class Gaussian(Stated):
             chance = chance * self.law.probability(apart)
         return chance
 
-    def release(self, values: object, /, *, source: Source = SYSTEM) -> Values:
+    def release(self, values: object, /, *, source: EntropySource = SYSTEM) -> GridValues:
         """The answer or answers with fresh noise: ints (or int64 arrays), or floats on the grid."""
         steps = self._read(values, "values")
         shape = None if isinstance(steps, int) else steps.shape
         noise = discrete_gaussian(self._variance, shape, source=source)
         return self.grid.write(self.grid.add(steps, noise))
 
-    def _read(self, values: object, name: str) -> Steps:
+    def _read(self, values: object, name: str) -> GridSteps:
         steps = self.grid.read(values, name)
         one_at_most = self.resolution is None and self.squared_sensitivity == 1
         if self.dimension is None and not one_at_most and not isinstance(steps, int) and steps.size > 1:
@@ -245,11 +245,11 @@ class Gaussian(Stated):
         >>> round(Gaussian.classical(epsilon=1, delta=1e-5).standard_error, 4)
         4.8448
         """
-        eps, allowed = parameters.epsilon(epsilon), parameters.open_probability(delta, "delta")
+        eps, allowed = parameters.read_epsilon(epsilon), parameters.read_probability(delta, "delta")
         if eps > 1:
             fix = "Above 1 it promises more than it keeps; use Gaussian(epsilon=..., delta=...), which is exact."
             raise parameters.refuse("epsilon", "at most 1 for the classical formula", epsilon, fix)
-        exact = parameters.positive(sensitivity, "sensitivity")
+        exact = parameters.read_positive(sensitivity, "sensitivity")
         variance = 2 * Ln(Fraction(5, 4) / allowed).upper * exact**2 / lower(eps) ** 2
         return cls(
             sensitivity=exact, variance=_shorten(variance), resolution=resolution, neighbours=neighbours, unit=unit
@@ -265,8 +265,8 @@ class Gaussian(Stated):
         >>> round(Gaussian.analytic_sigma(epsilon=1, delta=1e-5), 7)
         3.7306316
         """
-        eps = float_down(parameters.epsilon(epsilon))
-        allowed = float(parameters.open_probability(delta, "delta"))
+        eps = float_down(parameters.read_epsilon(epsilon))
+        allowed = float(parameters.read_probability(delta, "delta"))
         low = high = 1.0
         while gdp.delta_of(low, eps) > allowed:
             low /= 2
@@ -275,7 +275,7 @@ class Gaussian(Stated):
         while high - low > 1e-13 * high:
             middle = (low + high) / 2
             low, high = (middle, high) if gdp.delta_of(middle, eps) <= allowed else (low, middle)
-        return float_up(parameters.positive(sensitivity, "sensitivity") / Fraction(low))
+        return float_up(parameters.read_positive(sensitivity, "sensitivity") / Fraction(low))
 
 
 def _shorten(x: Fraction) -> Fraction:

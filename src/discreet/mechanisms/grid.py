@@ -22,8 +22,8 @@ from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import FIXED_LIMIT, Floats, Integers
 
-Steps: TypeAlias = int | Integers
-Values: TypeAlias = int | float | Integers | Floats
+GridSteps: TypeAlias = int | Integers
+GridValues: TypeAlias = int | float | Integers | Floats
 
 INT64 = np.iinfo(np.int64)
 # Below this many steps a float product decides the rounding unless it lies next to a half.
@@ -46,23 +46,23 @@ class Grid:
         """The size of one step."""
         return self.resolution or Fraction(1)
 
-    def read(self, values: object, name: str = "values") -> Steps:
+    def read(self, values: object, name: str = "values") -> GridSteps:
         """Answers as whole steps. Whole numbers pass; reals need a resolution; anything not finite is refused."""
         scalar = isinstance(values, np.ndarray) and values.ndim == 0
         value: Any = values.item() if isinstance(values, np.ndarray) and scalar else values
         if isinstance(value, numbers.Number | Decimal | np.generic):
             return self._read_one(value, name)
         if self.resolution is None:
-            return parameters.integers(value, name)
+            return parameters.read_integers(value, name)
         return self._read_many(value, name)
 
     def _read_one(self, value: Any, name: str) -> int:
         if not isinstance(value, bool | np.bool_):
             if isinstance(value, numbers.Integral):
-                return int(value) if self.resolution is None else _nearest(Fraction(int(value)) / self.resolution)
+                return int(value) if self.resolution is None else _round_half_up(Fraction(int(value)) / self.resolution)
             if self.resolution is not None and _is_finite(value):
                 # A float is data here, not something typed: the dyadic rational that it is.
-                return _nearest(Fraction(value) / self.resolution)
+                return _round_half_up(Fraction(value) / self.resolution)
         must = "a whole number" if self.resolution is None else "a finite number"
         raise parameters.refuse(name, must, value, "Reals need resolution=, the step they are rounded to.")
 
@@ -79,11 +79,11 @@ class Grid:
         steps = np.rint(np.where(unsure, 0.0, scaled)).astype(np.int64)
         if bool(unsure.any()):
             # Clamping to the limit moves no two answers further apart.
-            exact = [_nearest(Fraction(value) / step) for value in raw[unsure].tolist()]
+            exact = [_round_half_up(Fraction(value) / step) for value in raw[unsure].tolist()]
             steps[unsure] = [max(-FIXED_LIMIT, min(FIXED_LIMIT, one)) for one in exact]
         return steps
 
-    def add(self, steps: Steps, noise: Any) -> Steps:
+    def add(self, steps: GridSteps, noise: Any) -> GridSteps:
         """Noisy steps. Arrays stop at the ends of int64 instead of wrapping: a function of the noisy value alone."""
         if isinstance(steps, int):
             return steps + int(noise)
@@ -93,7 +93,7 @@ class Grid:
         wrapped = ((steps ^ total) & (noise ^ total)) < 0
         return np.where(wrapped, np.where(noise > 0, INT64.max, INT64.min), total)
 
-    def write(self, steps: Steps) -> Values:
+    def write(self, steps: GridSteps) -> GridValues:
         """Steps as answers: whole numbers, or floats on the grid."""
         if self.resolution is None:
             return steps
@@ -105,7 +105,7 @@ class Grid:
 def read_resolution(value: object) -> Fraction | None:
     """A grid's resolution from what was typed; None keeps to whole numbers."""
     fix = "Say resolution=0.01 for hundredths."
-    return None if value is None else parameters.positive(value, "resolution", fix=fix)
+    return None if value is None else parameters.read_positive(value, "resolution", fix=fix)
 
 
 def _is_finite(value: object) -> bool:
@@ -114,7 +114,7 @@ def _is_finite(value: object) -> bool:
     return isinstance(value, Fraction) or (isinstance(value, float | np.floating) and math.isfinite(value))
 
 
-def _nearest(x: Fraction) -> int:
+def _round_half_up(x: Fraction) -> int:
     """The nearest whole number, halves upwards."""
     return math.floor(x + Fraction(1, 2))
 
@@ -126,7 +126,7 @@ def _divide(numerator: int, denominator: int) -> float:
         return math.copysign(math.inf, numerator)
 
 
-def distances(output: Steps, given: Steps) -> list[int]:
+def distances(output: GridSteps, given: GridSteps) -> list[int]:
     """|output − given| in each coordinate, as exact Python ints."""
     if isinstance(output, int) and isinstance(given, int):
         return [abs(output - given)]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Integers, Interval
-from discreet.mechanisms.budgeted import Budgeted, Noise
+from discreet.mechanisms.budgeted import AdditiveNoise, NoiseMechanism
 from discreet.mechanisms.mechanism import settle
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
@@ -23,7 +23,7 @@ _FIX = "Give all labels that may appear, for example categories=['a', 'b']; the 
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Histogram(Budgeted):
+class Histogram(NoiseMechanism):
     """Noisy counts of rows for each declared category; rows of other categories are not counted.
 
     A unit may have rows in at most ``max_groups`` categories, and at most ``per_group`` rows in each; keeping to that
@@ -48,8 +48,8 @@ class Histogram(Budgeted):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, categories=_read_categories(self.categories))
-        settle(self, max_groups=parameters.whole(self.max_groups, "max_groups"))
-        settle(self, per_group=parameters.whole(self.per_group, "per_group"))
+        settle(self, max_groups=parameters.read_whole(self.max_groups, "max_groups"))
+        settle(self, per_group=parameters.read_whole(self.per_group, "per_group"))
         _ = self.noise  # refuse what the noise would refuse, now
 
     @property
@@ -74,12 +74,12 @@ class Histogram(Budgeted):
         return self.dimension * self.per_group**2
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> AdditiveNoise:
         """The noise that is added to each count."""
-        return self._noise(l1=self.l1, squared_l2=self.squared_l2, dimension=self.dimension)
+        return self._make_noise(l1=self.l1, squared_l2=self.squared_l2, dimension=self.dimension)
 
     @property
-    def parts(self) -> tuple[Noise, ...]:
+    def parts(self) -> tuple[AdditiveNoise, ...]:
         return (self.noise,)
 
     def error(self, beta: Number = 0.05, of: int | None = None) -> float:
@@ -95,13 +95,13 @@ class Histogram(Budgeted):
         """P(the released counts = output), in the order of ``labels``, exactly."""
         return self.noise.probability(np.asarray(output), self.count(given))
 
-    def release(self, rows: Iterable[Any], /, *, source: Source = SYSTEM) -> dict[Hashable, int]:
+    def release(self, rows: Iterable[Any], /, *, source: EntropySource = SYSTEM) -> dict[Hashable, int]:
         """The noisy count of each declared category, from the category of each row."""
         return dict(zip(self.labels, self.release_counts(self.count(rows), source=source).tolist()))
 
-    def release_counts(self, counts: object, /, *, source: Source = SYSTEM) -> Integers:
+    def release_counts(self, counts: object, /, *, source: EntropySource = SYSTEM) -> Integers:
         """Noisy counts from exact ones, in the order of ``labels``: for counts that an engine has made."""
-        exact = parameters.integers(counts, "counts")
+        exact = parameters.read_integers(counts, "counts")
         if exact.shape != (len(self.labels),):
             raise ParameterError("counts", "must be one for each declared category", _FIX)
         return np.asarray(self.noise.release(exact, source=source), dtype=np.int64)
@@ -109,7 +109,7 @@ class Histogram(Budgeted):
 
 def _read_categories(categories: object) -> int | tuple[Hashable, ...]:
     if isinstance(categories, str | bytes) or not isinstance(categories, Sequence):
-        return parameters.whole(categories, "categories")
+        return parameters.read_whole(categories, "categories")
     labels = tuple(categories)
     if not labels or not all(isinstance(label, Hashable) for label in labels) or len(set(labels)) != len(labels):
         raise ParameterError("categories", "must be hashable, all different, and at least one", _FIX)
@@ -127,10 +127,10 @@ def _tally(rows: Iterable[Any]) -> Counter[Any]:
     try:
         return Counter(listed)
     except TypeError:
-        return Counter(row for row in listed if _hashes(row))
+        return Counter(row for row in listed if _is_hashable(row))
 
 
-def _hashes(row: object) -> bool:
+def _is_hashable(row: object) -> bool:
     try:
         hash(row)
     except TypeError:

@@ -19,18 +19,18 @@ from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Integers
 
-Key = TypeVar("Key", bound=Hashable)
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 _FIX = "Use numbers, text, bytes, dates, None, or tuples of these as keys."
 
 
-def read_counts(counts: Mapping[Key, int]) -> tuple[list[Key], Integers]:
+def read_counts(counts: Mapping[KeyT, int]) -> tuple[list[KeyT], Integers]:
     """The keys that have units, in their own order, and the number of units of each."""
     if not isinstance(counts, Mapping):
         raise parameters.refuse("counts", "a mapping from keys to numbers of units", counts, "Give {'a': 3, 'b': 5}.")
     units = read_units(list(counts.values()))
     present = [(key, count) for key, count in zip(counts, units.tolist()) if count > 0]
-    present.sort(key=lambda pair: _order(pair[0]))
+    present.sort(key=lambda pair: _sort_key(pair[0]))
     return [key for key, _ in present], np.array([count for _, count in present], dtype=np.int64)
 
 
@@ -38,7 +38,7 @@ def read_units(values: object) -> Integers:
     """Numbers of units: whole, not negative, one-dimensional."""
     if isinstance(values, list) and any(isinstance(value, bool) for value in values):
         raise ParameterError("counts", "must be whole numbers; got a bool", "Count the distinct units of each key.")
-    units = parameters.integers(values, "counts")
+    units = parameters.read_integers(values, "counts")
     if units.ndim != 1 or (units.size and int(units.min()) < 0):
         raise ParameterError(
             "counts", "must be one number of units, zero or more, for each key", "Count distinct units."
@@ -46,14 +46,14 @@ def read_units(values: object) -> Integers:
     return units
 
 
-def _order(key: object) -> tuple[str, object]:
+def _sort_key(key: object) -> tuple[str, object]:
     """A total order over all allowed keys: by kind first, then by value."""
     plain = key.item() if isinstance(key, np.generic) else key
     match plain:
         case None:
             return "none", 0
         case tuple():
-            return "tuple", tuple(_order(part) for part in plain)
+            return "tuple", tuple(_sort_key(part) for part in plain)
         case numbers.Rational():
             return "number", Fraction(plain)
         case float() | Decimal():

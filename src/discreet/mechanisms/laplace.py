@@ -9,12 +9,12 @@ from functools import cached_property
 
 from discreet import parameters
 from discreet.accounting import events
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval, Ln, float_up
-from discreet.mechanisms.grid import Grid, Steps, Values, distances, l1_steps, read_resolution
-from discreet.mechanisms.laws import MOST, DiscreteLaplace, log_inverse, noise_bound, stays_within
-from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.mechanisms.grid import Grid, GridSteps, GridValues, distances, l1_steps, read_resolution
+from discreet.mechanisms.laws import MOST, DiscreteLaplaceLaw, log_inverse, noise_bound, stays_within
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.samplers import discrete_laplace
 
@@ -22,7 +22,7 @@ _FIX = "Say Laplace(sensitivity=1, epsilon=1) or Laplace(sensitivity=1, scale=10
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Laplace(Stated):
+class Laplace(EventMechanism):
     """Add discrete Laplace noise, P(z) ∝ exp(−|z|/scale), to whole numbers or to reals on a grid.
 
     ``sensitivity`` is the L1 distance between the answers on neighbouring datasets. The noise is given by ``epsilon``
@@ -55,20 +55,20 @@ class Laplace(Stated):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sensitivity = parameters.positive(self.sensitivity, "sensitivity")
+        sensitivity = parameters.read_positive(self.sensitivity, "sensitivity")
         grid = Grid(read_resolution(self.resolution))
         settle(self, sensitivity=sensitivity, resolution=grid.resolution, _steps=self._read_steps(sensitivity, grid))
-        if only_one({"epsilon": self.epsilon, "scale": self.scale}, _FIX) == "epsilon":
-            settle(self, _scale=scale_for(self._steps, parameters.epsilon(self.epsilon)))
+        if find_form({"epsilon": self.epsilon, "scale": self.scale}, _FIX) == "epsilon":
+            settle(self, _scale=scale_for(self._steps, parameters.read_epsilon(self.epsilon)))
         else:
-            settle(self, _scale=parameters.positive(self.scale, "scale") / grid.step)
-        loss = parameters.epsilon(self._steps / self._scale)
+            settle(self, _scale=parameters.read_positive(self.scale, "scale") / grid.step)
+        loss = parameters.read_epsilon(self._steps / self._scale)
         if self._scale > MOST:
             raise ParameterError("scale", "is beyond all use", "Noise of this size hides everything; publish nothing.")
         settle(self, epsilon=loss, scale=self._scale * grid.step)
 
     def _read_steps(self, sensitivity: Fraction, grid: Grid) -> int:
-        dimension = 1 if self.dimension is None else parameters.whole(self.dimension, "dimension")
+        dimension = 1 if self.dimension is None else parameters.read_whole(self.dimension, "dimension")
         if grid.resolution is not None:
             return l1_steps(sensitivity / grid.step, dimension)
         if sensitivity.denominator != 1:
@@ -88,9 +88,9 @@ class Laplace(Stated):
         return (self.event,)
 
     @cached_property
-    def law(self) -> DiscreteLaplace:
+    def law(self) -> DiscreteLaplaceLaw:
         """The law of the noise, in steps."""
-        return DiscreteLaplace(self._scale)
+        return DiscreteLaplaceLaw(self._scale)
 
     @property
     def grid(self) -> Grid:
@@ -106,7 +106,7 @@ class Laplace(Stated):
 
     def tail(self, t: Number) -> Interval:
         """P(|noise| > t), for the discrete law."""
-        return self.law.tail(math.floor(parameters.nonnegative(t, "t") / self.grid.step) + 1)
+        return self.law.tail(math.floor(parameters.read_nonnegative(t, "t") / self.grid.step) + 1)
 
     def noise_bound(self, beta: Number = 0.05, of: int = 1) -> float:
         """The smallest grid value that none of ``of`` noises exceeds with probability 1 − ``beta``, exactly.
@@ -114,7 +114,7 @@ class Laplace(Stated):
         >>> Laplace(sensitivity=1, epsilon=1).noise_bound(beta=0.05, of=10_000)
         12.0
         """
-        allowed, of = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
+        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
         near = float(self._scale) * log_inverse(allowed / of)
         return float_up(noise_bound(self.law, allowed, of, near) * self.grid.step)
 
@@ -124,7 +124,7 @@ class Laplace(Stated):
         The textbook's scale·ln(of/beta) where it holds for the discrete law that is really used, and otherwise the
         smallest grid value that does. On a grid of reals the rounding, half a step, is included.
         """
-        allowed, of = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
+        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
         textbook = Fraction(float(self._scale) * log_inverse(allowed / of))
         rounding = self.grid.step / 2 if self.resolution is not None else Fraction(0)
         if stays_within(self.law, textbook, allowed, of):
@@ -140,14 +140,14 @@ class Laplace(Stated):
             chance = chance * peak
         return chance
 
-    def release(self, values: object, /, *, source: Source = SYSTEM) -> Values:
+    def release(self, values: object, /, *, source: EntropySource = SYSTEM) -> GridValues:
         """The answer or answers with fresh noise: ints (or int64 arrays), or floats on the grid."""
         steps = self._read(values, "values")
         shape = None if isinstance(steps, int) else steps.shape
         noise = discrete_laplace(self._scale, shape, source=source)
         return self.grid.write(self.grid.add(steps, noise))
 
-    def _read(self, values: object, name: str) -> Steps:
+    def _read(self, values: object, name: str) -> GridSteps:
         steps = self.grid.read(values, name)
         if self.resolution is not None and self.dimension is None and not isinstance(steps, int) and steps.size > 1:
             raise ParameterError(

@@ -1,6 +1,6 @@
 """The laws of discrete noise, exactly: probabilities and tails as certified intervals.
 
-``DiscreteLaplace``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussian``: P(z) ∝ exp(−z²/(2·variance)). Both on all whole
+``DiscreteLaplaceLaw``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussianLaw``: P(z) ∝ exp(−z²/(2·variance)). Both on all whole
 numbers, symmetric and with one peak. What the samplers draw is tested against these; what the mechanisms say about
 their errors is computed from these.
 """
@@ -27,8 +27,8 @@ _SLACK = Fraction(1, 1 << 40)  # far more than the error of math.erfc,
 _UNDERFLOW = Fraction(1, 1 << 1000)  # until it comes near the smallest floats
 
 
-class Law(Protocol):
-    """A symmetric law on the whole numbers with one peak. Members: ``DiscreteLaplace``, ``DiscreteGaussian``."""
+class NoiseLaw(Protocol):
+    """A symmetric law on the whole numbers with one peak. Members: ``DiscreteLaplaceLaw``, ``DiscreteGaussianLaw``."""
 
     def probability(self, z: int) -> Interval:
         """P(Z = z)."""
@@ -40,10 +40,10 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace:
+class DiscreteLaplaceLaw:
     """P(z) = (1 − q)/(1 + q)·q^|z| with q = exp(−1/scale).
 
-    >>> round(float(DiscreteLaplace(Fraction(1)).probability(0)), 6)
+    >>> round(float(DiscreteLaplaceLaw(Fraction(1)).probability(0)), 6)
     0.462117
     """
 
@@ -74,10 +74,10 @@ class DiscreteLaplace:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussianLaw:
     """P(z) = exp(−z²/(2·variance))/Z, where Z = Σ exp(−z²/(2·variance)).
 
-    >>> round(float(DiscreteGaussian(Fraction(1)).normaliser), 12)
+    >>> round(float(DiscreteGaussianLaw(Fraction(1)).normaliser), 12)
     2.506628288043
     """
 
@@ -159,7 +159,7 @@ def log_inverse(p: Fraction) -> float:
     return math.log(p.denominator) - math.log(p.numerator)
 
 
-def smallest(holds: Callable[[int], bool], near: int) -> int:
+def find_smallest(holds: Callable[[int], bool], near: int) -> int:
     """The smallest whole number ≥ 0 from which on ``holds`` is true, starting the search at a good guess."""
     low, high, width = max(0, near) - 1, max(0, near), 1
     while not holds(high):
@@ -173,7 +173,7 @@ def smallest(holds: Callable[[int], bool], near: int) -> int:
     return high
 
 
-def share(beta: Fraction, of: int) -> Fraction:
+def chance_for_each(beta: Fraction, of: int) -> Fraction:
     """How often one of ``of`` independent noises may be beyond a bound, so that any is with at most ``beta``.
 
     1 − (1 − β)^(1/k), rounded down, and never below β/k (the union bound).
@@ -184,12 +184,12 @@ def share(beta: Fraction, of: int) -> Fraction:
     return max(one, beta / of)
 
 
-def noise_bound(law: Law, beta: Fraction, of: int, near: float) -> int:
+def noise_bound(law: NoiseLaw, beta: Fraction, of: int, near: float) -> int:
     """The smallest whole number that none of ``of`` independent noises exceeds, with probability 1 − ``beta``."""
-    allowed = share(beta, of)
-    return smallest(lambda z: law.tail(z + 1).high <= allowed, math.floor(min(near, 2.0**62)))
+    allowed = chance_for_each(beta, of)
+    return find_smallest(lambda z: law.tail(z + 1).high <= allowed, math.floor(min(near, 2.0**62)))
 
 
-def stays_within(law: Law, bound: Fraction, beta: Fraction, of: int) -> bool:
+def stays_within(law: NoiseLaw, bound: Fraction, beta: Fraction, of: int) -> bool:
     """Whether none of ``of`` independent noises exceeds ``bound`` steps, with probability 1 − ``beta``."""
-    return law.tail(math.floor(bound) + 1).high <= share(beta, of)
+    return law.tail(math.floor(bound) + 1).high <= chance_for_each(beta, of)

@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import float_up
-from discreet.mechanisms.bounded import Bounded, clamp, exact_sum, ratio
-from discreet.mechanisms.budgeted import Noise
+from discreet.mechanisms.bounded import BoundedStatistic, clamp, exact_sum, ratio
+from discreet.mechanisms.budgeted import AdditiveNoise
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
 from discreet.parameters import Number
@@ -24,7 +24,7 @@ _FIX_SIZE = "Give size=, the number of rows: public under 'replace', a guess for
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Mean(Bounded):
+class Mean(BoundedStatistic):
     """The mean of values clamped to ``bounds``, with discrete noise.
 
     Under replace the number of rows is public; give it as ``size``. The noisy sum is divided by it: one noise of
@@ -48,7 +48,7 @@ class Mean(Bounded):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size is not None:
-            settle(self, size=parameters.whole(self.size, "size", most=1 << 40))
+            settle(self, size=parameters.read_whole(self.size, "size", most=1 << 40))
         elif self.neighbours == Neighbours.REPLACE:
             raise ParameterError("size", "must be given under 'replace', where it is public", _FIX_SIZE)
         if self.neighbours == Neighbours.REPLACE and self.max_rows != 1:
@@ -62,14 +62,14 @@ class Mean(Bounded):
         return 0 if self.neighbours == Neighbours.REPLACE else (first + last) // 2
 
     @cached_property
-    def parts(self) -> tuple[Noise, ...]:
+    def parts(self) -> tuple[AdditiveNoise, ...]:
         first, last = self.ends
         if self.neighbours == Neighbours.REPLACE:
-            return (self._noise(l1=last - first, squared_l2=(last - first) ** 2),)
+            return (self._make_noise(l1=last - first, squared_l2=(last - first) ** 2),)
         far, m, half = last - self.centre, self.max_rows, Fraction(1, 2)  # the centre is rounded down
         return (
-            self._noise(l1=m * far, squared_l2=(m * far) ** 2, share=half),
-            self._noise(l1=m, squared_l2=m * m, share=half),
+            self._make_noise(l1=m * far, squared_l2=(m * far) ** 2, share=half),
+            self._make_noise(l1=m, squared_l2=m * m, share=half),
         )
 
     @property
@@ -78,7 +78,7 @@ class Mean(Bounded):
         noise = self.parts[0]
         if self.neighbours != Neighbours.REPLACE or self.rho is not None or self.delta is not None:
             raise ParameterError("scale", "exists for pure ε under 'replace' only", "Look at parts and error instead.")
-        return parameters.positive(getattr(noise, "scale", None), "scale") * self.step / self._size
+        return parameters.read_positive(getattr(noise, "scale", None), "scale") * self.step / self._size
 
     @property
     def _size(self) -> int:
@@ -96,7 +96,7 @@ class Mean(Bounded):
         if self.neighbours == Neighbours.REPLACE:
             off = Fraction(self.parts[0].error(beta, of)) / self._size
         else:
-            half = parameters.open_probability(beta, "beta") / 2
+            half = parameters.read_probability(beta, "beta") / 2
             total, count = (Fraction(part.error(half, of)) for part in self.parts)
             rows = self._size - count
             off = (total + (last - self.centre) * count) / rows if rows >= 1 else Fraction(last - first)
@@ -110,9 +110,11 @@ class Mean(Bounded):
             return (exact_sum(steps),)
         return exact_sum(steps - self.centre), int(steps.size)
 
-    def release(self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: Source = SYSTEM) -> Estimate:
+    def release(
+        self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: EntropySource = SYSTEM
+    ) -> Estimate:
         """The noisy mean, clamped to the bounds, with an interval that follows from the noise alone."""
-        level = parameters.open_probability(confidence, "confidence")
+        level = parameters.read_probability(confidence, "confidence")
         beta, parts, (first, last) = (1 - level), self.parts, self.ends
         bounds = [Fraction(part.noise_bound(beta / len(parts))) for part in parts]
         total, *counted = (Fraction(number) for number in self.draw(values, source))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.privacy import Loss, Neighbours, Unit
 
@@ -26,7 +26,7 @@ class Mechanism(Protocol):
     - selection: ``Exponential``, ``PermuteAndFlip``, ``NoisyMax``, ``TopK``, ``SparseVector``, ``LaplaceThreshold``,
       ``GaussianThreshold``, ``KeySelection``, ``WeightedSelection``, ``Quantile``, ``Quantiles``, and in many groups
       ``CellQuantiles`` and ``CellMode``;
-    - built from others: ``Composed``, ``Adaptive``, ``PostProcessed``, ``Query``.
+    - built from others: ``Composed``, ``AdaptiveComposition``, ``PostProcessing``, ``Query``.
 
     Most of them also have ``error(beta, of=1)``, the bound that holds for all outputs together with probability
     1 − beta, and ``probability(output, given)``, the exact probability of an output.
@@ -37,13 +37,13 @@ class Mechanism(Protocol):
         """What one release costs, known before anything is drawn."""
         ...
 
-    def release(self, data: Any, /, *, source: Source = SYSTEM) -> Any:
+    def release(self, data: Any, /, *, source: EntropySource = SYSTEM) -> Any:
         """Draw the answer. Every call is a new release and costs ``privacy`` again."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Stated(ABC):
+class EventMechanism(ABC):
     """What every mechanism states: which neighbours look alike, and who the protected unit is.
 
     Not a mechanism by itself: subclasses say which ``events`` one release amounts to.
@@ -78,7 +78,7 @@ def settle(mechanism: object, **values: object) -> None:
         object.__setattr__(mechanism, name, value)
 
 
-def only_one(forms: dict[str, object], fix: str) -> str:
+def find_form(forms: dict[str, object], fix: str) -> str:
     """The name of the one form in which something was given; none or several are refused."""
     given = [name for name, value in forms.items() if value is not None]
     if len(given) != 1:

@@ -16,15 +16,15 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.accounting.events import Event, Pure
 from discreet.accounting.events import Exponential as ExponentialEvent
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, float_up, lower
-from discreet.mechanisms.exponential import Exponential, Selection, check_monotone, loss_from_rho, utility_loss
+from discreet.mechanisms.exponential import Exponential, SelectionMechanism, check_monotone, loss_from_rho, utility_loss
 from discreet.mechanisms.laplace import scale_for
-from discreet.mechanisms.laws import smallest
-from discreet.mechanisms.mechanism import Stated, only_one, settle
-from discreet.mechanisms.scores import LIMIT, ScoresLike, position, read_scores
-from discreet.mechanisms.winner import Noise, OneSided, TwoSided, wins
+from discreet.mechanisms.laws import find_smallest
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.mechanisms.scores import LIMIT, ScoresLike, read_position, read_scores
+from discreet.mechanisms.winner import OneSidedNoise, TwoSidedNoise, WholeNoise, win_probability
 from discreet.parameters import Epsilon, Number
 from discreet.samplers import categorical_exp, discrete_laplace, geometric, uniform_below
 
@@ -32,7 +32,7 @@ NOISES = ("exponential", "laplace", "gumbel")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NoisyMax(Stated):
+class NoisyMax(EventMechanism):
     """Add independent noise to whole scores and report the index of the largest; ties are broken uniformly.
 
     ``noise`` is "exponential" (one-sided, P(z) ∝ exp(−z/b) on 0, 1, 2, ...; the least error), "laplace" (two-sided),
@@ -59,11 +59,11 @@ class NoisyMax(Stated):
     noise: str = "exponential"
 
     def __post_init__(self) -> None:
-        Stated.__post_init__(self)
+        EventMechanism.__post_init__(self)
         settle(
             self,
-            sensitivity=parameters.whole(self.sensitivity, "sensitivity", most=LIMIT),
-            epsilon=parameters.epsilon(self.epsilon),
+            sensitivity=parameters.read_whole(self.sensitivity, "sensitivity", most=LIMIT),
+            epsilon=parameters.read_epsilon(self.epsilon),
         )
         check_monotone(monotone=self.monotone, neighbours=self.neighbours)
         if self.noise not in NOISES:
@@ -72,7 +72,7 @@ class NoisyMax(Stated):
     @cached_property
     def scale(self) -> Fraction:
         """The scale b of the noise, rounded up where ε is irrational."""
-        return scale_for((1 if self.monotone else 2) * self.sensitivity, parameters.epsilon(self.epsilon))
+        return scale_for((1 if self.monotone else 2) * self.sensitivity, parameters.read_epsilon(self.epsilon))
 
     @property
     def event(self) -> Event:
@@ -96,12 +96,12 @@ class NoisyMax(Stated):
         )
 
     @property
-    def _noise(self) -> Noise:
-        return TwoSided(self.scale) if self.noise == "laplace" else OneSided(self.scale)
+    def _noise(self) -> WholeNoise:
+        return TwoSidedNoise(self.scale) if self.noise == "laplace" else OneSidedNoise(self.scale)
 
-    def release(self, scores: Sequence[int] | Integers, *, source: Source = SYSTEM) -> int:
+    def release(self, scores: Sequence[int] | Integers, *, source: EntropySource = SYSTEM) -> int:
         """The index of the winner."""
-        steps = _whole_scores(scores)
+        steps = _read_whole_scores(scores)
         if self.noise == "gumbel":
             return categorical_exp(steps, 1 / self.scale, source=source)
         draw = discrete_laplace if self.noise == "laplace" else geometric
@@ -114,11 +114,11 @@ class NoisyMax(Stated):
 
     def probability(self, output: int, given: Sequence[int] | Integers) -> Interval:
         """The probability that the candidate at index ``output`` wins, certified; for few candidates."""
-        steps = _whole_scores(given).tolist()
-        chosen = position(output, len(steps))
+        steps = _read_whole_scores(given).tolist()
+        chosen = read_position(output, len(steps))
         if self.noise == "gumbel":
             return self._exponential.probability(chosen, steps)
-        return wins(self._noise, steps.pop(chosen), steps)
+        return win_probability(self._noise, steps.pop(chosen), steps)
 
     def error(self, beta: Number, of: int) -> float:
         """How far below the best of ``of`` candidates the winner may be, except with probability beta.
@@ -126,8 +126,8 @@ class NoisyMax(Stated):
         The winner is below the best by at most its own noise minus the best's: at most the largest of the k − 1 other
         noises when noise is one-sided, at most twice the largest of all k when it is two-sided.
         """
-        share = parameters.open_probability(beta, "beta")
-        candidates = parameters.whole(of, "of")
+        share = parameters.read_probability(beta, "beta")
+        candidates = parameters.read_whole(of, "of")
         if candidates == 1:
             return 0.0
         if self.noise == "gumbel":
@@ -135,11 +135,11 @@ class NoisyMax(Stated):
         one_sided = self.noise == "exponential"
         allowed = share / (candidates - 1 if one_sided else candidates)
         near = math.floor(min(float(self.scale) * -math.log(float(allowed)), 2.0**62))
-        bound = smallest(lambda z: self._noise.beyond(z + 1).high <= allowed, near)
+        bound = find_smallest(lambda z: self._noise.chance_beyond(z + 1).high <= allowed, near)
         return float_up(Fraction(bound if one_sided else 2 * bound))
 
 
-def _whole_scores(scores: object) -> Integers:
+def _read_whole_scores(scores: object) -> Integers:
     read = read_scores(scores)
     if read.steps.dtype != np.int64 or read.unit != 1:
         fix = "Round scores to whole steps (and the sensitivity with them), or use Exponential for real scores."
@@ -148,7 +148,7 @@ def _whole_scores(scores: object) -> Integers:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TopK(Selection):
+class TopK(SelectionMechanism):
     """The k best candidates, best first, by k rounds of the exponential mechanism, each without the ones before.
 
     The whole budget is given: ``epsilon`` is shared evenly (ε/k for each round), ``rho`` gives each round √(8ρ/k).
@@ -170,21 +170,21 @@ class TopK(Selection):
     rho: Number | None = None
 
     def __post_init__(self) -> None:
-        Selection.__post_init__(self)
-        settle(self, k=parameters.whole(self.k, "k"))
-        form = only_one({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
+        SelectionMechanism.__post_init__(self)
+        settle(self, k=parameters.read_whole(self.k, "k"))
+        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
         if form == "epsilon":
-            settle(self, epsilon=parameters.epsilon(self.epsilon))
+            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
         else:
             loss_from_rho(self.rho, self.k)
-            settle(self, rho=parameters.positive(self.rho, "rho"))
+            settle(self, rho=parameters.read_positive(self.rho, "rho"))
 
     @cached_property
     def loss(self) -> Exact:
         """The ε₀ of one round."""
         if self.epsilon is None:
             return loss_from_rho(self.rho, self.k)
-        whole = parameters.epsilon(self.epsilon)
+        whole = parameters.read_epsilon(self.epsilon)
         return whole if self.k == 1 else lower(whole) / self.k
 
     @cached_property
@@ -205,7 +205,7 @@ class TopK(Selection):
         if count < self.k:
             raise ParameterError("scores", "are fewer than k", "Give at least k candidates, or a smaller k.")
 
-    def release(self, scores: ScoresLike, *, source: Source = SYSTEM) -> tuple[int, ...]:
+    def release(self, scores: ScoresLike, *, source: EntropySource = SYSTEM) -> tuple[int, ...]:
         """The indices of the k chosen candidates, in the order of the rounds."""
         read = read_scores(scores)
         self._check(len(read))
@@ -222,11 +222,11 @@ class TopK(Selection):
         """The probability of these indices in this order."""
         read = read_scores(given)
         self._check(len(read))
-        picks = [position(i, len(read)) for i in output]
+        picks = [read_position(i, len(read)) for i in output]
         if len(picks) != self.k or len(set(picks)) != self.k:
             raise ParameterError("output", "must be k different indices", "Give what release returns.")
         one = Exponential(sensitivity=self.sensitivity, epsilon=self.loss, monotone=self.monotone)
-        exact = read.exact()
+        exact = read.exact_scores()
         left = list(range(len(read)))
         rounds = []
         for pick in picks:
@@ -236,5 +236,5 @@ class TopK(Selection):
 
     def error(self, beta: Number, of: int) -> float:
         """How far each pick may be below the best one left, among ``of`` candidates, in all rounds together."""
-        share = parameters.open_probability(beta, "beta") / self.k
-        return utility_loss(self.factor, beta=share, candidates=parameters.whole(of, "of"))
+        share = parameters.read_probability(beta, "beta") / self.k
+        return utility_loss(self.factor, beta=share, candidates=parameters.read_whole(of, "of"))

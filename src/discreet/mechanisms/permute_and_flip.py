@@ -10,17 +10,17 @@ import numpy as np
 
 from discreet import parameters
 from discreet.accounting.events import Event, Pure
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Exact, Interval
-from discreet.mechanisms.exponential import Selection, utility_loss
+from discreet.mechanisms.exponential import SelectionMechanism, utility_loss
 from discreet.mechanisms.mechanism import settle
-from discreet.mechanisms.scores import ScoresLike, position, read_scores, weights
+from discreet.mechanisms.scores import ScoresLike, read_position, read_scores, weights
 from discreet.parameters import Epsilon, Number
 from discreet.samplers import bernoulli_exp_each, uniform_below
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(SelectionMechanism):
     """Flip a coin for each candidate, heads with exp(ε·(u − best)/(2Δ)); return a uniform one of the heads.
 
     The best candidate always shows heads. Walking through the candidates in random order and stopping at the first
@@ -43,13 +43,13 @@ class PermuteAndFlip(Selection):
     epsilon: Epsilon
 
     def __post_init__(self) -> None:
-        Selection.__post_init__(self)
-        settle(self, epsilon=parameters.epsilon(self.epsilon))
+        SelectionMechanism.__post_init__(self)
+        settle(self, epsilon=parameters.read_epsilon(self.epsilon))
 
     @cached_property
     def loss(self) -> Exact:
         """The pure ε."""
-        return parameters.epsilon(self.epsilon)
+        return parameters.read_epsilon(self.epsilon)
 
     @cached_property
     def factor(self) -> Fraction:
@@ -65,7 +65,7 @@ class PermuteAndFlip(Selection):
     def events(self) -> tuple[Event, ...]:
         return (self.event,)
 
-    def release(self, scores: ScoresLike, *, source: Source = SYSTEM) -> int:
+    def release(self, scores: ScoresLike, *, source: EntropySource = SYSTEM) -> int:
         """The index of the chosen candidate."""
         read = read_scores(scores)
         # The exponent −factor·(score − best) is formed inside, exactly: the difference of two floats need not be one.
@@ -79,7 +79,7 @@ class PermuteAndFlip(Selection):
         It is p·E[1/(1 + H)], where p is its chance of heads and H the number of heads among the others.
         """
         read = read_scores(given)
-        chosen = position(output, len(read))
+        chosen = read_position(output, len(read))
         others = weights(read, self.factor)
         own = others.pop(chosen)
         heads = [Interval.of(1)]  # heads[h]: the probability of h heads among the candidates seen so far
@@ -99,8 +99,8 @@ class PermuteAndFlip(Selection):
         """
         return utility_loss(
             self.factor,
-            beta=parameters.open_probability(beta, "beta"),
-            candidates=parameters.whole(of, "of"),
+            beta=parameters.read_probability(beta, "beta"),
+            candidates=parameters.read_whole(of, "of"),
         )
 
 

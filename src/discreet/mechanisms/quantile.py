@@ -15,11 +15,11 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.accounting.events import Event
 from discreet.accounting.events import Exponential as ExponentialEvent
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, FixedPoint, Integers, Interval, lower
-from discreet.mechanisms.exponential import loss_from_rho, short, utility_loss
-from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.mechanisms.exponential import loss_from_rho, shorten_down, utility_loss
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.mechanisms.ranks import draw, probability, runs_of
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
@@ -33,7 +33,7 @@ _GRID_BITS, _PART_BITS = 61, 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Ranked(Stated):
+class QuantileMechanism(EventMechanism):
     """What one quantile and many share: public bounds, a grid, and a budget.
 
     Values are clamped to ``bounds`` and rounded to multiples of ``resolution``, one at a time; NaN counts as the low
@@ -47,39 +47,39 @@ class Ranked(Stated):
     rho: Number | None = None
 
     def __post_init__(self) -> None:
-        Stated.__post_init__(self)
+        EventMechanism.__post_init__(self)
         if isinstance(self.bounds, str | bytes) or not isinstance(self.bounds, Sequence) or len(self.bounds) != 2:
             raise ParameterError("bounds", "must be a pair", _FIX)
-        low, high = (parameters.number(end, "bounds", fix=_FIX) for end in self.bounds)
+        low, high = (parameters.read_number(end, "bounds", fix=_FIX) for end in self.bounds)
         if low >= high:
             raise ParameterError("bounds", "must have low below high", _FIX)
         settle(
             self,
             bounds=(low, high),
-            resolution=parameters.positive(self.resolution, "resolution"),
-            max_rows=parameters.whole(self.max_rows, "max_rows"),
+            resolution=parameters.read_positive(self.resolution, "resolution"),
+            max_rows=parameters.read_whole(self.max_rows, "max_rows"),
         )
         first, last = self.ends
         if last - first >= 1 << _GRID_BITS:
             raise ParameterError("resolution", "is too fine for the bounds", "Use coarser steps or tighter bounds.")
-        form = only_one({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
+        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
         if form == "epsilon":
-            settle(self, epsilon=parameters.epsilon(self.epsilon))
+            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
         else:
-            settle(self, rho=parameters.positive(self.rho, "rho"))
+            settle(self, rho=parameters.read_positive(self.rho, "rho"))
 
     @property
     def _step(self) -> Fraction:
-        return parameters.positive(self.resolution, "resolution")
+        return parameters.read_positive(self.resolution, "resolution")
 
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The bounds in steps, rounded outwards."""
-        low, high = (parameters.number(end, "bounds") for end in self.bounds)
+        low, high = (parameters.read_number(end, "bounds") for end in self.bounds)
         return FixedPoint(self._step).steps(low, high)
 
     def _encode(self, values: npt.ArrayLike) -> Integers:
-        low, high = (parameters.number(end, "bounds") for end in self.bounds)
+        low, high = (parameters.read_number(end, "bounds") for end in self.bounds)
         steps = FixedPoint(self._step).encode(values, low=low, high=high)
         if steps.ndim != 1 or steps.size > _MOST_ROWS:
             raise ParameterError("values", "must be one column", "Give a flat list or array, one value for each row.")
@@ -92,20 +92,20 @@ class Ranked(Stated):
         """The loss of one of ``rounds`` rounds of the exponential mechanism."""
         if self.epsilon is None:
             return loss_from_rho(self.rho, rounds)
-        whole = parameters.epsilon(self.epsilon)
+        whole = parameters.read_epsilon(self.epsilon)
         return whole if rounds == 1 else lower(whole) / rounds
 
 
 def read_q(value: object) -> Fraction:
     """A quantile strictly between 0 and 1, with a denominator that ranks can be multiplied by."""
-    q = parameters.open_probability(value, "q")
+    q = parameters.read_probability(value, "q")
     if q.denominator > _MOST_PARTS:
         raise parameters.refuse("q", "a simpler fraction", value, "Use at most nine decimals.")
     return q
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Quantile(Ranked):
+class Quantile(QuantileMechanism):
     """A value with about a share q of the rows below it: the exponential mechanism over all values of the grid.
 
     The score of a value v is minus its rank error, max(0, below − q·n, above − (1 − q)·n), where ``below`` and
@@ -127,7 +127,7 @@ class Quantile(Ranked):
     q: Number
 
     def __post_init__(self) -> None:
-        Ranked.__post_init__(self)
+        QuantileMechanism.__post_init__(self)
         settle(self, q=read_q(self.q))
         _ = self.loss
 
@@ -145,7 +145,7 @@ class Quantile(Ranked):
     @cached_property
     def factor(self) -> Fraction:
         """The multiple of the rank error in the exponent: ε/(2Δ)."""
-        return short(lower(self.loss) / (2 * self.sensitivity))
+        return shorten_down(lower(self.loss) / (2 * self.sensitivity))
 
     @property
     def event(self) -> Event:
@@ -156,7 +156,7 @@ class Quantile(Ranked):
     def events(self) -> tuple[Event, ...]:
         return (self.event,)
 
-    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> int | float:
+    def release(self, values: npt.ArrayLike, *, source: EntropySource = SYSTEM) -> int | float:
         """The quantile: an int on the grid of whole numbers, otherwise the float next to a grid value."""
         runs = runs_of(self._encode(values), read_q(self.q), *self.ends)
         return self._write(draw(runs, self.factor, source))
@@ -164,7 +164,7 @@ class Quantile(Ranked):
     def probability(self, output: Number, given: npt.ArrayLike) -> Interval:
         """The probability of one grid value, certified to about 150 bits."""
         first, last = self.ends
-        step = round(parameters.number(output, "output") / self._step)
+        step = round(parameters.read_number(output, "output") / self._step)
         if not first <= step <= last:
             raise parameters.refuse("output", "within the bounds", output, "Ask about values of the grid.")
         return probability(runs_of(self._encode(given), read_q(self.q), first, last), self.factor, step)
@@ -172,12 +172,12 @@ class Quantile(Ranked):
     def error(self, beta: Number, of: int = 1) -> float:
         """The largest rank error, in rows, of any of ``of`` such quantiles, except with probability beta."""
         first, last = self.ends
-        share = parameters.open_probability(beta, "beta") / parameters.whole(of, "of")
+        share = parameters.read_probability(beta, "beta") / parameters.read_whole(of, "of")
         return utility_loss(self.factor, beta=share, candidates=last - first + 1)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Quantiles(Ranked):
+class Quantiles(QuantileMechanism):
     """Several quantiles at once: the middle one first, then each side of it by itself, and so on.
 
     Of m quantiles there are ⌊log₂ m⌋ + 1 levels; every row takes part once in each level, so the budget is divided by
@@ -203,7 +203,7 @@ class Quantiles(Ranked):
     qs: Sequence[Number]
 
     def __post_init__(self) -> None:
-        Ranked.__post_init__(self)
+        QuantileMechanism.__post_init__(self)
         if isinstance(self.qs, str | bytes) or not isinstance(self.qs, Sequence) or not self.qs:
             raise ParameterError("qs", "must be one or more quantiles", "Give for example qs=[0.25, 0.5, 0.75].")
         read = tuple(read_q(q) for q in self.qs)
@@ -239,18 +239,20 @@ class Quantiles(Ranked):
     def _factor(self, q: Fraction) -> Fraction:
         """The multiple of the rank error in the exponent, for a quantile q of one side."""
         changes = self.max_rows * (1 if self.neighbours == Neighbours.ADD_REMOVE else 2)
-        return short(lower(self.loss) / (2 * changes * max(q, 1 - q)))
+        return shorten_down(lower(self.loss) / (2 * changes * max(q, 1 - q)))
 
-    def release(self, values: npt.ArrayLike, *, source: Source = SYSTEM) -> tuple[int | float, ...]:
+    def release(self, values: npt.ArrayLike, *, source: EntropySource = SYSTEM) -> tuple[int | float, ...]:
         """The quantiles, in the order of ``qs``."""
         first, last = self.ends
         steps = self._encode(values)
         fine = (steps << _PART_BITS) + uniform_below(1 << _PART_BITS, steps.size, source=source)
         shares = [read_q(q) for q in self.qs]
-        found = self._side(np.sort(fine), shares, first << _PART_BITS, ((last + 1) << _PART_BITS) - 1, source)
+        found = self._draw_side(np.sort(fine), shares, first << _PART_BITS, ((last + 1) << _PART_BITS) - 1, source)
         return tuple(self._write(value >> _PART_BITS) for value in found)
 
-    def _side(self, rows: Integers, shares: list[Fraction], low: int, high: int, source: Source) -> list[int]:
+    def _draw_side(
+        self, rows: Integers, shares: list[Fraction], low: int, high: int, source: EntropySource
+    ) -> list[int]:
         """The quantiles of one side, whose sorted rows lie within [low, high]."""
         if not shares:
             return []
@@ -258,8 +260,8 @@ class Quantiles(Ranked):
         q = shares[middle]
         value = draw(runs_of(rows, q, low, high), self._factor(q), source)
         under, over = np.searchsorted(rows, [value, value + 1])
-        left = self._side(rows[:under], [s / q for s in shares[:middle]], low, value, source)
-        right = self._side(rows[over:], [(s - q) / (1 - q) for s in shares[middle + 1 :]], value, high, source)
+        left = self._draw_side(rows[:under], [s / q for s in shares[:middle]], low, value, source)
+        right = self._draw_side(rows[over:], [(s - q) / (1 - q) for s in shares[middle + 1 :]], value, high, source)
         return [*left, value, *right]
 
     def error(self, beta: Number, of: int = 1) -> float:
@@ -268,6 +270,6 @@ class Quantiles(Ranked):
         Errors of the levels add up; rows that share even the random part may add their number, which is rare.
         """
         first, last = self.ends
-        share = parameters.open_probability(beta, "beta") / (parameters.whole(of, "of") * len(self.qs))
+        share = parameters.read_probability(beta, "beta") / (parameters.read_whole(of, "of") * len(self.qs))
         one = utility_loss(self._factor(Fraction(0)), beta=share, candidates=(last - first + 1) << _PART_BITS)
         return self.levels * (one + 1)

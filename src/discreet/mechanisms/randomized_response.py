@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from discreet import parameters
 from discreet.accounting import events
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, Ln, ceil_div, exp_minus_bounds
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.laws import log_inverse
-from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 from discreet.samplers import bernoulli, bernoulli_real, uniform_below
@@ -29,7 +29,7 @@ _FIX_ANSWERS = "Give answers that are among the declared categories, one or a fl
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RandomizedResponse(Stated):
+class RandomizedResponse(EventMechanism):
     """Keep an answer with probability e^ε/(e^ε + k − 1), otherwise give another of the k categories, uniformly.
 
     With two categories and ε = ln 3 this is the two-coin form: tails, tell the truth; heads, let a second coin
@@ -61,15 +61,15 @@ class RandomizedResponse(Stated):
             fix = "Use 'replace': the number of respondents is visible, so nobody's presence is hidden."
             raise ParameterError("neighbours", "of randomized response must be 'replace'", fix)
         self._read_categories()
-        if only_one({"epsilon": self.epsilon, "gamma": self.gamma}, _FIX) == "epsilon":
-            exact = parameters.epsilon(self.epsilon)
+        if find_form({"epsilon": self.epsilon, "gamma": self.gamma}, _FIX) == "epsilon":
+            exact = parameters.read_epsilon(self.epsilon)
         else:
             exact = self._read_gamma()
         settle(self, _epsilon=exact, epsilon=exact, gamma=None)
 
     def _read_categories(self) -> None:
         if isinstance(self.categories, str | bytes) or not isinstance(self.categories, Sequence):
-            settle(self, categories=parameters.whole(self.categories, "categories", least=2), _labels=None)
+            settle(self, categories=parameters.read_whole(self.categories, "categories", least=2), _labels=None)
             return
         labels = tuple(self.categories)
         if not all(isinstance(label, Hashable) for label in labels):
@@ -80,7 +80,7 @@ class RandomizedResponse(Stated):
 
     def _read_gamma(self) -> Ln:
         fix = "Give gamma between 0 (no use) and 1/2 (no privacy), for example gamma=0.25."
-        gamma = parameters.positive(self.gamma, "gamma", fix=fix)
+        gamma = parameters.read_positive(self.gamma, "gamma", fix=fix)
         if gamma >= Fraction(1, 2):
             raise parameters.refuse("gamma", "below 1/2", self.gamma, fix)
         if self.size != 2:
@@ -97,7 +97,7 @@ class RandomizedResponse(Stated):
         """The number of categories."""
         if self._labels is not None:
             return len(self._labels)
-        return parameters.whole(self.categories, "categories")
+        return parameters.read_whole(self.categories, "categories")
 
     @property
     def event(self) -> events.RandomizedResponse:
@@ -121,7 +121,7 @@ class RandomizedResponse(Stated):
     def _keep_bounds(self, bits: int) -> tuple[int, int]:
         """Integers around 2^bits·keep, at any precision: 1/(1 + (k − 1)·e^−ε)."""
         work = bits + self.size.bit_length() + 8
-        low, high = exp_minus_bounds(parameters.number(self._epsilon, "epsilon"), work)
+        low, high = exp_minus_bounds(parameters.read_number(self._epsilon, "epsilon"), work)
         top, one = 1 << (work + bits), 1 << work
         return top // (one + (self.size - 1) * high), ceil_div(top, one + (self.size - 1) * low)
 
@@ -136,32 +136,32 @@ class RandomizedResponse(Stated):
             chance = chance * (stay if same else change)
         return chance
 
-    def release(self, answers: object, /, *, source: Source = SYSTEM) -> Any:
+    def release(self, answers: object, /, *, source: EntropySource = SYSTEM) -> Any:
         """The responses, each with its own coins; one answer gives one response, of the same kind."""
         indices, kind = self._read(answers, "answers")
         shape = indices.shape
-        kept = self._flips(shape, source)
+        kept = self._flip_coins(shape, source)
         shift = 1 + uniform_below(self.size - 1, shape, source=source)  # 1 to k − 1: any other category
         return self._write(np.where(kept, indices, (indices + shift) % self.size), kind)
 
-    def _flips(self, shape: tuple[int, ...], source: Source) -> npt.NDArray[np.bool_]:
+    def _flip_coins(self, shape: tuple[int, ...], source: EntropySource) -> npt.NDArray[np.bool_]:
         if isinstance(self._epsilon, Ln):
             return bernoulli(self.keep.low, shape, source=source)
         return bernoulli_real(self._keep_bounds, shape, source=source)
 
-    def _read(self, answers: object, name: str) -> tuple[Integers, _Kind]:
+    def _read(self, answers: object, name: str) -> tuple[Integers, _AnswerKind]:
         """Answers as category numbers, and how to give them back."""
         if self._labels is not None:
             return _read_labels(answers, self._labels, name)
         array: npt.NDArray[np.generic] = np.asarray(answers)
         if array.dtype.kind == "b" and self.size == 2:
             return array.astype(np.int64), "bool" if array.ndim else "one bool"
-        indices = parameters.integers(array, name) if array.dtype.kind in "iu" or array.size == 0 else None
+        indices = parameters.read_integers(array, name) if array.dtype.kind in "iu" or array.size == 0 else None
         if indices is None or (indices.size and (indices.min() < 0 or indices.max() >= self.size)):
             raise ParameterError(name, "are not all among the declared categories", _FIX_ANSWERS)
         return indices, "int" if array.ndim else "one int"
 
-    def _write(self, indices: Integers, kind: _Kind) -> Any:
+    def _write(self, indices: Integers, kind: _AnswerKind) -> Any:
         match kind:
             case "bool":
                 return indices.astype(np.bool_)
@@ -183,19 +183,20 @@ class RandomizedResponse(Stated):
         in a dict, and their intervals hold together. The standard error includes that the respondents are a sample;
         the interval is Clopper and Pearson's for the share of responses, carried over.
         """
-        level = parameters.open_probability(confidence, "confidence")
+        level = parameters.read_probability(confidence, "confidence")
         indices, _ = self._read(responses, "responses")
         if indices.size < 1:
             raise ParameterError("responses", "are empty", "Nobody answered; there is nothing to estimate.")
         counts = np.bincount(indices.ravel(), minlength=self.size).tolist()
         if self._labels is None and self.size == 2:
-            return self._share(counts[1], indices.size, level, together=1)
+            return self._estimate_share(counts[1], indices.size, level, together=1)
         labels = self._labels or tuple(range(self.size))
         return {
-            label: self._share(count, indices.size, level, together=self.size) for label, count in zip(labels, counts)
+            label: self._estimate_share(count, indices.size, level, together=self.size)
+            for label, count in zip(labels, counts)
         }
 
-    def _share(self, count: int, people: int, level: Fraction, together: int) -> Estimate:
+    def _estimate_share(self, count: int, people: int, level: Fraction, together: int) -> Estimate:
         keep, gain = float(self.keep), self._gain
         base = (1 - keep) / (self.size - 1)
         mean = count / people
@@ -222,8 +223,8 @@ class RandomizedResponse(Stated):
         Holds for all categories and ``of`` such surveys together, whatever the answers are (Hoeffding's inequality:
         a mean of n independent responses is off by t with probability at most 2·exp(−2nt²)).
         """
-        allowed, of = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
-        people = parameters.whole(people, "people", most=1 << 62)
+        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
+        people = parameters.read_whole(people, "people", most=1 << 62)
         return math.sqrt(self._log_odds(allowed, of) / (2 * people)) / self._gain * (1 + 2**-40)
 
     def accuracy(self, people: int, beta: Number = 0.05) -> float:
@@ -236,8 +237,8 @@ class RandomizedResponse(Stated):
         >>> RandomizedResponse.coin().people_needed(alpha=0.02)
         18445
         """
-        target = float(parameters.positive(alpha, "alpha"))
-        allowed = parameters.open_probability(beta, "beta")
+        target = float(parameters.read_positive(alpha, "alpha"))
+        allowed = parameters.read_probability(beta, "beta")
         if target * self._gain < 2.0**-30:
             raise parameters.refuse(
                 "alpha", "within reach", alpha, "There are not enough people for this; give more ε."
@@ -252,10 +253,10 @@ class RandomizedResponse(Stated):
         return log_inverse(beta / (2 * several * of))
 
 
-_Kind = Literal["bool", "int", "labels", "one bool", "one int", "one label"]
+_AnswerKind = Literal["bool", "int", "labels", "one bool", "one int", "one label"]
 
 
-def _read_labels(answers: object, labels: tuple[Hashable, ...], name: str) -> tuple[Integers, _Kind]:
+def _read_labels(answers: object, labels: tuple[Hashable, ...], name: str) -> tuple[Integers, _AnswerKind]:
     places = {label: i for i, label in enumerate(labels)}
     if isinstance(answers, Hashable) and answers in places:
         return np.asarray(places[answers]), "one label"

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from discreet.entropy import Source
+from discreet.entropy import EntropySource
 from discreet.exact import Integers, Interval
-from discreet.mechanisms.scores import exp_minus, total
+from discreet.mechanisms.scores import exp_minus, sum_intervals
 from discreet.mechanisms.segments import Segments, draw_each
 
-Histogram: TypeAlias = tuple[Integers, Integers]
+CellCounts: TypeAlias = tuple[Integers, Integers]
 """Cells in ascending order, and how many rows each holds (at least one)."""
 
 
@@ -46,15 +46,15 @@ def runs_of(steps: Integers, q: Fraction, low: int, high: int) -> Runs:
     return runs_of_counts([np.unique(steps, return_counts=True)], q, low, high)
 
 
-def runs_of_counts(groups: Sequence[Histogram], q: Fraction, low: int, high: int) -> Runs:
+def runs_of_counts(groups: Sequence[CellCounts], q: Fraction, low: int, high: int) -> Runs:
     """The same for data that is counted by value already, in several groups at once."""
     sizes = np.array([len(cells) for cells, _ in groups], dtype=np.int64)
     values = np.concatenate([cells for cells, _ in groups])
     counts = np.concatenate([counts for _, counts in groups])
-    return runs_in_groups(values, counts, sizes, q, low=low, high=high)
+    return runs_of_groups(values, counts, sizes, q, low=low, high=high)
 
 
-def runs_in_groups(
+def runs_of_groups(
     values: Integers, counts: Integers, sizes: Integers, q: Fraction, *, low: Integers | int, high: Integers | int
 ) -> Runs:
     """The same for groups that follow one another, with so many distinct values each, perhaps each with its own range.
@@ -101,16 +101,16 @@ def probability(runs: Runs, factor: Fraction, value: int) -> Interval:
     # e^(−x) relative to the best run, so that the sum is at least one.
     least = int(runs.errors.min())
     rates = [exp_minus(factor * Fraction(int(error) - least, runs.scale)) for error in runs.errors]
-    whole = total([Interval.of(size) * one for size, one in zip(runs.lengths.tolist(), rates)])
+    whole = sum_intervals([Interval.of(size) * one for size, one in zip(runs.lengths.tolist(), rates)])
     return rates[int(np.searchsorted(runs.starts, value, side="right")) - 1] / whole
 
 
-def draw(runs: Runs, factor: Fraction, source: Source) -> int:
+def draw(runs: Runs, factor: Fraction, source: EntropySource) -> int:
     """A grid value v of one group, with probability ∝ exp(−factor·rank error of v), exactly."""
     return int(draw_all(runs, factor, source)[0])
 
 
-def draw_all(runs: Runs, factor: Fraction, source: Source) -> Integers:
+def draw_all(runs: Runs, factor: Fraction, source: EntropySource) -> Integers:
     """Such a value in each of the groups."""
     found, places = draw_each(Segments(runs.lengths, runs.errors, runs.offsets), factor / runs.scale, source)
     return runs.starts[found] + places

@@ -40,7 +40,7 @@ class Scores:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def exact(self) -> list[Fraction]:
+    def exact_scores(self) -> list[Fraction]:
         """Every score as a rational."""
         return [Fraction(step) * self.unit for step in self.steps.tolist()]
 
@@ -71,9 +71,9 @@ def _from_array(array: npt.NDArray[np.generic], name: str) -> Scores:
     if array.ndim != 1:
         raise ParameterError(name, "must be one-dimensional", _FIX)
     if array.dtype.kind in "iu":
-        return Scores(_fitting(array, name), Fraction(1))
+        return Scores(_check_whole(array, name), Fraction(1))
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
-        return Scores(_finite(array.astype(np.float64), name), Fraction(1))
+        return Scores(_check_finite(array.astype(np.float64), name), Fraction(1))
     if array.dtype.kind == "O":
         return _from_list(array.tolist(), name)
     raise ParameterError(name, f"must be numbers; got an array of {array.dtype}", _FIX)
@@ -82,15 +82,15 @@ def _from_array(array: npt.NDArray[np.generic], name: str) -> Scores:
 def _from_list(values: list[object], name: str) -> Scores:
     kinds = set(map(type, values))
     if kinds == {float}:
-        return Scores(_finite(np.array(values, dtype=np.float64), name), Fraction(1))
+        return Scores(_check_finite(np.array(values, dtype=np.float64), name), Fraction(1))
     if kinds == {int}:
         array: npt.NDArray[np.generic] = np.array(values)  # int64, or Python ints where that is too short
         if array.dtype == np.int64:
             return _from_array(array, name)
-    return _common([_rational(value, name) for value in values])
+    return _find_common_unit([_read_rational(value, name) for value in values])
 
 
-def _common(values: list[Fraction]) -> Scores:
+def _find_common_unit(values: list[Fraction]) -> Scores:
     """Rationals as whole multiples of one over their common denominator."""
     denominator = math.lcm(*(value.denominator for value in values))
     steps = [value.numerator * (denominator // value.denominator) for value in values]
@@ -99,7 +99,7 @@ def _common(values: list[Fraction]) -> Scores:
     return Scores(np.array(steps, dtype=np.int64), Fraction(1, denominator))
 
 
-def _rational(value: object, name: str) -> Fraction:
+def _read_rational(value: object, name: str) -> Fraction:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
         raise ParameterError(name, f"must be numbers; got {kind_of(value)}", _FIX)
     if isinstance(value, numbers.Rational):
@@ -110,13 +110,13 @@ def _rational(value: object, name: str) -> Fraction:
     return Fraction(plain)
 
 
-def _finite(array: Floats, name: str) -> Floats:
+def _check_finite(array: Floats, name: str) -> Floats:
     if not np.isfinite(array).all():
         raise ParameterError(name, "must be finite; got NaN or an infinity", _FIX)
     return array
 
 
-def _fitting(array: npt.NDArray[Any], name: str) -> Integers:
+def _check_whole(array: npt.NDArray[Any], name: str) -> Integers:
     if array.size and (int(array.max()) >= LIMIT or int(array.min()) <= -LIMIT):
         raise ParameterError(name, "must be whole numbers within 62 bits", "Divide scores and sensitivity alike.")
     return array.astype(np.int64)
@@ -124,7 +124,7 @@ def _fitting(array: npt.NDArray[Any], name: str) -> Integers:
 
 def weights(scores: Scores, factor: Fraction) -> list[Interval]:
     """e^(factor·(score − best)) for each candidate: at most one, and exactly one for the best."""
-    exact = scores.exact()
+    exact = scores.exact_scores()
     best = max(exact)
     return [exp_minus(factor * (best - score)) for score in exact]
 
@@ -134,13 +134,13 @@ def exp_minus(x: Fraction) -> Interval:
     return Interval.exp_minus(x) if x <= _FAR else Interval(Fraction(0), Fraction(1, 1 << _FAR))
 
 
-def position(output: object, count: int) -> int:
+def read_position(output: object, count: int) -> int:
     """An index that was asked about, checked against the number of candidates."""
     if isinstance(output, bool) or not isinstance(output, numbers.Integral) or not 0 <= int(output) < count:
         raise refuse("output", "the index of a candidate", output, "Give an index between 0 and the number of scores.")
     return int(output)
 
 
-def total(terms: Sequence[Interval]) -> Interval:
+def sum_intervals(terms: Sequence[Interval]) -> Interval:
     """The sum of certified numbers."""
     return Interval(sum((t.low for t in terms), Fraction(0)), sum((t.high for t in terms), Fraction(0)))

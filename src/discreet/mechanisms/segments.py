@@ -16,10 +16,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from discreet.entropy import Source, Words
+from discreet.entropy import EntropySource, Words
 from discreet.exact import Integers, ceil_div, exp_minus_bounds
 from discreet.samplers import lazy
-from discreet.samplers.lazy import Bounds
+from discreet.samplers.lazy import RealBounds
 
 # Float weights are raised by this part, and compared with uniforms only up to this: both are far more than they can be
 # off, which is below 2^-41 of themselves (exponents up to 745, each within 2^-51 of itself).
@@ -46,7 +46,7 @@ class Segments:
         return len(self.offsets) - 1
 
 
-def draw_each(segments: Segments, factor: Fraction, source: Source) -> tuple[Integers, Integers]:
+def draw_each(segments: Segments, factor: Fraction, source: EntropySource) -> tuple[Integers, Integers]:
     """For each group the run that is drawn (its place among all runs), and which of its values, from 0 on."""
     found = np.zeros(segments.groups, dtype=np.int64)
     if not segments.groups:
@@ -62,32 +62,34 @@ def draw_each(segments: Segments, factor: Fraction, source: Source) -> tuple[Int
     ends -= np.repeat(ends[starts] - bids[starts], stops - starts)
     left = np.arange(segments.groups)
     while left.size:
-        picks = below_each(ends[stops[left] - 1], source)
-        runs = _first_above(ends, picks, starts[left], stops[left] - 1)
+        picks = draw_below_each(ends[stops[left] - 1], source)
+        runs = _find_first_above(ends, picks, starts[left], stops[left] - 1)
         shares = scaled[runs] / bids[runs].astype(np.float64)
         words = source.words(left.size)
         gap = words.astype(np.float64) * 2.0**-64 - shares
         taken = gap < 0
         for i in np.flatnonzero(np.abs(gap) <= GUARD).tolist():
             run, group = int(runs[i]), int(left[i])
-            exact = share(factor * int(gaps[run]), int(segments.lengths[run]), int(shifts[group]), int(bids[run]))
-            taken[i] = lazy.below(int(words[i]), 64, exact, source)
+            exact = share_bounds(
+                factor * int(gaps[run]), int(segments.lengths[run]), int(shifts[group]), int(bids[run])
+            )
+            taken[i] = lazy.is_below(int(words[i]), 64, exact, source)
         found[left[taken]] = runs[taken]
         left = left[~taken]
-    return found, below_each(segments.lengths[found].astype(np.uint64), source).view(np.int64)
+    return found, draw_below_each(segments.lengths[found].astype(np.uint64), source).view(np.int64)
 
 
-def below_each(limits: Words, source: Source) -> Words:
+def draw_below_each(limits: Words, source: EntropySource) -> Words:
     """For each n ≥ 1 of ``limits`` a whole number below n, uniformly: each owns ⌊(2^64 − 1)/n⌋ words."""
     owned = np.uint64(2**64 - 1) // limits
     values = source.words(limits.size) // owned
     over = np.flatnonzero(values >= limits)
     if over.size:
-        values[over] = below_each(limits[over], source)
+        values[over] = draw_below_each(limits[over], source)
     return values
 
 
-def _first_above(ends: Words, picks: Words, first: Integers, last: Integers) -> Integers:
+def _find_first_above(ends: Words, picks: Words, first: Integers, last: Integers) -> Integers:
     """For each pick the first run between ``first`` and ``last`` whose end is above it, by halving all ranges."""
     low, high = first.copy(), last.copy()
     while True:
@@ -100,7 +102,7 @@ def _first_above(ends: Words, picks: Words, first: Integers, last: Integers) -> 
         low = np.where(open_ & ~above, middle + 1, low)
 
 
-def share(exponent: Fraction, length: int, shift: int, bid: int) -> Bounds:
+def share_bounds(exponent: Fraction, length: int, shift: int, bid: int) -> RealBounds:
     """The bounds of 2^shift·length·e^(−exponent)/bid, a chance."""
     guard = 64  # length/bid is below 2^63, and the enclosure of e^(−x) is 2 wide at most
 

@@ -12,14 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.entropy import Source
+from discreet.entropy import EntropySource
 from discreet.exact import Integers
-from discreet.mechanisms.ranks import Histogram, draw_all, runs_in_groups
+from discreet.mechanisms.ranks import CellCounts, draw_all, runs_of_groups
 from discreet.samplers import uniform_below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sides:
+class GroupSides:
     """One side of each group: its rows, sorted by group and place, the group of each row, and the ends of the sides."""
 
     rows: Integers
@@ -28,7 +28,7 @@ class Sides:
     high: Integers
 
 
-def expanded(groups: Sequence[Histogram], bits: int, low: int, high: int, source: Source) -> Sides:
+def expand_rows(groups: Sequence[CellCounts], bits: int, low: int, high: int, source: EntropySource) -> GroupSides:
     """All rows of all groups, each with a place of its own among the 2^bits of its cell."""
     counts = np.concatenate([counts for _, counts in groups])
     cells = np.repeat(np.concatenate([cells for cells, _ in groups]), counts)
@@ -36,11 +36,11 @@ def expanded(groups: Sequence[Histogram], bits: int, low: int, high: int, source
     places = (cells << bits) + uniform_below(1 << bits, cells.size, source=source)
     order = np.lexsort((places, number))
     ends = np.ones(len(groups), dtype=np.int64)
-    return Sides(places[order], number[order], low * ends, high * ends)
+    return GroupSides(places[order], number[order], low * ends, high * ends)
 
 
-def quantiles_of_each(
-    sides: Sides, shares: list[Fraction], factor: Callable[[Fraction], Fraction], source: Source
+def draw_quantiles_of_groups(
+    sides: GroupSides, shares: list[Fraction], factor: Callable[[Fraction], Fraction], source: EntropySource
 ) -> list[Integers]:
     """For each of ``shares`` the places in all groups: the middle share first, then those of the sides it leaves."""
     if not shares:
@@ -53,13 +53,13 @@ def quantiles_of_each(
     first = np.flatnonzero(new)
     counts = np.diff(np.append(first, rows.size))
     sizes = np.bincount(number[first], minlength=groups)
-    runs = runs_in_groups(rows[first], counts, sizes, q, low=sides.low, high=sides.high)
+    runs = runs_of_groups(rows[first], counts, sizes, q, low=sides.low, high=sides.high)
     found = draw_all(runs, factor(q), source)
     under, over = rows < found[number], rows > found[number]
-    below = Sides(rows[under], number[under], sides.low, found)
-    above = Sides(rows[over], number[over], found, sides.high)
+    below = GroupSides(rows[under], number[under], sides.low, found)
+    above = GroupSides(rows[over], number[over], found, sides.high)
     return [
-        *quantiles_of_each(below, [s / q for s in shares[:middle]], factor, source),
+        *draw_quantiles_of_groups(below, [s / q for s in shares[:middle]], factor, source),
         found,
-        *quantiles_of_each(above, [(s - q) / (1 - q) for s in shares[middle + 1 :]], factor, source),
+        *draw_quantiles_of_groups(above, [(s - q) / (1 - q) for s in shares[middle + 1 :]], factor, source),
     ]

@@ -15,20 +15,20 @@ import numpy.typing as npt
 
 from discreet import parameters
 from discreet.accounting.events import Event, Pure
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import Exact, Integers, Interval, add, float_up, lower
-from discreet.mechanisms.exponential import check_monotone, short
-from discreet.mechanisms.laws import DiscreteLaplace, noise_bound
-from discreet.mechanisms.mechanism import Stated, settle
+from discreet.mechanisms.exponential import check_monotone, shorten_down
+from discreet.mechanisms.laws import DiscreteLaplaceLaw, noise_bound
+from discreet.mechanisms.mechanism import EventMechanism, settle
 from discreet.mechanisms.scores import LIMIT
-from discreet.mechanisms.winner import UNIT, TwoSided, chances, chances_under, reach, times
+from discreet.mechanisms.winner import UNIT, TwoSidedNoise, chances, chances_under, multiply, reach
 from discreet.parameters import Epsilon, Number
 from discreet.samplers import discrete_laplace
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SparseVector(Stated):
+class SparseVector(EventMechanism):
     """Tell, question by question, whether a whole answer is at least ``threshold``; stop after ``answers`` yeses.
 
     Noise of scale Δ/ε₁ is put on the threshold, once, and fresh noise of scale 2cΔ/ε₂ on every answer (cΔ/ε₂ when
@@ -58,27 +58,27 @@ class SparseVector(Stated):
     answer_epsilon: Epsilon | None = None
 
     def __post_init__(self) -> None:
-        Stated.__post_init__(self)
+        EventMechanism.__post_init__(self)
         settle(
             self,
-            threshold=parameters.number(self.threshold, "threshold"),
-            sensitivity=parameters.whole(self.sensitivity, "sensitivity", most=LIMIT),
-            epsilon=parameters.epsilon(self.epsilon),
-            answers=parameters.whole(self.answers, "answers", most=1 << 40),
+            threshold=parameters.read_number(self.threshold, "threshold"),
+            sensitivity=parameters.read_whole(self.sensitivity, "sensitivity", most=LIMIT),
+            epsilon=parameters.read_epsilon(self.epsilon),
+            answers=parameters.read_whole(self.answers, "answers", most=1 << 40),
         )
         check_monotone(monotone=self.monotone, neighbours=self.neighbours)
         if self.answer_epsilon is not None:
-            settle(self, answer_epsilon=parameters.epsilon(self.answer_epsilon, "answer_epsilon"))
+            settle(self, answer_epsilon=parameters.read_epsilon(self.answer_epsilon, "answer_epsilon"))
 
     @cached_property
     def _least(self) -> int:
         """Noisy answers are whole, so a threshold between two whole numbers is as good as the upper one."""
-        return math.ceil(parameters.number(self.threshold, "threshold"))
+        return math.ceil(parameters.read_number(self.threshold, "threshold"))
 
     @cached_property
     def split(self) -> tuple[Fraction, Fraction]:
         """(ε₁, ε₂): threshold and answers. Any split is private; this one is close to the best."""
-        whole = short(lower(parameters.epsilon(self.epsilon)))
+        whole = shorten_down(lower(parameters.read_epsilon(self.epsilon)))
         ratio = (self.answers if self.monotone else 2 * self.answers) ** (2 / 3)
         first = whole * Fraction(1 / (1 + ratio)).limit_denominator(1 << 20) or whole / (1 << 20)
         return first, whole - first
@@ -98,13 +98,13 @@ class SparseVector(Stated):
         """The scale of the noise on the numbers given with a yes: cΔ/ε₃."""
         if self.answer_epsilon is None:
             return None
-        return self.answers * self.sensitivity / short(lower(parameters.epsilon(self.answer_epsilon)))
+        return self.answers * self.sensitivity / shorten_down(lower(parameters.read_epsilon(self.answer_epsilon)))
 
     @cached_property
     def loss(self) -> Exact:
         """The pure ε of the whole stream."""
-        epsilon = parameters.epsilon(self.epsilon)
-        return epsilon if self.answer_epsilon is None else add(epsilon, parameters.epsilon(self.answer_epsilon))
+        epsilon = parameters.read_epsilon(self.epsilon)
+        return epsilon if self.answer_epsilon is None else add(epsilon, parameters.read_epsilon(self.answer_epsilon))
 
     @property
     def event(self) -> Event:
@@ -115,17 +115,17 @@ class SparseVector(Stated):
     def events(self) -> tuple[Event, ...]:
         return (self.event,)
 
-    def start(self, *, source: Source = SYSTEM) -> Stream:
+    def start(self, *, source: EntropySource = SYSTEM) -> Stream:
         """A new stream; each one costs ``privacy`` in full, when it starts."""
         return Stream(self, source)
 
-    def release(self, values: Sequence[int] | Integers, *, source: Source = SYSTEM) -> npt.NDArray[np.bool_]:
+    def release(self, values: Sequence[int] | Integers, *, source: EntropySource = SYSTEM) -> npt.NDArray[np.bool_]:
         """The verdicts on a batch of answers, in order, up to and including the last yes that is allowed.
 
         >>> SparseVector(threshold=10, sensitivity=1, epsilon=1000).release([1, 2, 30, 4, 50]).tolist()
         [False, False, True]
         """
-        batch = parameters.integers(values, "values")
+        batch = parameters.read_integers(values, "values")
         if batch.ndim != 1:
             raise ParameterError("values", "must be one-dimensional", "Give one answer for each question.")
         bar = self._least + int(discrete_laplace(self.threshold_scale, source=source))
@@ -137,18 +137,18 @@ class SparseVector(Stated):
 
     def probability(self, output: Sequence[bool], given: Sequence[int] | Integers) -> Interval:
         """The probability of these verdicts, certified; they end with the last yes allowed, or with ``given``."""
-        answers = parameters.integers(given, "given").tolist()
+        answers = parameters.read_integers(given, "given").tolist()
         verdicts = self._check_output(output, len(answers))
-        bar_noise = TwoSided(self.threshold_scale)
-        far, bars, noise = reach(bar_noise), chances(bar_noise), chances_under(TwoSided(self.answer_scale))
+        bar_noise = TwoSidedNoise(self.threshold_scale)
+        far, bars, noise = reach(bar_noise), chances(bar_noise), chances_under(TwoSidedNoise(self.answer_scale))
         low = high = 0
         for z in range(1 - far, far):
             chance = bars[z]
             for answer, yes in zip(answers, verdicts):
                 no = noise[self._least + z - answer]
-                chance = times(chance, (UNIT - no[1], UNIT - no[0]) if yes else no)
+                chance = multiply(chance, (UNIT - no[1], UNIT - no[0]) if yes else no)
             low, high = low + chance[0], high + chance[1]
-        return Interval(Fraction(low, UNIT), Fraction(high, UNIT) + bar_noise.beyond(far).high)
+        return Interval(Fraction(low, UNIT), Fraction(high, UNIT) + bar_noise.chance_beyond(far).high)
 
     def _check_output(self, output: Sequence[bool], questions: int) -> list[bool]:
         verdicts = [bool(verdict) for verdict in output]
@@ -166,12 +166,12 @@ class SparseVector(Stated):
         """How near the threshold verdicts may be wrong, among ``of`` questions, except with probability beta:
         every yes has an answer of at least threshold − error, every no one below threshold + error.
         """
-        half = parameters.open_probability(beta, "beta") / 2
-        questions = parameters.whole(of, "of")
+        half = parameters.read_probability(beta, "beta") / 2
+        questions = parameters.read_whole(of, "of")
         bound = 0
         for scale, count in ((self.threshold_scale, 1), (self.answer_scale, questions)):
             near = float(scale) * math.log(count / float(half))
-            bound += noise_bound(DiscreteLaplace(scale), half, count, near)
+            bound += noise_bound(DiscreteLaplaceLaw(scale), half, count, near)
         return float_up(Fraction(bound))
 
 
@@ -181,7 +181,7 @@ class Stream:
     It holds secret noise, so it cannot be copied or pickled: two copies would spend the same noise twice.
     """
 
-    def __init__(self, rule: SparseVector, source: Source) -> None:
+    def __init__(self, rule: SparseVector, source: EntropySource) -> None:
         self.rule = rule
         self._source = source
         self._bar = rule._least + int(discrete_laplace(rule.threshold_scale, source=source))  # noqa: SLF001  # same module
@@ -195,7 +195,7 @@ class Stream:
 
     def __call__(self, value: int) -> bool:
         """Whether the answer is large; refused once all yeses are spent."""
-        exact = parameters.whole(value, "value", least=-LIMIT, most=LIMIT)
+        exact = parameters.read_whole(value, "value", least=-LIMIT, most=LIMIT)
         with self._lock:
             if not self._left:
                 raise BudgetExceeded(

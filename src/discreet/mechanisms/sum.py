@@ -9,17 +9,17 @@ from functools import cached_property
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import float_up
-from discreet.mechanisms.bounded import Bounded, exact_sum
-from discreet.mechanisms.budgeted import Noise
+from discreet.mechanisms.bounded import BoundedStatistic, exact_sum
+from discreet.mechanisms.budgeted import AdditiveNoise
 from discreet.mechanisms.estimate import Estimate
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Sum(Bounded):
+class Sum(BoundedStatistic):
     """The sum of values clamped to ``bounds``, with discrete noise, on the grid of ``resolution``.
 
     Privacy: the noise's guarantee at the sensitivity below, in steps; l and h are the bounds, m is ``max_rows``.
@@ -51,24 +51,26 @@ class Sum(Bounded):
         return self._steps * self.step
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> AdditiveNoise:
         """The noise that is added to the sum, in steps."""
-        return self._noise(l1=self._steps, squared_l2=self._steps**2)
+        return self._make_noise(l1=self._steps, squared_l2=self._steps**2)
 
     @property
-    def parts(self) -> tuple[Noise, ...]:
+    def parts(self) -> tuple[AdditiveNoise, ...]:
         return (self.noise,)
 
     def error(self, beta: Number = 0.05, of: int = 1) -> float:
         """How far the worst of ``of`` such sums is off from the sum of clamped, rounded values, at most."""
-        return float_up(parameters.number(self.noise.error(beta, of), "error") * self.step)
+        return float_up(parameters.read_number(self.noise.error(beta, of), "error") * self.step)
 
     def answers(self, values: npt.ArrayLike, /) -> tuple[int]:
         return (exact_sum(self.encode(values)),)
 
-    def release(self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: Source = SYSTEM) -> Estimate:
+    def release(
+        self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: EntropySource = SYSTEM
+    ) -> Estimate:
         """The noisy sum, with the interval of the noise."""
-        level = parameters.open_probability(confidence, "confidence")
+        level = parameters.read_probability(confidence, "confidence")
         (total,) = self.draw(values, source)
         bound = Fraction(self.noise.noise_bound(1 - level))
         return self._estimate(

@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from discreet import parameters
 from discreet.accounting.events import Approximate, Event, ZeroConcentrated
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, decimal, exp_minus_bounds, float_up, lower
-from discreet.mechanisms.exponential import short
+from discreet.mechanisms.exponential import shorten_down
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.keys import Key, read_counts, read_units
+from discreet.mechanisms.keys import KeyT, read_counts, read_units
 from discreet.mechanisms.laplace import scale_for
-from discreet.mechanisms.laws import DiscreteGaussian, DiscreteLaplace, Law, noise_bound, smallest
-from discreet.mechanisms.mechanism import Stated, only_one, settle
+from discreet.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, NoiseLaw, find_smallest, noise_bound
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
 from discreet.samplers import bernoulli, discrete_gaussian, discrete_laplace
@@ -32,7 +32,7 @@ _MOST = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Keyed(Stated):
+class KeyMechanism(EventMechanism):
     """What all rules for keys share.
 
     ``max_groups`` is the largest number of keys that one unit can be in (the counts must be made so), and
@@ -43,11 +43,11 @@ class Keyed(Stated):
     min_units: int = 1
 
     def __post_init__(self) -> None:
-        Stated.__post_init__(self)
+        EventMechanism.__post_init__(self)
         settle(
             self,
-            max_groups=parameters.whole(self.max_groups, "max_groups", most=_MOST),
-            min_units=parameters.whole(self.min_units, "min_units", most=_MOST),
+            max_groups=parameters.read_whole(self.max_groups, "max_groups", most=_MOST),
+            min_units=parameters.read_whole(self.min_units, "min_units", most=_MOST),
         )
 
     @property
@@ -57,30 +57,30 @@ class Keyed(Stated):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NoisyThreshold(Keyed):
+class NoisyThreshold(KeyMechanism):
     """A noisy count of units for each key, published where it reaches a threshold: what both noises share."""
 
     threshold: int | None = None
     delta: Number | None = None
 
     def __post_init__(self) -> None:
-        Keyed.__post_init__(self)
+        KeyMechanism.__post_init__(self)
         fix = "Give delta=1e-9 and the threshold follows, or threshold=40 and delta follows."
-        if only_one({"threshold": self.threshold, "delta": self.delta}, fix) == "threshold":
-            settle(self, threshold=parameters.whole(self.threshold, "threshold", most=_MOST))
+        if find_form({"threshold": self.threshold, "delta": self.delta}, fix) == "threshold":
+            settle(self, threshold=parameters.read_whole(self.threshold, "threshold", most=_MOST))
         else:
-            settle(self, delta=parameters.open_probability(self.delta, "delta"))
+            settle(self, delta=parameters.read_probability(self.delta, "delta"))
 
     @property
     @abstractmethod
-    def law(self) -> Law:
+    def law(self) -> NoiseLaw:
         """The law of the noise."""
 
     @abstractmethod
-    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]: ...
+    def _draw(self, count: int, source: EntropySource) -> npt.NDArray[np.generic]: ...
 
     @abstractmethod
-    def _near(self, log: float) -> float:
+    def _guess_tail(self, log: float) -> float:
         """About where the noise has a tail of e^−log: a good guess to start a search at."""
 
     @cached_property
@@ -88,13 +88,13 @@ class NoisyThreshold(Keyed):
         """The threshold τ: as given, or the smallest one whose δ is at most what was asked."""
         if self.threshold is not None:
             return self.threshold
-        allowed = parameters.open_probability(self.delta, "delta")
-        near = math.floor(self._near(math.log(self.max_groups) - math.log(float(allowed) or 1e-300)))
-        return self.min_units + smallest(lambda z: self._slip(z).high <= allowed, near)
+        allowed = parameters.read_probability(self.delta, "delta")
+        near = math.floor(self._guess_tail(math.log(self.max_groups) - math.log(float(allowed) or 1e-300)))
+        return self.min_units + find_smallest(lambda z: self._slip(z).high <= allowed, near)
 
     def _slip(self, above: int) -> Interval:
         """The probability that any of ``max_groups`` keys gets noise of ``above`` or more."""
-        return _ONE - power(_ONE - at_least(self.law, above), self.max_groups)
+        return _ONE - power(_ONE - upper_tail(self.law, above), self.max_groups)
 
     @cached_property
     def slip(self) -> Fraction:
@@ -110,36 +110,36 @@ class NoisyThreshold(Keyed):
         if self.threshold is not None:
             _ = self.slip
 
-    def release(self, counts: Mapping[Key, int], *, source: Source = SYSTEM) -> dict[Key, int]:
+    def release(self, counts: Mapping[KeyT, int], *, source: EntropySource = SYSTEM) -> dict[KeyT, int]:
         """The keys that reach the threshold with their noisy numbers of units, sorted by key.
 
         ``counts`` has the number of distinct units of each key; keys with none are never published.
         """
         keys, units = read_counts(counts)
-        kept, noisy = self._noisy(units, source)
+        kept, noisy = self._add_noise(units, source)
         return {keys[i]: value for i, value in zip(np.flatnonzero(kept).tolist(), noisy[kept].tolist())}
 
     def release_array(
-        self, units: Integers, *, source: Source = SYSTEM
+        self, units: Integers, *, source: EntropySource = SYSTEM
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
         """For many keys at once: which are kept, and the noisy numbers of units (zero where not kept).
 
         The order is the caller's, who must make it independent of the data, by sorting the keys for example.
         """
-        kept, noisy = self._noisy(read_units(units), source)
+        kept, noisy = self._add_noise(read_units(units), source)
         return kept, np.where(kept, noisy, 0)
 
-    def _noisy(self, units: Integers, source: Source) -> tuple[npt.NDArray[np.bool_], Integers]:
+    def _add_noise(self, units: Integers, source: EntropySource) -> tuple[npt.NDArray[np.bool_], Integers]:
         bar = self.bar  # found before anything is drawn
         noisy = np.asarray(Grid().add(units, self._draw(len(units), source)))
         return (units >= self.min_units) & (noisy >= bar), noisy
 
     def probability(self, output: int | None, given: int) -> Interval:
         """The probability that a key with ``given`` units is published as ``output``, or (None) is not published."""
-        units = parameters.whole(given, "given", least=0, most=_MOST)
+        units = parameters.read_whole(given, "given", least=0, most=_MOST)
         if output is None:
-            return _ONE if units < self.min_units else _ONE - at_least(self.law, self.bar - units)
-        value = parameters.whole(output, "output", least=-_MOST, most=_MOST)
+            return _ONE if units < self.min_units else _ONE - upper_tail(self.law, self.bar - units)
+        value = parameters.read_whole(output, "output", least=-_MOST, most=_MOST)
         return self.law.probability(value - units) if units >= self.min_units and value >= self.bar else _ZERO
 
     def error(self, beta: Number, of: int = 1) -> float:
@@ -147,8 +147,8 @@ class NoisyThreshold(Keyed):
 
         Numbers that were published are known to reach the threshold, so near it they tend to be too large.
         """
-        share, keys = parameters.open_probability(beta, "beta"), parameters.whole(of, "of")
-        near = self._near(math.log(keys) - math.log(float(share)))
+        share, keys = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
+        near = self._guess_tail(math.log(keys) - math.log(float(share)))
         return float_up(Fraction(noise_bound(self.law, share, keys, near)))
 
     def kept_from(self, beta: Number, of: int = 1) -> int:
@@ -184,10 +184,10 @@ class LaplaceThreshold(NoisyThreshold):
 
     def __post_init__(self) -> None:
         NoisyThreshold.__post_init__(self)
-        if only_one({"epsilon": self.epsilon, "scale": self.scale}, "Give epsilon=1 or scale=1.") == "epsilon":
-            settle(self, epsilon=parameters.epsilon(self.epsilon))
+        if find_form({"epsilon": self.epsilon, "scale": self.scale}, "Give epsilon=1 or scale=1.") == "epsilon":
+            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
         else:
-            settle(self, scale=parameters.positive(self.scale, "scale"))
+            settle(self, scale=parameters.read_positive(self.scale, "scale"))
         _ = self.loss
         self._check()
 
@@ -195,27 +195,27 @@ class LaplaceThreshold(NoisyThreshold):
     def noise_scale(self) -> Fraction:
         """The scale of the noise."""
         if self.scale is not None:
-            return parameters.positive(self.scale, "scale")
-        return scale_for(self._moves, parameters.epsilon(self.epsilon))
+            return parameters.read_positive(self.scale, "scale")
+        return scale_for(self._moves, parameters.read_epsilon(self.epsilon))
 
     @property
     def loss(self) -> Exact:
         """ε: as given, or counts that change over scale."""
         return (
-            parameters.epsilon(self._moves / self.noise_scale)
+            parameters.read_epsilon(self._moves / self.noise_scale)
             if self.epsilon is None
-            else parameters.epsilon(self.epsilon)
+            else parameters.read_epsilon(self.epsilon)
         )
 
     @cached_property
-    def law(self) -> DiscreteLaplace:
+    def law(self) -> DiscreteLaplaceLaw:
         """The law of the noise."""
-        return DiscreteLaplace(self.noise_scale)
+        return DiscreteLaplaceLaw(self.noise_scale)
 
-    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
+    def _draw(self, count: int, source: EntropySource) -> npt.NDArray[np.generic]:
         return discrete_laplace(self.noise_scale, count, source=source)
 
-    def _near(self, log: float) -> float:
+    def _guess_tail(self, log: float) -> float:
         return float(self.noise_scale) * log
 
     @property
@@ -252,28 +252,28 @@ class GaussianThreshold(NoisyThreshold):
 
     def __post_init__(self) -> None:
         NoisyThreshold.__post_init__(self)
-        if only_one({"rho": self.rho, "variance": self.variance}, "Give rho=0.1 or variance=5.") == "rho":
-            settle(self, rho=parameters.positive(self.rho, "rho"))
+        if find_form({"rho": self.rho, "variance": self.variance}, "Give rho=0.1 or variance=5.") == "rho":
+            settle(self, rho=parameters.read_positive(self.rho, "rho"))
         else:
-            settle(self, variance=parameters.positive(self.variance, "variance"))
+            settle(self, variance=parameters.read_positive(self.variance, "variance"))
         self._check()
 
     @cached_property
     def noise_variance(self) -> Fraction:
         """The variance parameter σ² of the noise."""
         if self.variance is not None:
-            return parameters.positive(self.variance, "variance")
-        return self._moves / (2 * parameters.positive(self.rho, "rho"))
+            return parameters.read_positive(self.variance, "variance")
+        return self._moves / (2 * parameters.read_positive(self.rho, "rho"))
 
     @cached_property
-    def law(self) -> DiscreteGaussian:
+    def law(self) -> DiscreteGaussianLaw:
         """The law of the noise."""
-        return DiscreteGaussian(self.noise_variance)
+        return DiscreteGaussianLaw(self.noise_variance)
 
-    def _draw(self, count: int, source: Source) -> npt.NDArray[np.generic]:
+    def _draw(self, count: int, source: EntropySource) -> npt.NDArray[np.generic]:
         return discrete_gaussian(self.noise_variance, count, source=source)
 
-    def _near(self, log: float) -> float:
+    def _guess_tail(self, log: float) -> float:
         return math.sqrt(2 * float(self.noise_variance) * log)
 
     @property
@@ -288,7 +288,7 @@ class GaussianThreshold(NoisyThreshold):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class KeySelection(Keyed):
+class KeySelection(KeyMechanism):
     """Which keys to name, without counts: the rule that keeps the most keys of all (ε, δ)-private rules.
 
     A key with n units is kept with probability π(n), where π(0) = 0 and π grows as fast as privacy allows.
@@ -311,13 +311,15 @@ class KeySelection(Keyed):
     delta: Number
 
     def __post_init__(self) -> None:
-        Keyed.__post_init__(self)
-        settle(self, epsilon=parameters.epsilon(self.epsilon), delta=parameters.open_probability(self.delta, "delta"))
+        KeyMechanism.__post_init__(self)
+        settle(
+            self, epsilon=parameters.read_epsilon(self.epsilon), delta=parameters.read_probability(self.delta, "delta")
+        )
         if self._slack < Fraction(1, 1 << 150):
             fix = "Give at least 1e-40 for each group."
             raise parameters.refuse("delta", "larger", self.delta, fix)
         # The length of the table, known before it is made: π rises by a factor above 1 + ε' and by δ' at least.
-        share, slack = float(lower(parameters.epsilon(self.epsilon))) / self._moves, float(self._slack)
+        share, slack = float(lower(parameters.read_epsilon(self.epsilon))) / self._moves, float(self._slack)
         if min(2 * math.log1p(share / slack) / share, 1 / slack) > _TABLE:
             fix = "Use LaplaceThreshold or GaussianThreshold, which need no table, or spend more on fewer groups."
             raise ParameterError("epsilon", "is too small for so many groups", fix)
@@ -334,7 +336,7 @@ class KeySelection(Keyed):
     @cached_property
     def _slack(self) -> Fraction:
         """δ' of one key: 1 − (1 − δ)^(1/C), rounded down; δ/C is always sound."""
-        delta, moves = parameters.open_probability(self.delta, "delta"), self._moves
+        delta, moves = parameters.read_probability(self.delta, "delta"), self._moves
         guess = Fraction(-math.expm1(math.log1p(-float(delta)) / moves)) * Fraction((1 << 40) - 1, 1 << 40)
         sound = power(Interval.of(1 - guess), moves).low >= 1 - delta
         return max(guess, delta / moves) if sound else delta / moves
@@ -342,7 +344,7 @@ class KeySelection(Keyed):
     @cached_property
     def table(self) -> tuple[int, ...]:
         """2^192·π(n) for n = 0, 1, ... up to the first that is certain; whole numbers."""
-        exponent = short(lower(parameters.epsilon(self.epsilon)) / self._moves)
+        exponent = shorten_down(lower(parameters.read_epsilon(self.epsilon)) / self._moves)
         slack = math.floor(self._slack * _GRID)
         _, up = exp_minus_bounds(exponent, _BITS)  # at or above 2^bits·e^−ε'
         rising = [0]
@@ -362,16 +364,16 @@ class KeySelection(Keyed):
         """The probability that a key with ``given`` units is kept (True) or dropped (False), exactly."""
         if not isinstance(output, bool):
             raise parameters.refuse("output", "True or False", output, "Ask for kept (True) or dropped (False).")
-        chance = self._chance(parameters.whole(given, "given", least=0, most=_MOST))
+        chance = self._chance(parameters.read_whole(given, "given", least=0, most=_MOST))
         return Interval.of(chance if output else 1 - chance)
 
-    def release(self, counts: Mapping[Key, int], *, source: Source = SYSTEM) -> list[Key]:
+    def release(self, counts: Mapping[KeyT, int], *, source: EntropySource = SYSTEM) -> list[KeyT]:
         """The keys that are kept, sorted; ``counts`` has the number of distinct units of each key."""
         keys, units = read_counts(counts)
         kept = self.release_array(units, source=source)
         return [keys[i] for i in np.flatnonzero(kept).tolist()]
 
-    def release_array(self, units: Integers, *, source: Source = SYSTEM) -> npt.NDArray[np.bool_]:
+    def release_array(self, units: Integers, *, source: EntropySource = SYSTEM) -> npt.NDArray[np.bool_]:
         """For many keys at once: which are kept, in the caller's order, which must not depend on the data."""
         steps = np.clip(read_units(units) - (self.min_units - 1), 0, len(self.table) - 1)
         kept = np.zeros(len(steps), dtype=np.bool_)
@@ -382,8 +384,8 @@ class KeySelection(Keyed):
 
     def kept_from(self, beta: Number, of: int = 1) -> int:
         """The number of units from which on keys are kept, ``of`` of them together, except with probability beta."""
-        share = parameters.open_probability(beta, "beta") / parameters.whole(of, "of")
-        return self.min_units - 1 + smallest(lambda n: 1 - self._chance(n + self.min_units - 1) <= share, 0)
+        share = parameters.read_probability(beta, "beta") / parameters.read_whole(of, "of")
+        return self.min_units - 1 + find_smallest(lambda n: 1 - self._chance(n + self.min_units - 1) <= share, 0)
 
     def error(self, beta: Number, of: int = 1) -> float:
         """The number of units below which one of ``of`` keys may be missing, except with probability beta."""
@@ -395,7 +397,7 @@ _GRID = 1 << _BITS
 _TABLE = 1 << 20
 
 
-def at_least(law: Law, z: int) -> Interval:
+def upper_tail(law: NoiseLaw, z: int) -> Interval:
     """P(Z ≥ z) for a symmetric law on the whole numbers."""
     half = Interval.of(Fraction(1, 2))
     return law.tail(z) * half if z > 0 else _ONE - law.tail(1 - z) * half

@@ -1,7 +1,7 @@
 """Several quantiles of counted rows: equal rows are told apart by random places, which come to light where needed.
 
 Every cell is divided into 2^bits places, and every row stands in one of them, uniformly and independently of the
-others. ``quantile.Quantiles`` draws all places and sorts the rows. Here nobody looks at a row: ``Column`` knows how
+others. ``quantile.Quantiles`` draws all places and sorts the rows. Here nobody looks at a row: ``LazyRows`` knows how
 many rows each cell has, and when a part of a cell is halved, how many of its k rows fall into the lower half is the
 number of heads in k fair coins. That is the very law of the places, seen only as far as the answer depends on it.
 
@@ -27,9 +27,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from discreet.entropy import Source
+from discreet.entropy import EntropySource
 from discreet.exact import Integers
-from discreet.mechanisms.segments import GUARD, RAISE, SUM_BITS, share
+from discreet.mechanisms.segments import GUARD, RAISE, SUM_BITS, share_bounds
 from discreet.samplers import lazy, uniform_below
 
 # Pieces are halved until at least half of all proposals are taken, or until no piece wastes much by itself.
@@ -37,7 +37,7 @@ _LOOSE, _WASTE, _MOST = 0.5, 1 / 256, 4096
 _CHUNK = 1 << 26  # coins that are thrown at once
 
 
-def heads(coins: int, source: Source) -> int:
+def count_heads(coins: int, source: EntropySource) -> int:
     """How many of so many fair coins show heads: the ones among as many random bits."""
     if coins <= 1024:
         return source.bits(coins).bit_count()
@@ -50,17 +50,17 @@ def heads(coins: int, source: Source) -> int:
     return found
 
 
-class Column:
+class LazyRows:
     """The rows of one group: how many are in each cell, and where in their cells, as far as that is known.
 
     Places are whole numbers: cell c has those from c·2^bits on. What is known of a cell is a row of parts, each with
     the number of its rows; a part that holds rows has a width of a power of two.
     """
 
-    def __init__(self, cells: Integers, counts: Integers, bits: int, source: Source) -> None:
+    def __init__(self, cells: Integers, counts: Integers, bits: int, source: EntropySource) -> None:
         self._cells, self._before = cells, np.concatenate([[0], np.cumsum(counts)])
         self._bits, self._source = bits, source
-        self._parts: dict[int, list[_Part]] = {}  # by the number of the cell, in order
+        self._parts: dict[int, list[_CellPart]] = {}  # by the number of the cell, in order
 
     @property
     def rows(self) -> int:
@@ -72,12 +72,12 @@ class Column:
         i = int(np.searchsorted(self._cells, place >> self._bits))
         if i == len(self._cells) or int(self._cells[i]) != place >> self._bits:
             return int(self._before[i]), 0
-        parts = self._known(i)
+        parts = self._find_parts(i)
         while True:
-            at = bisect_right(parts, place, key=_first) - 1
+            at = bisect_right(parts, place, key=_first_place) - 1
             _, width, rows = parts[at]
             if width == 1 or not rows:
-                return self._below(i, at), rows
+                return self._count_below(i, at), rows
             self._halve(parts, at)
 
     def cut(self, low: int, high: int) -> tuple[int, int]:
@@ -96,33 +96,33 @@ class Column:
             return start, int(self._before[first])
         if end <= high:
             return end, int(self._before[first + 1])
-        parts = self._known(first)
-        under, over = (bisect_right(parts, place, key=_first) - 1 for place in (low, high))
+        parts = self._find_parts(first)
+        under, over = (bisect_right(parts, place, key=_first_place) - 1 for place in (low, high))
         if under == over:
             self._halve(parts, under)
             over += 1
         middle = (under + over + 1) // 2
-        return parts[middle][0], self._below(first, middle)
+        return parts[middle][0], self._count_below(first, middle)
 
-    def _known(self, i: int) -> list[_Part]:
+    def _find_parts(self, i: int) -> list[_CellPart]:
         if i not in self._parts:
             rows = int(self._before[i + 1]) - int(self._before[i])
             self._parts[i] = [(int(self._cells[i]) << self._bits, 1 << self._bits, rows)]
         return self._parts[i]
 
-    def _below(self, i: int, at: int) -> int:
+    def _count_below(self, i: int, at: int) -> int:
         """The rows below one part of a cell."""
         return int(self._before[i]) + sum(rows for _, _, rows in self._parts[i][:at])
 
-    def _halve(self, parts: list[_Part], at: int) -> None:
+    def _halve(self, parts: list[_CellPart], at: int) -> None:
         first, width, rows = parts[at]
-        lower = heads(rows, self._source)
+        lower = count_heads(rows, self._source)
         parts[at : at + 1] = [(first, width // 2, lower), (first + width // 2, width // 2, rows - lower)]
 
 
-_Part: TypeAlias = tuple[int, int, int]
+_CellPart: TypeAlias = tuple[int, int, int]
 """First place, width, rows."""
-_first: Callable[[_Part], int] = itemgetter(0)
+_first_place: Callable[[_CellPart], int] = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Side:
     low_taken: bool = False
     high_taken: bool = False
 
-    def pieces(self) -> list[tuple[int, int, int, int]]:
+    def make_pieces(self) -> list[tuple[int, int, int, int]]:
         """Taken ends by themselves, and all between: low, high, rows below, rows within."""
         found = []
         if self.low_taken:
@@ -173,10 +173,10 @@ class Piece:
         return self.waste > other.waste
 
 
-class Draw:
+class QuantileDraw:
     """One draw of a q-quantile of a side."""
 
-    def __init__(self, column: Column, side: Side, q: Fraction, factor: Fraction, source: Source) -> None:
+    def __init__(self, column: LazyRows, side: Side, q: Fraction, factor: Fraction, source: EntropySource) -> None:
         self._column, self._side, self._q, self._source = column, side, q, source
         self._factor = factor / q.denominator
         self._rate = float(self._factor)
@@ -187,7 +187,7 @@ class Draw:
         a, b = self._q.numerator, self._q.denominator
         return max(0, b * less - a * n, b * (n - less - inside) - (b - a) * n)
 
-    def _piece(self, low: int, high: int, below: int, inside: int) -> Piece:
+    def _make_piece(self, low: int, high: int, below: int, inside: int) -> Piece:
         length, error = high - low + 1, self.error(below, inside)
         most = length * math.exp(-self._rate * error)
         if not inside or length == 1:
@@ -198,7 +198,7 @@ class Draw:
 
     def _cover(self) -> list[Piece]:
         """The places of the side as pieces, halved until their bounds are good."""
-        heap = [self._piece(*piece) for piece in self._side.pieces()]
+        heap = [self._make_piece(*piece) for piece in self._side.make_pieces()]
         heapq.heapify(heap)
         total, waste = sum(p.most for p in heap), sum(p.waste for p in heap)
         for _ in range(_MOST):
@@ -206,8 +206,8 @@ class Draw:
                 break
             one = heap[0]
             cut, rank = self._column.cut(one.low, one.high)
-            lower = self._piece(one.low, cut - 1, one.below, rank - one.below)
-            upper = self._piece(cut, one.high, rank, one.below + one.inside - rank)
+            lower = self._make_piece(one.low, cut - 1, one.below, rank - one.below)
+            upper = self._make_piece(cut, one.high, rank, one.below + one.inside - rank)
             heapq.heapreplace(heap, lower)
             heapq.heappush(heap, upper)
             total += lower.most + upper.most - one.most
@@ -227,32 +227,32 @@ class Draw:
             below, at = piece.below, piece.inside
             if at and piece.length > 1:
                 below, at = self._column.look(place)
-            if self._taken(self.error(below, at), piece.length, shift, bids[chosen]):
+            if self._accepts(self.error(below, at), piece.length, shift, bids[chosen]):
                 return place, below, at
 
-    def _taken(self, error: int, length: int, shift: int, bid: int) -> bool:
+    def _accepts(self, error: int, length: int, shift: int, bid: int) -> bool:
         """True with probability 2^shift·length·e^(−factor·error)/bid."""
         word = self._source.word()
         gap = word * 2.0**-64 - math.ldexp(length * math.exp(-self._rate * error), shift) / bid
         if abs(gap) > GUARD:
             return gap < 0
-        return lazy.below(word, 64, share(self._factor * error, length, shift, bid), self._source)
+        return lazy.is_below(word, 64, share_bounds(self._factor * error, length, shift, bid), self._source)
 
 
-def quantiles(
-    column: Column, shares: list[Fraction], side: Side, factor: Callable[[Fraction], Fraction], source: Source
+def draw_quantiles(
+    column: LazyRows, shares: list[Fraction], side: Side, factor: Callable[[Fraction], Fraction], source: EntropySource
 ) -> list[int]:
     """The places of several quantiles of a side: the middle one first, then those of the sides that it leaves."""
     if not shares:
         return []
     middle = len(shares) // 2
     q = shares[middle]
-    place, below, at = Draw(column, side, q, factor(q), source)()
+    place, below, at = QuantileDraw(column, side, q, factor(q), source)()
     under = replace(side, high=place, high_taken=True, rows=below - side.skipped)
     above = side.skipped + side.rows - below - at
     over = replace(side, low=place, low_taken=True, skipped=below + at, rows=above)
     return [
-        *quantiles(column, [s / q for s in shares[:middle]], under, factor, source),
+        *draw_quantiles(column, [s / q for s in shares[:middle]], under, factor, source),
         place,
-        *quantiles(column, [(s - q) / (1 - q) for s in shares[middle + 1 :]], over, factor, source),
+        *draw_quantiles(column, [(s - q) / (1 - q) for s in shares[middle + 1 :]], over, factor, source),
     ]

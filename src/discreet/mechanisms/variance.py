@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import ceil_div, float_up
-from discreet.mechanisms.bounded import Bounded, clamp, exact_sum, exact_sum_of_squares, ratio
-from discreet.mechanisms.budgeted import Noise
+from discreet.mechanisms.bounded import BoundedStatistic, clamp, exact_sum, exact_sum_of_squares, ratio
+from discreet.mechanisms.budgeted import AdditiveNoise
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
 from discreet.parameters import Number
@@ -26,7 +26,7 @@ _ROOM = 60
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Variance(Bounded):
+class Variance(BoundedStatistic):
     """The (population) variance of values clamped to ``bounds``, with discrete noise.
 
     Under replace the number of rows n is public; give it as ``size``. One noise is added to n·Σ(x − mean)², a whole
@@ -50,7 +50,7 @@ class Variance(Bounded):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size is not None:
-            settle(self, size=parameters.whole(self.size, "size", least=2, most=1 << 40))
+            settle(self, size=parameters.read_whole(self.size, "size", least=2, most=1 << 40))
         elif self.neighbours == Neighbours.REPLACE:
             raise ParameterError("size", "must be given under 'replace', where it is public", _FIX_SIZE)
         if self.neighbours == Neighbours.REPLACE and self.max_rows != 1:
@@ -88,14 +88,14 @@ class Variance(Bounded):
         return 1 << max(0, self._reach.bit_length() - _ROOM)
 
     @cached_property
-    def parts(self) -> tuple[Noise, ...]:
+    def parts(self) -> tuple[AdditiveNoise, ...]:
         squares, m, third = ceil_div(self._reach, self._coarse), self.max_rows, Fraction(1, 3)
         if self.neighbours == Neighbours.REPLACE:
-            return (self._noise(l1=squares, squared_l2=squares**2),)
+            return (self._make_noise(l1=squares, squared_l2=squares**2),)
         return (
-            self._noise(l1=squares, squared_l2=squares**2, share=third),
-            self._noise(l1=m * self._far, squared_l2=(m * self._far) ** 2, share=third),
-            self._noise(l1=m, squared_l2=m * m, share=third),
+            self._make_noise(l1=squares, squared_l2=squares**2, share=third),
+            self._make_noise(l1=m * self._far, squared_l2=(m * self._far) ** 2, share=third),
+            self._make_noise(l1=m, squared_l2=m * m, share=third),
         )
 
     def answers(self, values: npt.ArrayLike, /) -> tuple[int, ...]:
@@ -117,7 +117,7 @@ class Variance(Bounded):
         most (a₂ + r²·b)/(n − b), the mean by e = (a₁ + r·b)/(n − b), its square by e·(2r + e).
         """
         parts, most = self.parts, self._most
-        share = parameters.open_probability(beta, "beta") / len(parts)
+        share = parameters.read_probability(beta, "beta") / len(parts)
         # Rounding to coarser units adds at most half a unit.
         squares, *rest = (Fraction(part.error(share, of)) for part in parts)
         squares = (squares + (Fraction(1, 2) if self._coarse > 1 else 0)) * self._coarse
@@ -137,23 +137,29 @@ class Variance(Bounded):
         first, last = self.ends
         return Fraction((last - first) ** 2, 4)
 
-    def release(self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: Source = SYSTEM) -> Estimate:
+    def release(
+        self, values: npt.ArrayLike, /, *, confidence: Number = 0.95, source: EntropySource = SYSTEM
+    ) -> Estimate:
         """The noisy variance, between 0 and a quarter of the squared range, with the interval of the noise."""
-        level = parameters.open_probability(confidence, "confidence")
+        level = parameters.read_probability(confidence, "confidence")
         drawn = [Fraction(number) for number in self.draw(values, source)]
         bounds = [Fraction(part.noise_bound((1 - level) / len(drawn))) for part in self.parts]
         # Squares in squared steps; their rounding widens the interval by half a unit.
         drawn[0], bounds[0] = drawn[0] * self._coarse, (bounds[0] + Fraction(self._coarse > 1, 2)) * self._coarse
-        raw = self._from_one(drawn, bounds) if len(drawn) == 1 else self._from_three(drawn, bounds)
+        raw = self._estimate_from_one(drawn, bounds) if len(drawn) == 1 else self._estimate_from_three(drawn, bounds)
         low, value, high = (clamp(x, 0, self._most) for x in raw[:3])
         return self._estimate(value, (low, high), float(raw[3]), level, self.step**2)
 
-    def _from_one(self, drawn: list[Fraction], bounds: list[Fraction]) -> tuple[Fraction, Fraction, Fraction, float]:
+    def _estimate_from_one(
+        self, drawn: list[Fraction], bounds: list[Fraction]
+    ) -> tuple[Fraction, Fraction, Fraction, float]:
         n_squared = self._size**2
         spread = self.parts[0].standard_error * self._coarse / n_squared
         return (drawn[0] - bounds[0]) / n_squared, drawn[0] / n_squared, (drawn[0] + bounds[0]) / n_squared, spread
 
-    def _from_three(self, drawn: list[Fraction], bounds: list[Fraction]) -> tuple[Fraction, Fraction, Fraction, float]:
+    def _estimate_from_three(
+        self, drawn: list[Fraction], bounds: list[Fraction]
+    ) -> tuple[Fraction, Fraction, Fraction, float]:
         squares, total, count = drawn
         rows, fewest, most = (max(1, int(count + off)) for off in (0, -bounds[2], bounds[2]))
         square_low, square_high = ratio(squares - bounds[0], squares + bounds[0], fewest, most)

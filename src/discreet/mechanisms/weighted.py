@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from discreet import parameters
 from discreet.accounting.events import Event, ZeroConcentrated
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Integers, Interval, ceil_div, sqrt_lower
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.keys import Key, read_counts, read_units
-from discreet.mechanisms.laws import DiscreteGaussian, smallest
-from discreet.mechanisms.mechanism import Stated, settle
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, at_least, power
+from discreet.mechanisms.keys import KeyT, read_counts, read_units
+from discreet.mechanisms.laws import DiscreteGaussianLaw, find_smallest
+from discreet.mechanisms.mechanism import EventMechanism, settle
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, power, upper_tail
 from discreet.parameters import Number
 from discreet.privacy import Neighbours, Unit
 from discreet.samplers import discrete_gaussian
@@ -33,7 +33,7 @@ _FINE = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WeightedSelection(Stated):
+class WeightedSelection(EventMechanism):
     """Name the keys whose noisy weight reaches a threshold: a unit in g keys adds ⌊√(whole²/g)⌋ to each of them.
 
     For units in many keys: the noise does not grow with ``max_groups``, only the weight of a unit in a key falls, and
@@ -67,13 +67,13 @@ class WeightedSelection(Stated):
     whole: int = 1 << 20
 
     def __post_init__(self) -> None:
-        Stated.__post_init__(self)
+        EventMechanism.__post_init__(self)
         settle(
             self,
-            rho=parameters.positive(self.rho, "rho"),
-            delta=parameters.open_probability(self.delta, "delta"),
-            max_groups=parameters.whole(self.max_groups, "max_groups", most=_MOST_GROUPS),
-            whole=parameters.whole(self.whole, "whole", most=_MOST_WHOLE),
+            rho=parameters.read_positive(self.rho, "rho"),
+            delta=parameters.read_probability(self.delta, "delta"),
+            max_groups=parameters.read_whole(self.max_groups, "max_groups", most=_MOST_GROUPS),
+            whole=parameters.read_whole(self.whole, "whole", most=_MOST_WHOLE),
         )
         if self.delta < self.max_groups * _LEAST:
             raise parameters.refuse("delta", "larger", self.delta, "Give at least 1e-40 for each group.")
@@ -92,18 +92,18 @@ class WeightedSelection(Stated):
     @cached_property
     def noise_variance(self) -> Fraction:
         """The variance parameter σ² of the noise, in squares of the weights' unit."""
-        return self._units * self.whole**2 / (2 * parameters.positive(self.rho, "rho"))
+        return self._units * self.whole**2 / (2 * parameters.read_positive(self.rho, "rho"))
 
     @cached_property
-    def law(self) -> DiscreteGaussian:
+    def law(self) -> DiscreteGaussianLaw:
         """The law of the noise."""
-        return DiscreteGaussian(self.noise_variance)
+        return DiscreteGaussianLaw(self.noise_variance)
 
     @cached_property
     def bar(self) -> int:
         """The threshold τ; above the least sound one by at most a 4096th of a unit's weight."""
-        allowed = parameters.open_probability(self.delta, "delta")
-        return _threshold(self.noise_variance, allowed, self.max_groups, self.whole)
+        allowed = parameters.read_probability(self.delta, "delta")
+        return _find_threshold(self.noise_variance, allowed, self.max_groups, self.whole)
 
     @property
     def event(self) -> Event:
@@ -114,12 +114,12 @@ class WeightedSelection(Stated):
     def events(self) -> tuple[Event, ...]:
         return (self.event,)
 
-    def release(self, weights: Mapping[Key, int], *, source: Source = SYSTEM) -> tuple[Key, ...]:
+    def release(self, weights: Mapping[KeyT, int], *, source: EntropySource = SYSTEM) -> tuple[KeyT, ...]:
         """The keys that are named, sorted; ``weights`` has the weight of each. Keys without weight are never named."""
         keys, held = read_counts(weights)
         return tuple(keys[i] for i in np.flatnonzero(self.release_array(held, source=source)).tolist())
 
-    def release_array(self, weights: Integers, *, source: Source = SYSTEM) -> npt.NDArray[np.bool_]:
+    def release_array(self, weights: Integers, *, source: EntropySource = SYSTEM) -> npt.NDArray[np.bool_]:
         """For many keys at once: which are named, in the caller's order, which must not depend on the data."""
         held, bar = read_units(weights), self.bar
         noise = discrete_gaussian(self.noise_variance, len(held), source=source)
@@ -130,8 +130,8 @@ class WeightedSelection(Stated):
         """The probability that a key of weight ``given`` is named (True) or not (False)."""
         if not isinstance(output, bool):
             raise parameters.refuse("output", "True or False", output, "Ask for named (True) or not (False).")
-        held = parameters.whole(given, "given", least=0, most=1 << 60)
-        named = at_least(self.law, self.bar - held) if held else Interval.of(0)
+        held = parameters.read_whole(given, "given", least=0, most=1 << 60)
+        named = upper_tail(self.law, self.bar - held) if held else Interval.of(0)
         return named if output else _ONE - named
 
     def kept_from(self, beta: Number, of: int = 1) -> int:
@@ -139,8 +139,8 @@ class WeightedSelection(Stated):
 
         For ``of`` keys together. Units that are in fewer keys weigh more, and fewer of them are enough.
         """
-        share = parameters.open_probability(beta, "beta") / parameters.whole(of, "of")
-        missing = _tail_from(self.noise_variance, share)
+        share = parameters.read_probability(beta, "beta") / parameters.read_whole(of, "of")
+        missing = _find_tail(self.noise_variance, share)
         return ceil_div(self.bar - 1 + missing, self.weight(self.max_groups))
 
     def error(self, beta: Number, of: int = 1) -> float:
@@ -149,7 +149,7 @@ class WeightedSelection(Stated):
 
 
 @lru_cache(maxsize=256)
-def _threshold(variance: Fraction, delta: Fraction, most: int, whole: int) -> int:
+def _find_threshold(variance: Fraction, delta: Fraction, most: int, whole: int) -> int:
     """The largest over g ≤ most of w(g) + z(g), where P(any of g noises ≥ z(g)) ≤ δ; or slightly more.
 
     w falls and z rises, so for g between a and b the sum is at most w(a) + z(b): ranges that cannot hold the largest
@@ -162,7 +162,7 @@ def _threshold(variance: Fraction, delta: Fraction, most: int, whole: int) -> in
 
     def tail(g: int) -> int:
         if g not in tails:
-            tails[g] = _tail_from(variance, _each(delta, g))
+            tails[g] = _find_tail(variance, _chance_for_each(delta, g))
         return tails[g]
 
     best = max(weight(1) + tail(1), weight(most) + tail(most))
@@ -182,7 +182,7 @@ def _threshold(variance: Fraction, delta: Fraction, most: int, whole: int) -> in
     return best
 
 
-def _each(delta: Fraction, count: int) -> Fraction:
+def _chance_for_each(delta: Fraction, count: int) -> Fraction:
     """A chance that each of ``count`` independent events may have so that any of them has at most δ; rounded down."""
     if count == 1:
         return delta
@@ -191,11 +191,11 @@ def _each(delta: Fraction, count: int) -> Fraction:
     return max(guess, delta / count) if sound else delta / count
 
 
-def _tail_from(variance: Fraction, chance: Fraction) -> int:
+def _find_tail(variance: Fraction, chance: Fraction) -> int:
     """The smallest z ≥ 0 with P(Z ≥ z) ≤ chance, certified."""
-    law = DiscreteGaussian(variance)
+    law = DiscreteGaussianLaw(variance)
     near = math.floor(math.sqrt(float(variance)) * _normal_tail(float(chance)))
-    return smallest(lambda z: at_least(law, z).high <= chance, near)
+    return find_smallest(lambda z: upper_tail(law, z).high <= chance, near)
 
 
 def _normal_tail(chance: float) -> float:
@@ -233,7 +233,7 @@ def better_selection(
     >>> [type(better_selection(rho=0.1, delta=d, max_groups=2)).__name__ for d in (0.1, 1e-8)]
     ['KeySelection', 'WeightedSelection']
     """
-    epsilon = sqrt_lower(2 * parameters.positive(rho, "rho"), bits=64)
+    epsilon = sqrt_lower(2 * parameters.read_positive(rho, "rho"), bits=64)
     other: WeightedSelection | GaussianThreshold
     if min_units == 1:
         other = WeightedSelection(rho=rho, delta=delta, max_groups=max_groups, neighbours=neighbours, unit=unit)
@@ -242,7 +242,7 @@ def better_selection(
             rho=rho, delta=delta, max_groups=max_groups, min_units=min_units, neighbours=neighbours, unit=unit
         )
     moves = max_groups * (1 if other.neighbours == Neighbours.ADD_REMOVE else 2)
-    counted = _units_needed(float(epsilon) / moves, float(parameters.delta(delta)) / moves, float(beta))
+    counted = _units_needed(float(epsilon) / moves, float(parameters.read_delta(delta)) / moves, float(beta))
     if other.kept_from(beta) < counted + min_units - 1:
         return other
     return KeySelection(

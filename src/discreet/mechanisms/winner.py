@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias
 
 from discreet.exact import Interval, ceil_div
-from discreet.mechanisms.laws import DiscreteLaplace, smallest
+from discreet.mechanisms.laws import DiscreteLaplaceLaw, find_smallest
 from discreet.mechanisms.scores import exp_minus
 
 _ZERO, _ONE = Interval.of(0), Interval.of(1)
@@ -18,47 +18,47 @@ _ZERO, _ONE = Interval.of(0), Interval.of(1)
 _NEGLIGIBLE = Fraction(1, 1 << 110)
 
 # Probabilities in whole parts of 2^-160, from below and from above: far faster than fractions in long sums.
-Fixed: TypeAlias = tuple[int, int]
+FixedChance: TypeAlias = tuple[int, int]
 _BITS = 160
 UNIT = 1 << _BITS
 
 
-def times(a: Fixed, b: Fixed) -> Fixed:
+def multiply(a: FixedChance, b: FixedChance) -> FixedChance:
     """The product of two probabilities."""
     return a[0] * b[0] >> _BITS, ceil_div(a[1] * b[1], UNIT)
 
 
-class Table(dict[int, Fixed]):
+class ChanceTable(dict[int, FixedChance]):
     """A function of whole numbers to probabilities, each computed once."""
 
     def __init__(self, function: Callable[[int], Interval]) -> None:
         super().__init__()
         self._function = function
 
-    def __missing__(self, z: int) -> Fixed:
+    def __missing__(self, z: int) -> FixedChance:
         exact = self._function(z)
         self[z] = max(0, math.floor(exact.low * UNIT)), min(UNIT, math.ceil(exact.high * UNIT))
         return self[z]
 
 
-class Noise(Hashable, Protocol):
-    """Noise on whole numbers, as a value. Members: ``OneSided``, ``TwoSided``."""
+class WholeNoise(Hashable, Protocol):
+    """Noise on whole numbers, as a value. Members: ``OneSidedNoise``, ``TwoSidedNoise``."""
 
-    def at(self, z: int) -> Interval:
+    def chance_at(self, z: int) -> Interval:
         """P(Z = z)."""
         ...
 
-    def under(self, z: int) -> Interval:
+    def chance_below(self, z: int) -> Interval:
         """P(Z < z)."""
         ...
 
-    def beyond(self, z: int) -> Interval:
+    def chance_beyond(self, z: int) -> Interval:
         """P(|Z| ≥ z)."""
         ...
 
 
 @dataclass(frozen=True)
-class OneSided:
+class OneSidedNoise:
     """P(z) = (1 − q)·q^z on 0, 1, 2, ..., with q = exp(−1/scale)."""
 
     scale: Fraction
@@ -67,43 +67,43 @@ class OneSided:
     def _stop(self) -> Interval:
         return _ONE - Interval.exp_minus(1 / self.scale)
 
-    def at(self, z: int) -> Interval:
-        return self._stop * self.beyond(z) if z >= 0 else _ZERO
+    def chance_at(self, z: int) -> Interval:
+        return self._stop * self.chance_beyond(z) if z >= 0 else _ZERO
 
-    def under(self, z: int) -> Interval:
-        return _ONE - self.beyond(z)
+    def chance_below(self, z: int) -> Interval:
+        return _ONE - self.chance_beyond(z)
 
-    def beyond(self, z: int) -> Interval:
+    def chance_beyond(self, z: int) -> Interval:
         return _power(self.scale, max(z, 0))
 
 
 @dataclass(frozen=True)
-class TwoSided:
+class TwoSidedNoise:
     """P(z) ∝ exp(−|z|/scale) on all whole numbers."""
 
     scale: Fraction
 
     @cached_property
-    def _law(self) -> DiscreteLaplace:
-        return DiscreteLaplace(self.scale)
+    def _law(self) -> DiscreteLaplaceLaw:
+        return DiscreteLaplaceLaw(self.scale)
 
     @cached_property
     def _half(self) -> Interval:
         """P(Z ≥ 0) = 1/(1 + q)."""
         return _ONE / (_ONE + Interval.exp_minus(1 / self.scale))
 
-    def at(self, z: int) -> Interval:
+    def chance_at(self, z: int) -> Interval:
         return self._law.peak * _power(self.scale, abs(z))
 
-    def under(self, z: int) -> Interval:
-        return self.least(1 - z) if z <= 0 else _ONE - self.least(z)
+    def chance_below(self, z: int) -> Interval:
+        return self.chance_from(1 - z) if z <= 0 else _ONE - self.chance_from(z)
 
-    def least(self, z: int) -> Interval:
+    def chance_from(self, z: int) -> Interval:
         """P(Z ≥ z), for z ≥ 0."""
         return self._half * _power(self.scale, z)
 
-    def beyond(self, z: int) -> Interval:
-        return Interval.of(2) * self.least(z) if z > 0 else _ONE
+    def chance_beyond(self, z: int) -> Interval:
+        return Interval.of(2) * self.chance_from(z) if z > 0 else _ONE
 
 
 @lru_cache(maxsize=1 << 14)
@@ -112,24 +112,24 @@ def _power(scale: Fraction, z: int) -> Interval:
 
 
 @lru_cache(maxsize=64)
-def reach(noise: Noise) -> int:
+def reach(noise: WholeNoise) -> int:
     """A whole number that the noise practically never gets to, in size."""
-    return smallest(lambda z: noise.beyond(z).high <= _NEGLIGIBLE, 1)
+    return find_smallest(lambda z: noise.chance_beyond(z).high <= _NEGLIGIBLE, 1)
 
 
 @lru_cache(maxsize=64)
-def chances(noise: Noise) -> Table:
+def chances(noise: WholeNoise) -> ChanceTable:
     """P(Z = z) for every z."""
-    return Table(noise.at)
+    return ChanceTable(noise.chance_at)
 
 
 @lru_cache(maxsize=64)
-def chances_under(noise: Noise) -> Table:
+def chances_under(noise: WholeNoise) -> ChanceTable:
     """P(Z < z) for every z."""
-    return Table(noise.under)
+    return ChanceTable(noise.chance_below)
 
 
-def wins(noise: Noise, own: int, others: list[int]) -> Interval:
+def win_probability(noise: WholeNoise, own: int, others: list[int]) -> Interval:
     """The probability that ``own`` plus noise is the largest, ties shared evenly.
 
     The sum over its noisy value v of P(own + Z = v)·E[1/(1 + ties at v); no other above v].
@@ -140,17 +140,17 @@ def wins(noise: Noise, own: int, others: list[int]) -> Interval:
         here = at[z]
         if here[1]:
             rivals = [(at[own + z - other], under[own + z - other]) for other in others]
-            part = times(here, _unbeaten(rivals))
+            part = multiply(here, _unbeaten_chance(rivals))
             low, high = low + part[0], high + part[1]
-    return Interval(Fraction(low, UNIT), Fraction(high, UNIT) + noise.beyond(far).high)
+    return Interval(Fraction(low, UNIT), Fraction(high, UNIT) + noise.chance_beyond(far).high)
 
 
-def _unbeaten(rivals: list[tuple[Fixed, Fixed]]) -> Fixed:
+def _unbeaten_chance(rivals: list[tuple[FixedChance, FixedChance]]) -> FixedChance:
     """E[1/(1 + ties); none above], from each rival's chances to be equal and to be less."""
     ties = [(UNIT, UNIT)]  # ties[t]: probability that nobody is above and t are equal, among those seen so far
     for equal, less in rivals:
-        more = [times(tie, equal) for tie in ties]
-        same = [times(tie, less) for tie in ties]
+        more = [multiply(tie, equal) for tie in ties]
+        same = [multiply(tie, less) for tie in ties]
         pairs = zip([(0, 0), *more], [*same, (0, 0)])
         ties = [(a[0] + b[0], a[1] + b[1]) for a, b in pairs]
     low = sum(tie[0] // (t + 1) for t, tie in enumerate(ties))

@@ -8,7 +8,7 @@ from typing import Any
 from discreet.plan.types import Type
 
 
-def arrow_types() -> Mapping[Type, Any]:
+def load_arrow_types() -> Mapping[Type, Any]:
     """The Arrow type of each plan type."""
     import pyarrow as pa
 

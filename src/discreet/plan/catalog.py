@@ -38,7 +38,7 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ContributionLimits:
     """How much one unit may contribute to one question; the rest is left out by a fair, secret choice.
 
     Either ``max_rows`` in all, or ``max_groups`` with ``max_rows_per_group`` in each. For a row unit, all are 1.
@@ -51,7 +51,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How the rows of a table reach their unit: ``column`` holds a value of ``parent``'s ``key``."""
+    """How the rows of a table reach their unit: ``find_column`` holds a value of ``parent``'s ``key``."""
 
     column: str
     parent: str
@@ -69,18 +69,18 @@ class TableFacts:
     name: str
     columns: Mapping[str, tuple[Type, ColumnFacts]]
     unit: Unit
-    limits: Limits
+    limits: ContributionLimits
     public: bool = False
     owner: str | None = None
     link: Link | None = None
     keys: tuple[Link, ...] = ()
 
-    def column(self, name: str) -> Column:
+    def find_column(self, name: str) -> Column:
         """A column by its name as declared, whatever its case; refused with what exists."""
         for declared, (kind, _) in self.columns.items():
             if declared.lower() == name.lower():
                 return Column(self.name, declared, kind)
-        hint = nearest(name, self.columns)
+        hint = suggest_nearest(name, self.columns)
         raise UsageError(f"The table {self.name!r} has no declared column {name!r}. {hint} Nothing was charged.")
 
     @property
@@ -88,7 +88,7 @@ class TableFacts:
         """The column that names the owner of a row; None where a row is its own unit, or reaches it by a link."""
         if self.public or self.link is not None or self.unit.column is None:
             return None
-        return self.column(self.owner or self.unit.column)
+        return self.find_column(self.owner or self.unit.column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,22 +104,24 @@ class Catalog:
         private = [table.unit for table in self.tables.values() if not table.public]
         return private[0] if private else Unit()
 
-    def table(self, name: str) -> TableFacts:
+    def find_table(self, name: str) -> TableFacts:
         """A table by its name as declared, whatever its case; undeclared tables do not exist."""
         for declared, table in self.tables.items():
             if declared.lower() == name.lower():
                 return table
-        raise UsageError(f"There is no declared table {name!r}. {nearest(name, self.tables)} Nothing was charged.")
+        raise UsageError(
+            f"There is no declared table {name!r}. {suggest_nearest(name, self.tables)} Nothing was charged."
+        )
 
-    def facts(self, column: Column) -> ColumnFacts:
+    def find_facts(self, column: Column) -> ColumnFacts:
         """The declared facts of a column."""
         return self.tables[column.table].columns[column.name][1]
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """A hint at what was meant.
 
-    >>> nearest("wrd", ["ward", "age"])
+    >>> suggest_nearest("wrd", ["ward", "age"])
     "Did you mean 'ward'?"
     """
     names = list(known)

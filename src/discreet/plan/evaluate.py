@@ -14,29 +14,29 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from discreet.errors import InternalError
-from discreet.plan.expressions import Call, Column, Expression, Literal, Released
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.magnitude import magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
-Row: TypeAlias = Mapping[Column | Released, Value]
+RowValues: TypeAlias = Mapping[Column | ReleasedValue, Value]
 Meaning: TypeAlias = Callable[..., Value]
 
 
-def evaluate(expression: Expression, row: Row) -> Value:
+def evaluate(expression: Expression, row: RowValues) -> Value:
     """The value of an expression for one row."""
     match expression:
         case Literal():
             return expression.value
-        case Column() | Released():
+        case Column() | ReleasedValue():
             return row[expression]
         case Call("case"):
-            return _case(expression, row)
+            return _evaluate_case(expression, row)
         case Call():
             values = [evaluate(argument, row) for argument in expression.arguments]
             return settle(_apply(expression, values), expression.type)
 
 
-def _aligned(call: Call, values: list[Value]) -> list[Any]:
+def _align_types(call: Call, values: list[Value]) -> list[Any]:
     """Arguments of two kinds as one: integers among reals are doubles, dates among timestamps are moments.
 
     Engines compare and compute so; in particular two numbers beyond 2^53 may be equal as doubles.
@@ -67,7 +67,7 @@ def settle(value: Any, kind: Type) -> Value:
 
 
 def _apply(call: Call, given: list[Value]) -> Value:
-    values = _aligned(call, given)
+    values = _align_types(call, given)
     if call.function == "null_if":
         return None if None not in values and values[0] == values[1] else given[0]
     lenient = NULL_AWARE.get(call.function)
@@ -84,7 +84,7 @@ def _apply(call: Call, given: list[Value]) -> Value:
         return None  # outside the function's domain: overflow, division by zero, no such date
 
 
-def _case(expression: Call, row: Row) -> Value:
+def _evaluate_case(expression: Call, row: RowValues) -> Value:
     *branches, otherwise = expression.arguments
     for condition, result in zip(branches[::2], branches[1::2]):
         if evaluate(condition, row) is True:
@@ -115,7 +115,7 @@ def _coalesce(*values: Value) -> Value:
     return next((value for value in values if value is not None), None)
 
 
-def _extreme(choose: Callable[[list[Any]], Any]) -> Meaning:
+def _make_extreme(choose: Callable[[list[Any]], Any]) -> Meaning:
     def extreme(*values: Value) -> Value:
         known = [value for value in values if value is not None]
         return choose(known) if known else None
@@ -129,8 +129,8 @@ NULL_AWARE: Mapping[str, Meaning] = {
     "in": _in,
     "is_null": lambda a: a is None,
     "coalesce": _coalesce,
-    "least": _extreme(min),
-    "greatest": _extreme(max),
+    "least": _make_extreme(min),
+    "greatest": _make_extreme(max),
 }
 
 
@@ -192,7 +192,7 @@ def _like(text: str, pattern: str) -> bool:
 _SIMPLE = {"ß": "ẞ", "İ": "i"}
 
 
-def _each(change: Callable[[str], str]) -> Callable[[str], str]:
+def _map_letters(change: Callable[[str], str]) -> Callable[[str], str]:
     """Letter by letter, and only where one letter stays one letter: lengths never change, and engines agree."""
 
     def one(letter: str) -> str:
@@ -202,19 +202,19 @@ def _each(change: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: "".join(map(one, text))
 
 
-_lower, _upper = _each(str.lower), _each(str.upper)
+_lower, _upper = _map_letters(str.lower), _map_letters(str.upper)
 
 
 def _ilike(text: str, pattern: str) -> bool:
     return _like(_lower(text), _lower(pattern))
 
 
-def _clock(when: dt.date) -> dt.time:
+def _time_of(when: dt.date) -> dt.time:
     return when.time() if isinstance(when, dt.datetime) else dt.time()
 
 
 def _part(part: str, when: dt.date) -> int:
-    clock = dt.datetime.combine(when, _clock(when))
+    clock = dt.datetime.combine(when, _time_of(when))
     return {
         "year": clock.year,
         "quarter": (clock.month + 2) // 3,
@@ -229,7 +229,7 @@ def _part(part: str, when: dt.date) -> int:
 
 
 def _date_trunc(part: str, when: dt.date) -> dt.date:
-    clock = dt.datetime.combine(when, _clock(when))
+    clock = dt.datetime.combine(when, _time_of(when))
     start = clock.replace(microsecond=0)
     if part == "week":
         start = start.replace(hour=0, minute=0, second=0) - dt.timedelta(days=clock.weekday())
@@ -247,7 +247,7 @@ def _date_diff(part: str, a: dt.date, b: dt.date) -> int:
     if part in {"year", "month"}:
         months = 12 * (b.year - a.year) + b.month - a.month
         return b.year - a.year if part == "year" else months
-    start, end = (_date_trunc(part, dt.datetime.combine(when, _clock(when))) for when in (a, b))
+    start, end = (_date_trunc(part, dt.datetime.combine(when, _time_of(when))) for when in (a, b))
     seconds = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}[part]
     apart = end - start
     return (apart.days * 86_400 + apart.seconds) // seconds

@@ -54,7 +54,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleasedValue:
     """A number or key that the answer already contains: position ``index`` among the keys and aggregates.
 
     It appears only above the aggregation, where everything is post-processing.
@@ -68,7 +68,7 @@ class Released:
         return self.name
 
 
-Expression: TypeAlias = Column | Literal | Call | Released
+Expression: TypeAlias = Column | Literal | Call | ReleasedValue
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -79,6 +79,6 @@ def walk(expression: Expression) -> Iterator[Expression]:
             yield from walk(argument)
 
 
-def columns(expression: Expression) -> frozenset[Column]:
+def find_columns(expression: Expression) -> frozenset[Column]:
     """The columns that an expression reads."""
     return frozenset(part for part in walk(expression) if isinstance(part, Column))

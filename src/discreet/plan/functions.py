@@ -22,7 +22,7 @@ NUMBERS = frozenset({N, R})
 TIMES = frozenset({D, T})
 ANY = frozenset(Type)
 
-Yields: TypeAlias = Callable[[tuple[Type, ...]], Type | None]
+TypeRule: TypeAlias = Callable[[tuple[Type, ...]], Type | None]
 """The type of the result from the types of the arguments, or None where they do not fit."""
 
 PARTS = ("year", "quarter", "month", "week", "day", "dayofweek", "hour", "minute", "second")
@@ -35,20 +35,20 @@ class Function:
     """One function: how it is called, what it yields, and a line of help."""
 
     name: str
-    yields: Yields
+    yields: TypeRule
     help: str
     constants: frozenset[int] = frozenset()  # positions of arguments that must be literals
     words: tuple[str, ...] = ()  # allowed values of a constant text argument
 
 
-def _same_number(types: tuple[Type, ...]) -> Type | None:
+def _type_of_arithmetic(types: tuple[Type, ...]) -> Type | None:
     """Arithmetic: integers stay integers; one real makes it real."""
     if not types or not all(t in NUMBERS for t in types):
         return None
     return R if R in types else N
 
 
-def _exactly(*wanted: frozenset[Type] | Type, gives: Type) -> Yields:
+def _take_exactly(*wanted: frozenset[Type] | Type, gives: Type) -> TypeRule:
     """A fixed list of argument types; reals take integers, too."""
     sets = [w if isinstance(w, frozenset) else frozenset({w}) for w in wanted]
 
@@ -59,17 +59,17 @@ def _exactly(*wanted: frozenset[Type] | Type, gives: Type) -> Yields:
     return rule
 
 
-def _first(*wanted: frozenset[Type] | Type) -> Yields:
+def _yield_first(*wanted: frozenset[Type] | Type) -> TypeRule:
     """The argument types are fixed and the result is of the first one's type."""
-    inner = _exactly(*wanted, gives=B)
+    inner = _take_exactly(*wanted, gives=B)
     return lambda types: types[0] if inner(types) is not None else None
 
 
-def _number_of(count: int) -> Yields:
-    return lambda types: _same_number(types) if len(types) == count else None
+def _take_numbers(count: int) -> TypeRule:
+    return lambda types: _type_of_arithmetic(types) if len(types) == count else None
 
 
-def common(types: tuple[Type, ...]) -> Type | None:
+def find_common_type(types: tuple[Type, ...]) -> Type | None:
     """The one type that holds values of all of these: equal types, or integers with reals, or dates with timestamps."""
     kinds = set(types)
     if len(kinds) == 1:
@@ -79,30 +79,30 @@ def common(types: tuple[Type, ...]) -> Type | None:
     return T if kinds == TIMES else None
 
 
-def _comparable(types: tuple[Type, ...]) -> Type | None:
-    return B if len(types) == 2 and common(types) is not None else None
+def _type_of_comparison(types: tuple[Type, ...]) -> Type | None:
+    return B if len(types) == 2 and find_common_type(types) is not None else None
 
 
-def _case(types: tuple[Type, ...]) -> Type | None:
+def _type_of_case(types: tuple[Type, ...]) -> Type | None:
     """CASE: condition, value, condition, value, ..., otherwise."""
     if len(types) < 3 or len(types) % 2 == 0 or any(t is not B for t in types[:-1:2]):
         return None
-    return common((*types[1::2], types[-1]))
+    return find_common_type((*types[1::2], types[-1]))
 
 
-def _listed(types: tuple[Type, ...]) -> Type | None:
-    return B if len(types) >= 2 and common(types) is not None else None
+def _type_of_in(types: tuple[Type, ...]) -> Type | None:
+    return B if len(types) >= 2 and find_common_type(types) is not None else None
 
 
-def _common_of(least: int) -> Yields:
-    return lambda types: common(types) if len(types) >= least else None
+def _take_common(least: int) -> TypeRule:
+    return lambda types: find_common_type(types) if len(types) >= least else None
 
 
-def _numbers_of(least: int) -> Yields:
-    return lambda types: _same_number(types) if len(types) >= least else None
+def _take_many_numbers(least: int) -> TypeRule:
+    return lambda types: _type_of_arithmetic(types) if len(types) >= least else None
 
 
-def _all_boolean(types: tuple[Type, ...]) -> Type | None:
+def _type_of_logic(types: tuple[Type, ...]) -> Type | None:
     return B if len(types) >= 2 and set(types) == {B} else None
 
 
@@ -110,77 +110,77 @@ FUNCTIONS: dict[str, Function] = {
     f.name: f
     for f in (
         # numbers
-        Function("add", _number_of(2), "a + b"),
-        Function("subtract", _number_of(2), "a - b"),
-        Function("multiply", _number_of(2), "a * b"),
-        Function("divide", _exactly(NUMBERS, NUMBERS, gives=R), "a / b as a real; NULL when b is 0"),
-        Function("modulo", _exactly(N, N, gives=N), "remainder with the sign of a; NULL when b is 0"),
-        Function("negate", _number_of(1), "-a"),
-        Function("abs", _number_of(1), "size of a number"),
-        Function("sign", _exactly(NUMBERS, gives=N), "-1, 0 or 1"),
-        Function("floor", _exactly(NUMBERS, gives=R), "largest whole number at or below"),
-        Function("ceil", _exactly(NUMBERS, gives=R), "smallest whole number at or above"),
-        Function("round", _exactly(NUMBERS, N, gives=R), "nearest decimal, halves away from zero", frozenset({1})),
-        Function("sqrt", _exactly(NUMBERS, gives=R), "square root; NULL below 0"),
-        Function("ln", _exactly(NUMBERS, gives=R), "natural logarithm; NULL at or below 0"),
-        Function("exp", _exactly(NUMBERS, gives=R), "e to the power; NULL beyond the range"),
-        Function("power", _exactly(NUMBERS, NUMBERS, gives=R), "a to the power b; NULL where undefined"),
-        Function("least", _numbers_of(2), "smallest number; NULLs are passed over"),
-        Function("greatest", _numbers_of(2), "largest number; NULLs are passed over"),
-        Function("clamp", _number_of(3), "a moved into [low, high]", constants=frozenset({1, 2})),
-        Function("bin", _exactly(NUMBERS, NUMBERS, gives=R), "lower edge of a's bin", constants=frozenset({1})),
-        Function("magnitude", _number_of(1), "a's size as a power of two, rounded down, with a's sign; 0 for 0"),
+        Function("add", _take_numbers(2), "a + b"),
+        Function("subtract", _take_numbers(2), "a - b"),
+        Function("multiply", _take_numbers(2), "a * b"),
+        Function("divide", _take_exactly(NUMBERS, NUMBERS, gives=R), "a / b as a real; NULL when b is 0"),
+        Function("modulo", _take_exactly(N, N, gives=N), "remainder with the sign of a; NULL when b is 0"),
+        Function("negate", _take_numbers(1), "-a"),
+        Function("abs", _take_numbers(1), "size of a number"),
+        Function("sign", _take_exactly(NUMBERS, gives=N), "-1, 0 or 1"),
+        Function("floor", _take_exactly(NUMBERS, gives=R), "largest whole number at or below"),
+        Function("ceil", _take_exactly(NUMBERS, gives=R), "smallest whole number at or above"),
+        Function("round", _take_exactly(NUMBERS, N, gives=R), "nearest decimal, halves away from zero", frozenset({1})),
+        Function("sqrt", _take_exactly(NUMBERS, gives=R), "square root; NULL below 0"),
+        Function("ln", _take_exactly(NUMBERS, gives=R), "natural logarithm; NULL at or below 0"),
+        Function("exp", _take_exactly(NUMBERS, gives=R), "e to the power; NULL beyond the range"),
+        Function("power", _take_exactly(NUMBERS, NUMBERS, gives=R), "a to the power b; NULL where undefined"),
+        Function("least", _take_many_numbers(2), "smallest number; NULLs are passed over"),
+        Function("greatest", _take_many_numbers(2), "largest number; NULLs are passed over"),
+        Function("clamp", _take_numbers(3), "a moved into [low, high]", constants=frozenset({1, 2})),
+        Function("bin", _take_exactly(NUMBERS, NUMBERS, gives=R), "lower edge of a's bin", constants=frozenset({1})),
+        Function("magnitude", _take_numbers(1), "a's size as a power of two, rounded down, with a's sign; 0 for 0"),
         # comparison and logic (three-valued, as in SQL)
-        Function("equal", _comparable, "a = b"),
-        Function("unequal", _comparable, "a <> b"),
-        Function("less", _comparable, "a < b"),
-        Function("at_most", _comparable, "a <= b"),
-        Function("greater", _comparable, "a > b"),
-        Function("at_least", _comparable, "a >= b"),
-        Function("in", _listed, "a is one of the literals", constants=frozenset(range(1, 4096))),
-        Function("is_null", _exactly(ANY, gives=B), "whether a is NULL"),
-        Function("not", _exactly(B, gives=B), "NOT a"),
-        Function("and", _all_boolean, "all of them"),
-        Function("or", _all_boolean, "any of them"),
-        Function("case", _case, "the value of the first true condition, else the last value"),
-        Function("coalesce", _common_of(1), "the first that is not NULL"),
-        Function("null_if", lambda t: t[0] if _comparable(t) else None, "a, but NULL when it equals b"),
+        Function("equal", _type_of_comparison, "a = b"),
+        Function("unequal", _type_of_comparison, "a <> b"),
+        Function("less", _type_of_comparison, "a < b"),
+        Function("at_most", _type_of_comparison, "a <= b"),
+        Function("greater", _type_of_comparison, "a > b"),
+        Function("at_least", _type_of_comparison, "a >= b"),
+        Function("in", _type_of_in, "a is one of the literals", constants=frozenset(range(1, 4096))),
+        Function("is_null", _take_exactly(ANY, gives=B), "whether a is NULL"),
+        Function("not", _take_exactly(B, gives=B), "NOT a"),
+        Function("and", _type_of_logic, "all of them"),
+        Function("or", _type_of_logic, "any of them"),
+        Function("case", _type_of_case, "the value of the first true condition, else the last value"),
+        Function("coalesce", _take_common(1), "the first that is not NULL"),
+        Function("null_if", lambda t: t[0] if _type_of_comparison(t) else None, "a, but NULL when it equals b"),
         # text
-        Function("lower", _exactly(X, gives=X), "small letters"),
-        Function("upper", _exactly(X, gives=X), "capital letters"),
-        Function("trim", _exactly(X, gives=X), "without spaces at the ends"),
-        Function("length", _exactly(X, gives=N), "number of characters"),
+        Function("lower", _take_exactly(X, gives=X), "small letters"),
+        Function("upper", _take_exactly(X, gives=X), "capital letters"),
+        Function("trim", _take_exactly(X, gives=X), "without spaces at the ends"),
+        Function("length", _take_exactly(X, gives=N), "number of characters"),
         Function("concat", lambda t: X if len(t) >= 2 and set(t) == {X} else None, "texts joined; NULL if one is"),
-        Function("substring", _exactly(X, N, N, gives=X), "from a position (1 is first), so many characters",
+        Function("substring", _take_exactly(X, N, N, gives=X), "from a position (1 is first), so many characters",
                  constants=frozenset({1, 2})),
-        Function("starts_with", _exactly(X, X, gives=B), "whether a text begins so"),
-        Function("ends_with", _exactly(X, X, gives=B), "whether a text ends so"),
-        Function("contains", _exactly(X, X, gives=B), "whether a text has this inside"),
-        Function("like", _exactly(X, X, gives=B), "SQL pattern with % and _", constants=frozenset({1})),
-        Function("ilike", _exactly(X, X, gives=B), "the same, ignoring case", constants=frozenset({1})),
+        Function("starts_with", _take_exactly(X, X, gives=B), "whether a text begins so"),
+        Function("ends_with", _take_exactly(X, X, gives=B), "whether a text ends so"),
+        Function("contains", _take_exactly(X, X, gives=B), "whether a text has this inside"),
+        Function("like", _take_exactly(X, X, gives=B), "SQL pattern with % and _", constants=frozenset({1})),
+        Function("ilike", _take_exactly(X, X, gives=B), "the same, ignoring case", constants=frozenset({1})),
         # dates
-        Function("part", _exactly(X, TIMES, gives=N), "a part of a date", frozenset({0}), PARTS),
-        Function("date_trunc", lambda t: t[1] if _exactly(X, TIMES, gives=B)(t) else None,
+        Function("part", _take_exactly(X, TIMES, gives=N), "a part of a date", frozenset({0}), PARTS),
+        Function("date_trunc", lambda t: t[1] if _take_exactly(X, TIMES, gives=B)(t) else None,
                  "start of the year, month, ...", frozenset({0}), TRUNCATIONS),
-        Function("date_diff", _exactly(X, TIMES, TIMES, gives=N), "boundaries crossed from a to b", frozenset({0}),
+        Function("date_diff", _take_exactly(X, TIMES, TIMES, gives=N), "boundaries crossed from a to b", frozenset({0}),
                  DIFFERENCES),
         # casts: one function for each target, so that the type is in the name
-        Function("to_boolean", _exactly(frozenset({B, N}), gives=B), "CAST(a AS BOOLEAN)"),
-        Function("to_integer", _exactly(frozenset({B, N, R, X}), gives=N), "CAST(a AS BIGINT), halves to even"),
-        Function("to_real", _exactly(frozenset({N, R, X}), gives=R), "CAST(a AS DOUBLE)"),
-        Function("to_text", _exactly(frozenset({B, N, X, D}), gives=X), "CAST(a AS VARCHAR)"),
-        Function("to_date", _exactly(frozenset({X, D, T}), gives=D), "CAST(a AS DATE)"),
-        Function("to_timestamp", _exactly(frozenset({D, T}), gives=T), "CAST(a AS TIMESTAMP)"),
+        Function("to_boolean", _take_exactly(frozenset({B, N}), gives=B), "CAST(a AS BOOLEAN)"),
+        Function("to_integer", _take_exactly(frozenset({B, N, R, X}), gives=N), "CAST(a AS BIGINT), halves to even"),
+        Function("to_real", _take_exactly(frozenset({N, R, X}), gives=R), "CAST(a AS DOUBLE)"),
+        Function("to_text", _take_exactly(frozenset({B, N, X, D}), gives=X), "CAST(a AS VARCHAR)"),
+        Function("to_date", _take_exactly(frozenset({X, D, T}), gives=D), "CAST(a AS DATE)"),
+        Function("to_timestamp", _take_exactly(frozenset({D, T}), gives=T), "CAST(a AS TIMESTAMP)"),
     )
 }  # fmt: skip  # one line a function reads as the table it is
 
 
-def literal(value: Value, *, null_of: Type = Type.INTEGER) -> Literal:
+def make_literal(value: Value, *, null_of: Type = Type.INTEGER) -> Literal:
     """A constant with its type; NULL is of the type it stands for."""
     return Literal(value, type_of(value) or null_of)
 
 
-def call(name: str, *arguments: Expression) -> Call:
+def make_call(name: str, *arguments: Expression) -> Call:
     """A checked call. A NULL literal takes the type that fits; wrong types are refused with what would fit."""
     function = FUNCTIONS.get(name)
     if function is None:
@@ -189,7 +189,7 @@ def call(name: str, *arguments: Expression) -> Call:
         if position in function.constants and not isinstance(argument, Literal):
             raise UsageError(f"{name}: argument {position + 1} must be a constant. Nothing was charged.")
     result = _resolve(function, arguments)
-    if function.words and result.arguments[0] not in {literal(word) for word in function.words}:
+    if function.words and result.arguments[0] not in {make_literal(word) for word in function.words}:
         raise UsageError(f"{name}: the first argument must be one of {', '.join(function.words)}. Nothing was charged.")
     return result
 

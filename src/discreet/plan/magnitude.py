@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
-Number = int | float
+IntOrFloat = int | float
 
 # Exponents of the smallest and the largest bucket of reals: from below a billionth to above 10^18.
 FIRST_EXPONENT, LAST_EXPONENT = -32, 63
@@ -24,14 +24,14 @@ SMALLEST, LARGEST = math.ldexp(1.0, FIRST_EXPONENT), math.ldexp(1.0, LAST_EXPONE
 _WHOLE = tuple(1 << k for k in range(63))
 _REAL = tuple(math.ldexp(1.0, k) for k in range(FIRST_EXPONENT, LAST_EXPONENT + 1))
 
-BUCKETS: Mapping[Type, tuple[Number, ...]] = {
+BUCKETS: Mapping[Type, tuple[IntOrFloat, ...]] = {
     Type.INTEGER: (INTEGER_MIN, *(-size for size in reversed(_WHOLE)), 0, *_WHOLE),
     Type.REAL: (*(-size for size in reversed(_REAL)), 0.0, *_REAL),
 }
 """Every magnitude there is, for each type of number, ascending."""
 
 
-def magnitude(number: Number) -> Number:
+def magnitude(number: IntOrFloat) -> IntOrFloat:
     """The bucket of a number, of the number's own type."""
     if isinstance(number, int):
         return 0 if number == 0 else (1 if number > 0 else -1) << (abs(number).bit_length() - 1)
@@ -43,7 +43,7 @@ def magnitude(number: Number) -> Number:
     return math.copysign(math.ldexp(1.0, min(exponent - 1, LAST_EXPONENT)), number)
 
 
-def ends(bucket: Number) -> tuple[Number, Number]:
+def ends(bucket: IntOrFloat) -> tuple[IntOrFloat, IntOrFloat]:
     """The least and the greatest number that a bucket stands for, the far end rounded up to a power of two.
 
     >>> ends(64), ends(-0.25), ends(0)

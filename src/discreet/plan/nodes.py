@@ -2,7 +2,7 @@
 
 Below the aggregation, rows belong to units and no unit's rows meet another's (``relations``). ``Aggregate`` is the only
 place where they do.
-Above it there are only released numbers (``Released``), so ``outputs``, ``having``, ``order`` and ``limit`` are
+Above it there are only released numbers (``ReleasedValue``), so ``outputs``, ``having``, ``order`` and ``limit`` are
 post-processing and cost nothing.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from discreet.plan.catalog import Limits
-from discreet.plan.expressions import Expression, Released
-from discreet.plan.relations import Relation, split, tables
+from discreet.plan.catalog import ContributionLimits
+from discreet.plan.expressions import Expression, ReleasedValue
+from discreet.plan.relations import Relation, find_tables, split
 from discreet.plan.types import Type
 
 
@@ -80,7 +80,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked. ``Released(i)`` refers to the i-th of keys followed by aggregates.
+    """What is asked. ``ReleasedValue(i)`` refers to the i-th of keys followed by aggregates.
 
     ``sets`` asks for several groupings at once, each by some of the keys (their positions); the other keys are NULL
     in its rows. ``limits`` replace the codebook's limits on what a unit contributes, and ``min_units`` leaves out
@@ -96,24 +96,24 @@ class Question:
     limit: int | None = None
     offset: int = 0
     sets: tuple[tuple[int, ...], ...] | None = None
-    limits: Limits | None = None
+    limits: ContributionLimits | None = None
     min_units: int | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The declared tables that the question reads."""
-        return tables(self.source)
+        return find_tables(self.source)
 
     @property
     def conditions(self) -> tuple[Expression, ...]:
         """The conditions on the rows that are aggregated, in the order they were given."""
         return split(self.source)[1]
 
-    def key(self, index: int) -> Released:
+    def refer_to_key(self, index: int) -> ReleasedValue:
         """The reference to a key in the answer."""
-        return Released(index, str(self.keys[index]), self.keys[index].type)
+        return ReleasedValue(index, str(self.keys[index]), self.keys[index].type)
 
-    def aggregate(self, index: int) -> Released:
+    def refer_to_aggregate(self, index: int) -> ReleasedValue:
         """The reference to an aggregate in the answer."""
         wanted = self.aggregates[index]
-        return Released(len(self.keys) + index, str(wanted), wanted.type)
+        return ReleasedValue(len(self.keys) + index, str(wanted), wanted.type)

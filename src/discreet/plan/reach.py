@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from discreet.errors import InternalError
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Derive, Distinct, Join, JoinKind, Relation, Scan
+from discreet.plan.relations import Distinct, Join, JoinKind, Projection, Relation, Scan
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class TableRelation:
     """A declared table as a relation, and the column that names the unit of each row (None: public, or row units)."""
 
     relation: Relation
     unit: Column | None
 
 
-def reach(table: str, catalog: Catalog, alias: str = "") -> Reached:
+def reach(table: str, catalog: Catalog, alias: str = "") -> TableRelation:
     """The relation that a table's name stands for, under an alias where it is read more than once.
 
     Privacy: what a unit has in the relation follows from its own rows in the tables that name it and from rows that
@@ -34,14 +34,14 @@ def reach(table: str, catalog: Catalog, alias: str = "") -> Reached:
     scan = Scan(table, alias)
     if facts.link is None:
         own = facts.unit_column
-        return Reached(scan, None if own is None else Column(scan.name, own.name, own.type))
+        return TableRelation(scan, None if own is None else Column(scan.name, own.name, own.type))
     parent = reach(facts.link.parent, catalog, f"{scan.name} in {facts.link.parent}")
     if parent.unit is None:
         raise InternalError("A table reaches its unit through one that has none.")
     name = f"{scan.name} to {facts.link.parent}"
-    referred = catalog.tables[facts.link.parent].column(facts.link.key)
+    referred = catalog.tables[facts.link.parent].find_column(facts.link.key)
     key = Column(f"{scan.name} in {facts.link.parent}", referred.name, referred.type)
-    pairs = Derive(parent.relation, name, (("key", key), ("unit", parent.unit)))
-    foreign = facts.column(facts.link.column)
+    pairs = Projection(parent.relation, name, (("key", key), ("unit", parent.unit)))
+    foreign = facts.find_column(facts.link.column)
     on = ((Column(scan.name, foreign.name, foreign.type), Column(name, "key", referred.type)),)
-    return Reached(Join(scan, Distinct(pairs), JoinKind.INNER, on), Column(name, "unit", parent.unit.type))
+    return TableRelation(Join(scan, Distinct(pairs), JoinKind.INNER, on), Column(name, "unit", parent.unit.type))

@@ -45,7 +45,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Where:
     """The rows for which a condition is true (not false, not NULL)."""
 
     source: Relation
@@ -53,7 +53,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Derive:
+class Projection:
     """New columns computed from each row alone; only these remain, under this relation's name."""
 
     source: Relation
@@ -122,7 +122,7 @@ class Feature(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Compute:
+class FeatureCall:
     """A feature of an argument. ``type`` is what it yields; ``offset`` is how far LAG and LEAD look."""
 
     feature: Feature
@@ -141,7 +141,7 @@ class PerUnit:
     source: Relation
     name: str
     keys: tuple[tuple[str, Expression], ...]
-    features: tuple[tuple[str, Compute], ...]
+    features: tuple[tuple[str, FeatureCall], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Window:
     name: str
     parts: tuple[Expression, ...]
     order: tuple[tuple[Expression, bool], ...]
-    features: tuple[tuple[str, Compute], ...]
+    features: tuple[tuple[str, FeatureCall], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +170,16 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The rows of all sources, one after the other: each source a ``Derive`` with columns of the same types."""
+    """The rows of all sources, one after the other: each source a ``Projection`` with columns of the same types."""
 
     name: str
-    sources: tuple[Derive, ...]
+    sources: tuple[Projection, ...]
 
 
-Relation: TypeAlias = Scan | Values | Filter | Derive | Join | PerUnit | Window | Distinct | Union
+Relation: TypeAlias = Scan | Values | Where | Projection | Join | PerUnit | Window | Distinct | Union
 
 
-def inputs(relation: Relation) -> tuple[Relation, ...]:
+def inputs_of(relation: Relation) -> tuple[Relation, ...]:
     """The relations that a relation is made of."""
     match relation:
         case Scan() | Values():
@@ -192,29 +192,29 @@ def inputs(relation: Relation) -> tuple[Relation, ...]:
             return (relation.source,)
 
 
-def every(relation: Relation) -> Iterator[Relation]:
+def walk_relations(relation: Relation) -> Iterator[Relation]:
     """The relation and everything it is made of, outermost first."""
     yield relation
-    for source in inputs(relation):
-        yield from every(source)
+    for source in inputs_of(relation):
+        yield from walk_relations(source)
 
 
-def tables(relation: Relation) -> tuple[str, ...]:
+def find_tables(relation: Relation) -> tuple[str, ...]:
     """The declared tables that are read, each once, sorted."""
-    return tuple(sorted({node.table for node in every(relation) if isinstance(node, Scan)}))
+    return tuple(sorted({node.table for node in walk_relations(relation) if isinstance(node, Scan)}))
 
 
 def split(relation: Relation) -> tuple[Relation, tuple[Expression, ...]]:
     """A relation without the conditions on top of it, and these in the order they were given."""
     found: list[Expression] = []
-    while isinstance(relation, Filter):
+    while isinstance(relation, Where):
         found.append(relation.condition)
         relation = relation.source
     return relation, tuple(reversed(found))
 
 
-def where(relation: Relation, *conditions: Expression) -> Relation:
+def add_conditions(relation: Relation, *conditions: Expression) -> Relation:
     """The rows of a relation for which all conditions are true."""
     for condition in conditions:
-        relation = Filter(relation, condition)
+        relation = Where(relation, condition)
     return relation

@@ -9,21 +9,21 @@ from typing import TypeAlias
 from discreet.plan.expressions import Call, Column, Expression
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import (
-    Compute,
-    Derive,
     Distinct,
-    Filter,
+    FeatureCall,
     Join,
     PerUnit,
+    Projection,
     Relation,
     Scan,
     Union,
     Values,
+    Where,
     Window,
-    every,
+    walk_relations,
 )
 
-Write: TypeAlias = Callable[[Expression], str]
+ExpressionWriter: TypeAlias = Callable[[Expression], str]
 
 
 def show(question: Question) -> str:
@@ -32,16 +32,16 @@ def show(question: Question) -> str:
     >>> from discreet.plan.nodes import Aggregate, Output, Statistic
     >>> from discreet.plan.relations import Scan
     >>> q = Question(source=Scan("visits"), aggregates=(Aggregate(Statistic.COUNT),))
-    >>> print(show(Question(source=q.source, aggregates=q.aggregates, outputs=(Output("n", q.aggregate(0)),))))
+    >>> print(show(Question(source=q.source, aggregates=q.aggregates, outputs=(Output("n", q.refer_to_aggregate(0)),))))
     rows of visits
     measure count(*)
     show n = count(*)
     """
-    write = writer(question.source)
-    lines = rows(question.source, write)
+    write = choose_writer(question.source)
+    lines = show_rows(question.source, write)
     if question.keys:
         lines.append("for each " + ", ".join(map(write, question.keys)))
-    lines += [f"measure {_aggregate(aggregate, write)}" for aggregate in question.aggregates]
+    lines += [f"measure {_show_aggregate(aggregate, write)}" for aggregate in question.aggregates]
     lines.append("show " + ", ".join(f"{output.name} = {output.expression}" for output in question.outputs))
     if question.having is not None:
         lines.append(f"having {question.having}")
@@ -52,12 +52,12 @@ def show(question: Question) -> str:
     return "\n".join(lines)
 
 
-def writer(relation: Relation) -> Write:
+def choose_writer(relation: Relation) -> ExpressionWriter:
     """How the expressions over a relation are written: plainly over one table, else with the names of relations."""
-    return _qualified if any(not isinstance(node, Scan | Filter) for node in every(relation)) else str
+    return _write_qualified if any(not isinstance(node, Scan | Where) for node in walk_relations(relation)) else str
 
 
-def rows(relation: Relation, write: Write) -> list[str]:
+def show_rows(relation: Relation, write: ExpressionWriter) -> list[str]:
     """The lines that say how the rows of a relation come about."""
     match relation:
         case Scan():
@@ -65,27 +65,27 @@ def rows(relation: Relation, write: Write) -> list[str]:
         case Values():
             names = ", ".join(name for name, _ in relation.columns)
             return [f"public rows of {relation.name} ({names}): {len(relation.rows)}"]
-        case Filter():
-            return [*rows(relation.source, write), f"where {write(relation.condition)}"]
-        case Derive():
-            return [*rows(relation.source, write), f"as {relation.name}: {_named(relation.columns, write)}"]
+        case Where():
+            return [*show_rows(relation.source, write), f"where {write(relation.condition)}"]
+        case Projection():
+            return [*show_rows(relation.source, write), f"as {relation.name}: {_show_columns(relation.columns, write)}"]
         case Join():
-            return _join(relation, write)
+            return _show_join(relation, write)
         case PerUnit():
-            return _per_unit(relation, write)
+            return _show_per_unit(relation, write)
         case Window():
-            return _window(relation, write)
+            return _show_window(relation, write)
         case Distinct():
-            return [*rows(relation.source, write), "each row once"]
+            return [*show_rows(relation.source, write), "each row once"]
         case Union():
-            parts = [line for source in relation.sources for line in ("and", *_indented(rows(source, write)))]
+            parts = [line for source in relation.sources for line in ("and", *_indent(show_rows(source, write)))]
             return ["union of", *parts[1:], f"as {relation.name}"]
 
 
-def _join(relation: Join, write: Write) -> list[str]:
-    lines = rows(relation.left, write)
+def _show_join(relation: Join, write: ExpressionWriter) -> list[str]:
+    lines = show_rows(relation.left, write)
     lines.append(f"{relation.kind} join{' by look-up' if relation.single else ''}")
-    lines += _indented(rows(relation.right, write))
+    lines += _indent(show_rows(relation.right, write))
     if relation.on:
         lines.append("on " + " and ".join(f"{write(a)} = {write(b)}" for a, b in relation.on))
     if relation.caps is not None:
@@ -98,48 +98,48 @@ def _join(relation: Join, write: Write) -> list[str]:
     return lines
 
 
-def _per_unit(relation: PerUnit, write: Write) -> list[str]:
-    lines = rows(relation.source, write)
-    lines.append(f"as {relation.name}: one row for each {_named(relation.keys, write)}")
+def _show_per_unit(relation: PerUnit, write: ExpressionWriter) -> list[str]:
+    lines = show_rows(relation.source, write)
+    lines.append(f"as {relation.name}: one row for each {_show_columns(relation.keys, write)}")
     if relation.features:
-        lines += _indented([f"{name} = {_compute(compute, write)}" for name, compute in relation.features])
+        lines += _indent([f"{name} = {_show_compute(compute, write)}" for name, compute in relation.features])
     return lines
 
 
-def _window(relation: Window, write: Write) -> list[str]:
-    lines = rows(relation.source, write)
+def _show_window(relation: Window, write: ExpressionWriter) -> list[str]:
+    lines = show_rows(relation.source, write)
     order = ", ".join(f"{write(expression)}{' desc' * down}" for expression, down in relation.order)
     within = ", ".join(map(write, relation.parts)) or "all"
     lines.append(f"with {relation.name}: within {within}{f', by {order}' if order else ''}")
-    return lines + _indented([f"{name} = {_compute(compute, write)}" for name, compute in relation.features])
+    return lines + _indent([f"{name} = {_show_compute(compute, write)}" for name, compute in relation.features])
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
+def _indent(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _named(columns: Iterable[tuple[str, Expression]], write: Write) -> str:
+def _show_columns(columns: Iterable[tuple[str, Expression]], write: ExpressionWriter) -> str:
     return ", ".join(f"{name} = {write(expression)}" for name, expression in columns)
 
 
-def _compute(compute: Compute, write: Write) -> str:
+def _show_compute(compute: FeatureCall, write: ExpressionWriter) -> str:
     inside = "*" if compute.argument is None else write(compute.argument)
     return f"{compute.feature}({inside}{f', {compute.offset}' if compute.offset != 1 else ''})"
 
 
-def _aggregate(aggregate: Aggregate, write: Write) -> str:
+def _show_aggregate(aggregate: Aggregate, write: ExpressionWriter) -> str:
     if aggregate.argument is None:
         return str(aggregate)
     written = Column("", write(aggregate.argument), aggregate.argument.type)  # a column is written by its name
     return str(replace(aggregate, argument=written))
 
 
-def _qualified(expression: Expression) -> str:
+def _write_qualified(expression: Expression) -> str:
     """An expression with every column written after the relation that holds it."""
     match expression:
         case Column():
             return f"{expression.table}.{expression.name}"
         case Call():
-            return f"{expression.function}({', '.join(map(_qualified, expression.arguments))})"
+            return f"{expression.function}({', '.join(map(_write_qualified, expression.arguments))})"
         case _:
             return str(expression)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def alias_table(masses: Sequence[int], column: int) -> tuple[list[int], list[int]]:
+def make_alias_table(masses: Sequence[int], column: int) -> tuple[list[int], list[int]]:
     """Cut masses that add up to ``len(masses)·column`` into equal columns with at most two outcomes each.
 
     Column c holds the words from c·column on. Those below ``thresholds[c]`` lead to outcome c, the others to
     ``others[c]``.
 
-    >>> alias_table([1, 7], 4)
+    >>> make_alias_table([1, 7], 4)
     ([1, 4], [1, 1])
     """
     left = list(masses)

@@ -23,7 +23,7 @@ is ever needed.
 *Why each comparison is exact.* Floors are certified by integer intervals. A uniform U is first compared with a number
 below every acceptance probability of the table (nearly all draws end here), then with the float value of its own
 one, and that answer counts only where it is further away than ``GUARD``, which is thousands of times the float error;
-otherwise ``lazy.below`` compares with certified intervals, adding bits to U until they are apart.
+otherwise ``lazy.is_below`` compares with certified intervals, adding bits to U until they are apart.
 
 *Time.* Every draw takes the same steps, whatever its size: the first comparison uses one number for all cells, and
 the number of attempts does not depend on the value that the last one returns. Fraction and tail words are rarer
@@ -43,14 +43,13 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from discreet.entropy import Source, Words
-from discreet.exact import Floats, Integers, ceil_div, exp_minus_bounds
+from discreet.entropy import EntropySource, Words
+from discreet.exact import Flags, Floats, Integers, ceil_div, exp_minus_bounds
 from discreet.samplers import lazy
-from discreet.samplers.alias import alias_table
+from discreet.samplers.alias import make_alias_table
 from discreet.samplers.law import Law
-from discreet.samplers.reading import Size, shape
+from discreet.samplers.reading import Size, read_shape
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Lanes: TypeAlias = npt.NDArray[np.intp]
 
 # Floats are believed only where they are further than this from the number they are compared with. The float
@@ -69,7 +68,7 @@ _NO_LANES = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableLayout:
     """How a table is laid out. Any layout gives the same law; tests use tiny words to make rare events common."""
 
     word_bits: int = 64
@@ -77,16 +76,16 @@ class Layout:
     fall: Fraction = Fraction(1, 32)  # how much E may grow inside one block
 
 
-STANDARD = Layout()
+STANDARD = TableLayout()
 
 
 class BlockTable:
     """The table of one law: ``draw`` for one value, ``fill`` for arrays. It is never changed once built."""
 
-    def __init__(self, law: Law, layout: Layout = STANDARD) -> None:
+    def __init__(self, law: Law, layout: TableLayout = STANDARD) -> None:
         self.law = law
         self.layout = layout
-        reach = law.reaches(Fraction(layout.tail_bits * 7, 10))  # 0.7 > ln 2
+        reach = law.find_reach(Fraction(layout.tail_bits * 7, 10))  # 0.7 > ln 2
         width = layout.fall / law.slope(reach)
         self.block_bits = max(0, (width.numerator // width.denominator).bit_length() - 1)
         self.blocks = ceil_div(reach, 1 << self.block_bits)
@@ -97,7 +96,7 @@ class BlockTable:
         # A place and a comparison share one word where some bits are left for the second; huge blocks take more words.
         self.small = self.block_bits <= layout.word_bits - layout.word_bits // 5
         self._known = layout.word_bits - (self.block_bits if self.small else 0)
-        self._quick = self._quick_accept()
+        self._quick = self._quick_limit()
         self._mask = (1 << self.block_bits) - 1
         self._bases = self._int64_bases() if self.small else np.empty(0, dtype=np.int64)
         self._base_of = self._bases.data
@@ -125,7 +124,7 @@ class BlockTable:
         column_bits = (len(masses) - 1).bit_length()
         masses += [0] * ((1 << column_bits) - len(masses))
         self.shift = self.layout.word_bits - column_bits
-        thresholds, others = alias_table(masses, 1 << self.shift)
+        thresholds, others = make_alias_table(masses, 1 << self.shift)
         self._thresholds = np.array(thresholds, dtype=np.uint64)
         self._cells = np.empty(2 << column_bits, dtype=np.int32)  # two outcomes for each column: below and not below
         self._cells[0::2] = np.arange(1 << column_bits)
@@ -159,7 +158,7 @@ class BlockTable:
         _, ratio = exp_minus_bounds(self.law.slope(self.tail_start), bits)
         return (1 + self.law.signed) * ceil_div(first << bits, (1 << bits) - ratio << self.block_bits)
 
-    def _quick_accept(self) -> int:
+    def _quick_limit(self) -> int:
         """The comparison that settles nearly every draw: a number below all acceptance probabilities of the table."""
         last = self.tail_start - (1 << self.block_bits) + self.law.signed
         low, _ = exp_minus_bounds(self.law.rise(last, last + (1 << self.block_bits) - 1), self._known)
@@ -177,26 +176,30 @@ class BlockTable:
 
     # ---- one value at a time, in Python integers of any size
 
-    def draw(self, source: Source) -> int:
+    def draw(self, source: EntropySource) -> int:
         """One value."""
         while True:
             value = self.attempt(source)
             if value is not None:
                 return value
 
-    def attempt(self, source: Source) -> int | None:
+    def attempt(self, source: EntropySource) -> int | None:
         """One attempt: a value, or None for another try."""
         word = source.word()
         column = word >> self.shift
         branch = 2 * column + (word >= self._threshold_of[column])
         if not self.small:
             cell = self._cell_of[branch]
-            return self._rare(cell, source) if cell >= self.cell_count else self._within(self._base(cell), source)
+            return (
+                self._draw_rare(cell, source)
+                if cell >= self.cell_count
+                else self._draw_within(self._base(cell), source)
+            )
         # Looked up and not computed: the time of arithmetic on Python's integers would depend on their size.
         base = self._base_of[branch]
         if base == _RARE:
-            return self._rare(self._cell_of[branch], source)
-        return self._within(base, source) if self.block_bits else base
+            return self._draw_rare(self._cell_of[branch], source)
+        return self._draw_within(base, source) if self.block_bits else base
 
     def _base(self, cell: int) -> int:
         if not self.law.signed:
@@ -204,7 +207,7 @@ class BlockTable:
         base = cell >> 1 << self.block_bits
         return ~base if cell & 1 else base
 
-    def _within(self, base: int, source: Source) -> int | None:
+    def _draw_within(self, base: int, source: EntropySource) -> int | None:
         """A value of the cell with this base, or None where its place in the block is not kept."""
         word = source.word()
         if self.small:
@@ -214,7 +217,7 @@ class BlockTable:
         value = base ^ place
         return value if top < self._quick or self._keeps_one(base, value, top, source) else None
 
-    def _keeps_one(self, base: int, value: int, top: int, source: Source) -> bool:
+    def _keeps_one(self, base: int, value: int, top: int, source: EntropySource) -> bool:
         """The comparison of ``_keeps`` for one draw: by floats where they are sure."""
         if not self.small:
             return self._keeps(base, value, top, self._known, source)
@@ -226,55 +229,55 @@ class BlockTable:
             return gap < 0
         return self._keeps(base, value, prefix, known, source)
 
-    def _keeps(self, base: int, value: int, prefix: int, known: int, source: Source) -> bool:
+    def _keeps(self, base: int, value: int, prefix: int, known: int, source: EntropySource) -> bool:
         """Whether a uniform with this prefix is below exp(−(E(|value|) − E(|base|))), exactly."""
         rise = self.law.rise(abs(base), abs(value))
-        return lazy.below(prefix, known, lazy.exp_minus(rise), source, step=self.layout.word_bits)
+        return lazy.is_below(prefix, known, lazy.bounds_of_exp_minus(rise), source, step=self.layout.word_bits)
 
-    def _rare(self, cell: int, source: Source) -> int | None:
+    def _draw_rare(self, cell: int, source: EntropySource) -> int | None:
         """What a word of the fraction, the tail or the filler leads to."""
         kind = cell - self.cell_count
         if kind == 0:
-            return self._fraction(source)
-        return self._tail(source) if kind == 1 else None
+            return self._draw_fraction(source)
+        return self._draw_tail(source) if kind == 1 else None
 
-    def _fraction(self, source: Source) -> int | None:
+    def _draw_fraction(self, source: EntropySource) -> int | None:
         cell = source.bits((self.cell_count - 1).bit_length())
         while cell >= self.cell_count:
             cell = source.bits((self.cell_count - 1).bit_length())
         base = self._base(cell)
         bounds = self._fraction_bounds(self.law.exponent(abs(base)))
-        if not lazy.below(0, 0, bounds, source, step=self.layout.word_bits):
+        if not lazy.is_below(0, 0, bounds, source, step=self.layout.word_bits):
             return None
-        return self._within(base, source) if self.block_bits else base
+        return self._draw_within(base, source) if self.block_bits else base
 
-    def _fraction_bounds(self, exponent: Fraction) -> lazy.Bounds:
+    def _fraction_bounds(self, exponent: Fraction) -> lazy.RealBounds:
         """The bounds of s·w − ⌊s·w⌋ for w = exp(−exponent)."""
         s, extra = self.multiplier, self.layout.word_bits
 
-        def scaled(bits: int) -> tuple[int, int]:
+        def scaled_bounds(bits: int) -> tuple[int, int]:
             low, high = exp_minus_bounds(exponent, bits + extra)
             return s * low >> extra, ceil_div(s * high, 1 << extra)
 
         known = extra
-        while (low := scaled(known)[0] >> known) != scaled(known)[1] >> known:
+        while (low := scaled_bounds(known)[0] >> known) != scaled_bounds(known)[1] >> known:
             known *= 2
         floor = low
 
         def bounds(bits: int) -> tuple[int, int]:
-            low, high = scaled(bits)
+            low, high = scaled_bounds(bits)
             return low - (floor << bits), high - (floor << bits)
 
         return bounds
 
-    def _tail(self, source: Source) -> int | None:
+    def _draw_tail(self, source: EntropySource) -> int | None:
         start, step = self.tail_start, self.layout.word_bits
         slope = self.law.slope(start)
         negative = self.law.signed and source.bits(1)
-        further = block_table(Law(linear=slope, signed=False), self.layout).draw(source)
+        further = make_block_table(Law(linear=slope, signed=False), self.layout).draw(source)
         value = ~(start + further) if negative else start + further
         excess = self.law.rise(start, abs(value)) - slope * further
-        kept = lazy.below(0, 0, lazy.exp_minus(excess), source, step=step) and lazy.below(
+        kept = lazy.is_below(0, 0, lazy.bounds_of_exp_minus(excess), source, step=step) and lazy.is_below(
             0, 0, self._tail_bounds, source, step=step
         )
         return value if kept else None
@@ -293,7 +296,7 @@ class BlockTable:
 
     # ---- many values at once, in int64
 
-    def fill(self, out: Integers, source: Source) -> None:
+    def fill(self, out: Integers, source: EntropySource) -> None:
         """Fill a flat int64 array with independent values."""
         if len(out) < FEW:
             for lane in range(len(out)):
@@ -305,7 +308,7 @@ class BlockTable:
         self.fill(again, source)
         out[lost] = again
 
-    def _fill_chunk(self, out: Integers, source: Source) -> Lanes:
+    def _fill_chunk(self, out: Integers, source: EntropySource) -> Lanes:
         """Fill the array; returns the lanes whose attempt failed and that must be drawn again."""
         words = source.words(len(out))
         columns = (words >> np.uint64(self.shift)).view(np.int64)
@@ -319,20 +322,20 @@ class BlockTable:
         if rare.size:
             lost = np.setdiff1d(lost, rare)
             for lane in rare.tolist():
-                value = self._rare(self._cell_of[columns[lane]], source)
+                value = self._draw_rare(self._cell_of[columns[lane]], source)
                 out[lane] = self.draw(source) if value is None else value
         return lost
 
-    def _place(self, bases: Integers, source: Source) -> Lanes:
+    def _place(self, bases: Integers, source: EntropySource) -> Lanes:
         """Turn bases into values in place by adding the place inside the block; returns the lanes that are not kept."""
         words = source.words(len(bases))  # low bits: the place; the others: a uniform for the comparison
         undecided = np.flatnonzero(words >= np.uint64(self._quick << self.block_bits))
-        lost = undecided[~self._kept(bases[undecided], words[undecided], source)]
+        lost = undecided[~self._keeps_each(bases[undecided], words[undecided], source)]
         words &= np.uint64(self._mask)
         bases ^= words.view(np.int64)
         return lost
 
-    def _kept(self, bases: Integers, words: Words, source: Source) -> Flags:
+    def _keeps_each(self, bases: Integers, words: Words, source: EntropySource) -> Flags:
         """The comparison of ``_keeps`` for many lanes: by floats where they are sure, exactly elsewhere."""
         known, word_bits = self._known, self.layout.word_bits
         places = (words & np.uint64(self._mask)).view(np.int64)
@@ -351,11 +354,11 @@ class BlockTable:
         return places * (self._linear + self._square * (2 * starts + places))
 
 
-def sample(table: BlockTable, size: Size | None, source: Source) -> int | Integers:
+def sample(table: BlockTable, size: Size | None, source: EntropySource) -> int | Integers:
     """One value, or an array of them: int64, or Python integers where the scale is wide."""
     if size is None:
         return table.draw(source)
-    lengths = shape(size)
+    lengths = read_shape(size)
     count = math.prod(lengths)
     if table.wide:
         values = np.array([table.draw(source) for _ in range(count)], dtype=object)
@@ -366,6 +369,6 @@ def sample(table: BlockTable, size: Size | None, source: Source) -> int | Intege
 
 
 @lru_cache(maxsize=64)
-def block_table(law: Law, layout: Layout = STANDARD) -> BlockTable:
+def make_block_table(law: Law, layout: TableLayout = STANDARD) -> BlockTable:
     """The table of a law; the last few used are kept, at most about 300 kB each."""
     return BlockTable(law, layout)

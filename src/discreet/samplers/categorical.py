@@ -11,29 +11,33 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from discreet.entropy import SYSTEM, Source, Words
+from discreet.entropy import SYSTEM, EntropySource, Words
 from discreet.errors import ParameterError
 from discreet.exact import Integers, ceil_div, exp_minus_bounds
 from discreet.parameters import Number
 from discreet.samplers import lazy
 from discreet.samplers.blocks import GUARD
 from discreet.samplers.exponents import Exponents
-from discreet.samplers.reading import Size, nonnegative, shape
-from discreet.samplers.uniform import one_below, words_below
+from discreet.samplers.reading import Size, read_nonnegative, read_shape
+from discreet.samplers.uniform import draw_below, draw_words_below
 
 _WORD_BITS = 64
 
 
 @overload
-def categorical(weights: Sequence[Number] | npt.NDArray[Any], size: None = None, *, source: Source = SYSTEM) -> int: ...
+def categorical(
+    weights: Sequence[Number] | npt.NDArray[Any], size: None = None, *, source: EntropySource = SYSTEM
+) -> int: ...
 
 
 @overload
-def categorical(weights: Sequence[Number] | npt.NDArray[Any], size: Size, *, source: Source = SYSTEM) -> Integers: ...
+def categorical(
+    weights: Sequence[Number] | npt.NDArray[Any], size: Size, *, source: EntropySource = SYSTEM
+) -> Integers: ...
 
 
 def categorical(
-    weights: Sequence[Number] | npt.NDArray[Any], size: Size | None = None, *, source: Source = SYSTEM
+    weights: Sequence[Number] | npt.NDArray[Any], size: Size | None = None, *, source: EntropySource = SYSTEM
 ) -> int | Integers:
     """Index i with probability weights_i/Σweights exactly; weights are non-negative rationals, not all zero.
 
@@ -43,18 +47,18 @@ def categorical(
     >>> categorical([0, 1, 0])
     1
     """
-    ends = _cumulated(weights)
+    ends = _cumulate(weights)
     total = ends[-1]
-    lengths = () if size is None else shape(size)
+    lengths = () if size is None else read_shape(size)
     count = math.prod(lengths)
     if size is None or total > 1 << 63:
-        found = [bisect.bisect_right(ends, one_below(total, source)) for _ in range(count)]
+        found = [bisect.bisect_right(ends, draw_below(total, source)) for _ in range(count)]
         return found[0] if size is None else np.array(found, dtype=np.int64).reshape(lengths)
-    words = words_below(total, count, source)
+    words = draw_words_below(total, count, source)
     return np.searchsorted(np.array(ends, dtype=np.uint64), words, side="right").reshape(lengths)
 
 
-def _cumulated(weights: Sequence[Number] | npt.NDArray[Any]) -> list[int]:
+def _cumulate(weights: Sequence[Number] | npt.NDArray[Any]) -> list[int]:
     """Running sums of the weights, as whole multiples of their common denominator."""
     array = np.asarray(weights)
     if array.ndim != 1 or array.size == 0:
@@ -62,7 +66,7 @@ def _cumulated(weights: Sequence[Number] | npt.NDArray[Any]) -> list[int]:
     if array.dtype.kind in "iu" and array.min() >= 0:
         ends = list(itertools.accumulate(array.tolist()))
     else:
-        exact = [nonnegative(weight, "weights") for weight in array.tolist()]
+        exact = [read_nonnegative(weight, "weights") for weight in array.tolist()]
         common = math.lcm(*{weight.denominator for weight in exact})
         ends = list(itertools.accumulate(weight.numerator * (common // weight.denominator) for weight in exact))
     if ends[-1] == 0:
@@ -72,20 +76,24 @@ def _cumulated(weights: Sequence[Number] | npt.NDArray[Any]) -> list[int]:
 
 @overload
 def categorical_exp(
-    scores: npt.ArrayLike, factor: Number = 1, size: None = None, *, source: Source = SYSTEM
+    scores: npt.ArrayLike, factor: Number = 1, size: None = None, *, source: EntropySource = SYSTEM
 ) -> int: ...
 
 
 @overload
-def categorical_exp(scores: npt.ArrayLike, factor: Number, size: Size, *, source: Source = SYSTEM) -> Integers: ...
+def categorical_exp(
+    scores: npt.ArrayLike, factor: Number, size: Size, *, source: EntropySource = SYSTEM
+) -> Integers: ...
 
 
 @overload
-def categorical_exp(scores: npt.ArrayLike, *, factor: Number = 1, size: Size, source: Source = SYSTEM) -> Integers: ...
+def categorical_exp(
+    scores: npt.ArrayLike, *, factor: Number = 1, size: Size, source: EntropySource = SYSTEM
+) -> Integers: ...
 
 
 def categorical_exp(
-    scores: npt.ArrayLike, factor: Number = 1, size: Size | None = None, *, source: Source = SYSTEM
+    scores: npt.ArrayLike, factor: Number = 1, size: Size | None = None, *, source: EntropySource = SYSTEM
 ) -> int | Integers:
     """Index i with probability exp(factor·scores_i)/Σ exp(factor·scores) exactly.
 
@@ -104,7 +112,7 @@ def categorical_exp(
     draw = _ExpTable(scores, factor)
     if size is None:
         return int(draw(1, source)[0])
-    lengths = shape(size)
+    lengths = read_shape(size)
     return draw(math.prod(lengths), source).reshape(lengths)
 
 
@@ -126,21 +134,23 @@ class _ExpTable:
         self._sure: Words = weights.astype(np.uint64)
         self._ends: Words = np.cumsum(self._sure + np.uint64(self._spare))
 
-    def __call__(self, count: int, source: Source) -> Integers:
-        picks = words_below(int(self._ends[-1]), count, source)
+    def __call__(self, count: int, source: EntropySource) -> Integers:
+        picks = draw_words_below(int(self._ends[-1]), count, source)
         found = np.searchsorted(self._ends, picks, side="right")
         sure_ends = self._ends[found] - np.uint64(self._spare)  # the words of i: first the sure ones, then the spare
-        lost = [lane for lane in np.flatnonzero(picks >= sure_ends).tolist() if not self._spared(found[lane], source)]
+        lost = [
+            lane for lane in np.flatnonzero(picks >= sure_ends).tolist() if not self._takes_spare(found[lane], source)
+        ]
         if lost:
             found[lost] = self(len(lost), source)
         return found
 
-    def _spared(self, index: int, source: Source) -> bool:
+    def _takes_spare(self, index: int, source: EntropySource) -> bool:
         """True with probability (s·w − g)/h."""
-        exponent, sure, spare = self._exponents.exact(index), int(self._sure[index]), self._spare
+        exponent, sure, spare = self._exponents.exact_exponent(index), int(self._sure[index]), self._spare
 
         def bounds(bits: int) -> tuple[int, int]:
             low, high = exp_minus_bounds(exponent, bits + self._bits)
             return (low - (sure << bits)) // spare, ceil_div(high - (sure << bits), spare)
 
-        return lazy.below(0, 0, bounds, source)
+        return lazy.is_below(0, 0, bounds, source)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import overload
 
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Integers
 from discreet.parameters import Number
-from discreet.samplers.blocks import BlockTable, block_table, sample
+from discreet.samplers.blocks import BlockTable, make_block_table, sample
 from discreet.samplers.law import Law
-from discreet.samplers.reading import PLAIN, Size, positive, rational
+from discreet.samplers.reading import PLAIN, Size, read_positive, read_rational
 
 
 @overload
-def discrete_gaussian(variance: Number, size: None = None, *, source: Source = SYSTEM) -> int: ...
+def discrete_gaussian(variance: Number, size: None = None, *, source: EntropySource = SYSTEM) -> int: ...
 
 
 @overload
-def discrete_gaussian(variance: Number, size: Size, *, source: Source = SYSTEM) -> Integers: ...
+def discrete_gaussian(variance: Number, size: Size, *, source: EntropySource = SYSTEM) -> Integers: ...
 
 
-def discrete_gaussian(variance: Number, size: Size | None = None, *, source: Source = SYSTEM) -> int | Integers:
+def discrete_gaussian(variance: Number, size: Size | None = None, *, source: EntropySource = SYSTEM) -> int | Integers:
     """Whole numbers with P(x) ∝ exp(−x²/(2·variance)), exactly, for any rational ``variance`` above zero.
 
     The parameter is the σ² of the formula; the variance of the draws is a little below it (by less than one part in
@@ -34,9 +34,11 @@ def discrete_gaussian(variance: Number, size: Size | None = None, *, source: Sou
     >>> discrete_gaussian(0.25, size=(2, 3)).shape
     (2, 3)
     """
-    return sample(_table(variance if type(variance) in PLAIN else rational(variance, "variance")), size, source)
+    return sample(
+        _make_table(variance if type(variance) in PLAIN else read_rational(variance, "variance")), size, source
+    )
 
 
 @lru_cache(maxsize=64)
-def _table(variance: Number) -> BlockTable:
-    return block_table(Law(square=1 / (2 * positive(variance, "variance"))))
+def _make_table(variance: Number) -> BlockTable:
+    return make_block_table(Law(square=1 / (2 * read_positive(variance, "variance"))))

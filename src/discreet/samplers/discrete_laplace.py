@@ -5,23 +5,23 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import overload
 
-from discreet.entropy import SYSTEM, Source
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Integers
 from discreet.parameters import Number
-from discreet.samplers.blocks import BlockTable, block_table, sample
+from discreet.samplers.blocks import BlockTable, make_block_table, sample
 from discreet.samplers.law import Law
-from discreet.samplers.reading import PLAIN, Size, positive, rational
+from discreet.samplers.reading import PLAIN, Size, read_positive, read_rational
 
 
 @overload
-def discrete_laplace(scale: Number, size: None = None, *, source: Source = SYSTEM) -> int: ...
+def discrete_laplace(scale: Number, size: None = None, *, source: EntropySource = SYSTEM) -> int: ...
 
 
 @overload
-def discrete_laplace(scale: Number, size: Size, *, source: Source = SYSTEM) -> Integers: ...
+def discrete_laplace(scale: Number, size: Size, *, source: EntropySource = SYSTEM) -> Integers: ...
 
 
-def discrete_laplace(scale: Number, size: Size | None = None, *, source: Source = SYSTEM) -> int | Integers:
+def discrete_laplace(scale: Number, size: Size | None = None, *, source: EntropySource = SYSTEM) -> int | Integers:
     """Whole numbers with P(x) = (1 − q)/(1 + q)·q^|x|, q = exp(−1/scale), exactly, for any rational scale above zero.
 
     ``size=None`` gives one int; a size gives an int64 array of that shape (of Python integers where scale ≥ 2^56). The
@@ -33,9 +33,9 @@ def discrete_laplace(scale: Number, size: Size | None = None, *, source: Source 
     >>> discrete_laplace(0.25, size=(2, 3)).shape
     (2, 3)
     """
-    return sample(_table(scale if type(scale) in PLAIN else rational(scale, "scale")), size, source)
+    return sample(_make_table(scale if type(scale) in PLAIN else read_rational(scale, "scale")), size, source)
 
 
 @lru_cache(maxsize=64)
-def _table(scale: Number) -> BlockTable:
-    return block_table(Law(linear=1 / positive(scale, "scale")))
+def _make_table(scale: Number) -> BlockTable:
+    return make_block_table(Law(linear=1 / read_positive(scale, "scale")))

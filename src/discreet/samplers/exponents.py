@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from discreet.errors import ParameterError
 from discreet.exact import Floats
-from discreet.samplers.reading import rational
+from discreet.samplers.reading import read_rational
 
 # Within these bounds a factor turns into a float without underflow or overflow, so that it is off by 2^-53 of itself.
 _LEAST, _MOST = Fraction(1, 1 << 1000), Fraction(1 << 1000)
@@ -19,7 +19,7 @@ _LEAST, _MOST = Fraction(1, 1 << 1000), Fraction(1 << 1000)
 
 @dataclass(frozen=True, slots=True)
 class Exponents:
-    """``approximate[i]`` is within a 2^-50 part of ``exact(i)``, or infinite where that is beyond a million.
+    """``approximate[i]`` is within a 2^-50 part of ``exact_exponent(i)``, or infinite where that is beyond a million.
 
     That is all a caller needs who looks at e^(−x): x·e^(−x) < 0.37, so e^(−approximate) is off by less than 2^-50,
     however large the exponent is.
@@ -35,7 +35,7 @@ class Exponents:
     def read(cls, scores: object, factor: object, *, origin: object = 0) -> Exponents:
         """Check the arguments and compute the floats."""
         array = np.asarray(scores)
-        times, zero = rational(factor, "factor"), rational(origin, "origin")
+        times, zero = read_rational(factor, "factor"), read_rational(origin, "origin")
         flat = check_scores(array).reshape(-1)
         return cls(flat, array.shape, times, zero, _approximate(flat, times, zero))
 
@@ -43,22 +43,25 @@ class Exponents:
     def below_best(cls, scores: object, factor: object) -> Exponents:
         """The exponents factor·(best − score) ≥ 0, where best is the score for which factor·score is largest."""
         flat = check_scores(np.asarray(scores)).reshape(-1)
-        times = rational(factor, "factor")
+        times = read_rational(factor, "factor")
         best = flat.argmax() if times > 0 else flat.argmin()
-        return cls.read(flat, -times, origin=rational(flat[best], "scores"))
+        return cls.read(flat, -times, origin=read_rational(flat[best], "scores"))
 
     @property
     def size(self) -> int:
         """How many there are."""
         return self.scores.size
 
-    def exact(self, lane: int) -> Fraction:
+    def exact_exponent(self, lane: int) -> Fraction:
         """The exponent itself."""
-        return self.factor * (rational(self.scores[lane], "scores") - self.origin)
+        return self.factor * (read_rational(self.scores[lane], "scores") - self.origin)
 
-    def any_negative(self) -> bool:
+    def has_negative(self) -> bool:
         """Whether one is below zero, exactly: exponents are monotone in the score, so two of them tell."""
-        return self.size > 0 and min(self.exact(int(self.scores.argmin())), self.exact(int(self.scores.argmax()))) < 0
+        return (
+            self.size > 0
+            and min(self.exact_exponent(int(self.scores.argmin())), self.exact_exponent(int(self.scores.argmax()))) < 0
+        )
 
 
 def check_scores(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -68,7 +71,7 @@ def check_scores(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return array.astype(np.int64)
     if array.dtype.kind == "O":
         exact = np.empty(array.shape, dtype=object)
-        exact.reshape(-1)[:] = [rational(score, "scores") for score in array.reshape(-1)]
+        exact.reshape(-1)[:] = [read_rational(score, "scores") for score in array.reshape(-1)]
         return exact
     if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
         raise ParameterError("scores", f"must be numbers; got an array of {array.dtype}", fix)
@@ -82,7 +85,7 @@ def _approximate(scores: npt.NDArray[Any], factor: Fraction, origin: Fraction) -
         return np.zeros(scores.size)
     distances = _distances(scores, origin)
     if distances is None or not _LEAST < abs(factor) < _MOST:
-        return np.array([_nearest(factor * (rational(score, "scores") - origin)) for score in scores])
+        return np.array([_nearest_float(factor * (read_rational(score, "scores") - origin)) for score in scores])
     with np.errstate(over="ignore"):  # a distance beyond all floats, times at least 2^-1000, is beyond a million
         return distances * float(factor)
 
@@ -101,7 +104,7 @@ def _distances(scores: npt.NDArray[Any], origin: Fraction) -> Floats | None:
     return None
 
 
-def _nearest(x: Fraction) -> float:
+def _nearest_float(x: Fraction) -> float:
     try:
         return float(x)
     except OverflowError:

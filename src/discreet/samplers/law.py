@@ -31,7 +31,7 @@ class Law:
         """The derivative of E; being convex, E rises by at least this much with every later step."""
         return self.linear + 2 * self.square * magnitude
 
-    def reaches(self, level: Fraction) -> int:
+    def find_reach(self, level: Fraction) -> int:
         """The smallest m ≥ 1 with E(m) ≥ level."""
         high = 1
         while self.exponent(high) < level:

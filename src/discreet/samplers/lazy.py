@@ -12,16 +12,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
-from discreet.entropy import Source
+from discreet.entropy import EntropySource
 from discreet.exact import Exact, ceil_div, exp_minus_bounds
 
 # bits -> (low, high) with low ≤ 2^bits·p ≤ high
-Bounds: TypeAlias = Callable[[int], tuple[int, int]]
+RealBounds: TypeAlias = Callable[[int], tuple[int, int]]
 
 STEP = 64
 
 
-def below(prefix: int, known: int, bounds: Bounds, source: Source, *, step: int = STEP) -> bool:
+def is_below(prefix: int, known: int, bounds: RealBounds, source: EntropySource, *, step: int = STEP) -> bool:
     """Whether U < p, where the first ``known`` bits of U are ``prefix`` and all later ones come from the source."""
     while True:
         low, high = bounds(known)
@@ -33,12 +33,12 @@ def below(prefix: int, known: int, bounds: Bounds, source: Source, *, step: int 
         known += step
 
 
-def exp_minus(x: Exact) -> Bounds:
+def bounds_of_exp_minus(x: Exact) -> RealBounds:
     """The bounds of e^(−x), x ≥ 0."""
     return lambda bits: exp_minus_bounds(x, bits)
 
 
-def ratio(p: Fraction) -> Bounds:
+def bounds_of_ratio(p: Fraction) -> RealBounds:
     """The bounds of a rational."""
     top, bottom = p.numerator, p.denominator
     return lambda bits: ((top << bits) // bottom, ceil_div(top << bits, bottom))

@@ -20,40 +20,40 @@ Size: TypeAlias = int | tuple[int, ...]
 PLAIN = (int, float, Fraction)
 
 
-def rational(value: object, name: str) -> Fraction:
+def read_rational(value: object, name: str) -> Fraction:
     """Any finite number as the rational that it is."""
     if isinstance(value, float | np.floating) and math.isfinite(value):
         return Fraction(float(value))
-    return parameters.number(value, name)
+    return parameters.read_number(value, name)
 
 
-def positive(value: object, name: str) -> Fraction:
+def read_positive(value: object, name: str) -> Fraction:
     """A finite number above zero."""
-    exact = rational(value, name)
+    exact = read_rational(value, name)
     if exact <= 0:
         raise parameters.refuse(name, "above zero", value, f"Give a number above zero, for example {name}=1.")
     return exact
 
 
-def nonnegative(value: object, name: str) -> Fraction:
+def read_nonnegative(value: object, name: str) -> Fraction:
     """A finite number at or above zero."""
-    exact = rational(value, name)
+    exact = read_rational(value, name)
     if exact < 0:
         raise parameters.refuse(name, "zero or more", value, f"Give zero or more, for example {name}=1.")
     return exact
 
 
-def probability(value: object, name: str) -> Fraction:
+def read_probability(value: object, name: str) -> Fraction:
     """A number from zero to one, both included."""
-    exact = rational(value, name)
+    exact = read_rational(value, name)
     if not 0 <= exact <= 1:
         raise parameters.refuse(name, "between 0 and 1", value, f"Give a probability, for example {name}=0.5.")
     return exact
 
 
-def shape(size: object) -> tuple[int, ...]:
+def read_shape(size: object) -> tuple[int, ...]:
     """The shape that ``size`` asks for: a whole number of values, or a tuple of them."""
     sizes = size if isinstance(size, tuple) else (size,)
-    read = tuple(parameters.whole(length, "size", least=0) for length in sizes)
-    parameters.whole(math.prod(read), "size", least=0)
+    read = tuple(parameters.read_whole(length, "size", least=0) for length in sizes)
+    parameters.read_whole(math.prod(read), "size", least=0)
     return read

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.entropy import Source
+from discreet.entropy import EntropySource
 
 
-def uniform_below(n: int, source: Source) -> int:
+def uniform_below(n: int, source: EntropySource) -> int:
     """0, ..., n − 1 with equal probability: bits until they are below n."""
     while True:
         value = source.bits(n.bit_length())
@@ -21,12 +21,12 @@ def uniform_below(n: int, source: Source) -> int:
             return value
 
 
-def bernoulli(p: Fraction, source: Source) -> bool:
+def bernoulli(p: Fraction, source: EntropySource) -> bool:
     """True with probability p."""
     return uniform_below(p.denominator, source) < p.numerator
 
 
-def bernoulli_exp(x: Fraction, source: Source) -> bool:
+def bernoulli_exp(x: Fraction, source: EntropySource) -> bool:
     """True with probability e^(−x), x ≥ 0: one flip of e^(−1) for each whole unit, then one for what is left."""
     while x > 1:
         if not _bernoulli_exp_unit(Fraction(1), source):
@@ -35,7 +35,7 @@ def bernoulli_exp(x: Fraction, source: Source) -> bool:
     return _bernoulli_exp_unit(x, source)
 
 
-def _bernoulli_exp_unit(x: Fraction, source: Source) -> bool:
+def _bernoulli_exp_unit(x: Fraction, source: EntropySource) -> bool:
     """For x ≤ 1: count how long flips of x/1, x/2, x/3, ... succeed; the count is even with probability e^(−x)."""
     k = 1
     while bernoulli(x / k, source):
@@ -43,7 +43,7 @@ def _bernoulli_exp_unit(x: Fraction, source: Source) -> bool:
     return k % 2 == 1
 
 
-def geometric(scale: Fraction, source: Source) -> int:
+def geometric(scale: Fraction, source: EntropySource) -> int:
     """Whole k ≥ 0 with P(k) ∝ e^(−k/scale): for scale n/d it is ⌊(U + n·V)/d⌋ of two geometric pieces."""
     n, d = scale.numerator, scale.denominator
     while True:
@@ -56,7 +56,7 @@ def geometric(scale: Fraction, source: Source) -> int:
     return (u + n * v) // d
 
 
-def discrete_laplace(scale: Fraction, source: Source) -> int:
+def discrete_laplace(scale: Fraction, source: EntropySource) -> int:
     """P(x) ∝ e^(−|x|/scale): a geometric magnitude with a sign; minus zero is drawn again."""
     while True:
         magnitude, negative = geometric(scale, source), source.bits(1)
@@ -64,7 +64,7 @@ def discrete_laplace(scale: Fraction, source: Source) -> int:
             return -magnitude if negative else magnitude
 
 
-def discrete_gaussian(variance: Fraction, source: Source) -> int:
+def discrete_gaussian(variance: Fraction, source: EntropySource) -> int:
     """P(x) ∝ e^(−x²/(2·variance)): discrete Laplace of a whole scale near σ, kept with the right probability."""
     t = math.isqrt(math.floor(variance)) + 1
     while True:
