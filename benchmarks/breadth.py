@@ -25,8 +25,8 @@ import duckdb
 from benchmarks.questions import AMOUNT, MEASURES, REGION, ROW_LEVEL, SALT, USER, USER_LEVEL, make_data
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, reach
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.mechanisms.cells import CellQuantiles
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.mechanisms.quantiles.cells import CellQuantiles
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Join, JoinKind, Scan

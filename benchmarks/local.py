@@ -46,7 +46,7 @@ def ours(rounds: int) -> dict[str, dict[str, float]]:
     import numpy as np
 
     from discreet.local import Aggregator, Reports, Task, encode_many
-    from discreet.local.estimate import estimate_frequencies
+    from discreet.local.estimation import estimate_frequencies
 
     answers = population(PEOPLE)
     truth = np.bincount(answers, minlength=VALUES) / PEOPLE

@@ -25,7 +25,7 @@ from typing import Any
 import duckdb
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan

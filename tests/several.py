@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours

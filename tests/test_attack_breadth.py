@@ -14,7 +14,7 @@ import discreet
 from discreet.bounding.bound import bound_all
 from discreet.curator import Curator
 from discreet.errors import DiscreetError, ParameterError, QuestionError, UsageError
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 
 PEOPLE = 300
 TABLES = {
@@ -55,7 +55,7 @@ def curator(**changes: Any) -> Curator:
 def exact(question: str, holder: Curator | None = None) -> list[tuple[int, ...]]:
     """The bounded integers behind a question, for the test's eyes only."""
     asked = holder or curator()
-    (form,) = bound_all(sql.read(question, asked.catalog), asked.catalog)
+    (form,) = bound_all(read_sql.read(question, asked.catalog), asked.catalog)
     return list(asked._engine.run(form.bounded, salt=bytes(16)).values)
 
 
@@ -118,7 +118,7 @@ def test_12_17_18_19_people_do_not_meet_below_the_aggregate(text: str) -> None:
 def test_14_19_fan_out_is_bounded_by_what_is_charged_for(text: str) -> None:
     """Copies of a person's rows count up to the limit that the noise is for, and no further."""
     holder = curator()
-    (form,) = bound_all(sql.read(text, holder.catalog), holder.catalog)
+    (form,) = bound_all(read_sql.read(text, holder.catalog), holder.catalog)
     limit = form.bounded.max_rows
     assert limit is not None
     ((count,),) = exact(text, holder)

@@ -20,7 +20,7 @@ import discreet
 from discreet.bounding.bound import bound_all
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, DiscreetError, QuestionError, Unbounded
-from discreet.frontends.sql import read as sql_read
+from discreet.frontends.read_sql import read as sql_read
 from discreet.mechanisms import LaplaceThreshold
 
 ROWS = pa.table(

@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet import bounds as search
+from discreet import bound_search as search
 from discreet.accounting.account import compose
+from discreet.bound_search import missing_bounds
+from discreet.bound_search.bound_rule import DOUBTS, NEAR, read_bounds, threshold
+from discreet.bound_search.column_bounds import format_number, make_values_question
 from discreet.bounding.bound import bound
-from discreet.bounds import automatic
-from discreet.bounds.column import format_number, make_values_question
-from discreet.bounds.reading import DOUBTS, NEAR, read_bounds, threshold
 from discreet.curator import Curator
 from discreet.engines.engine import Groups
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, Unbounded, UsageError
+from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.memory import MemoryLedger
-from discreet.ledger.terms import LedgerTerms
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.catalog import ContributionLimits
@@ -326,9 +326,9 @@ def test_numbers_are_written_so_that_they_are_read_back(number: IntOrFloat) -> N
 
 
 def read(holder: Curator, words: str) -> Question:
-    from discreet.frontends import sql
+    from discreet.frontends import read_sql
 
-    return sql.read(words, holder.catalog)
+    return read_sql.read(words, holder.catalog)
 
 
 def names(found: tuple[Expression, ...]) -> list[str]:
@@ -376,10 +376,10 @@ def test_both_steps_cost_the_offer_together(budget: discreet.Budget, offer: dict
     holder = curator(TYPICAL, budget)
     question = read(holder, "SELECT SUM(cost) AS s, SUM(days) AS d, COUNT(*) AS n FROM visits")
     request = Offer(**offer)
-    before = automatic.preview(holder, question, request)
+    before = missing_bounds.preview(holder, question, request)
     assert isinstance(before, search.AutomaticPreview) and before.fits and before.open == ("s", "d")
     assert not list(holder.history())
-    answer = automatic.ask(holder, question, request)
+    answer = missing_bounds.ask(holder, question, request)
     entries = list(holder.history())
     kind = "pure" if budget is PURE else "zcdp"
     told = [step.preview.loss for step in before.searches] + [before.final.loss]
@@ -391,7 +391,7 @@ def test_both_steps_cost_the_offer_together(budget: discreet.Budget, offer: dict
     total, (n,) = sum(c for c in TYPICAL["cost"].to_pylist() if c), [8000]
     (row,) = answer.table.to_pylist()
     assert row["s"] == pytest.approx(total, rel=0.15) and row["n"] == pytest.approx(n, rel=0.05)
-    again = automatic.ask(holder, question, request)
+    again = missing_bounds.ask(holder, question, request)
     assert again.replayed and again.table == answer.table and len(list(holder.history())) == 3
 
 
@@ -399,7 +399,7 @@ def test_the_preview_tells_both_steps() -> None:
     """Prices of all steps, what is known now, and that the rest is known after the bounds."""
     holder = curator(TYPICAL, RHO)
     question = read(holder, "SELECT SUM(cost) AS s, COUNT(*) AS n, SUM(cost) / COUNT(*) AS per FROM visits")
-    shown = automatic.preview(holder, question, Offer(rho=1))
+    shown = missing_bounds.preview(holder, question, Offer(rho=1))
     text = str(shown)
     assert "step 1 of 2: bounds of cost" in text and "s: its error is known after the bounds" in text
     assert "n: ± " in text and "together  ρ = 1" in text and text.count("ρ = 0.5") == 2
@@ -411,7 +411,7 @@ def test_the_preview_tells_both_steps() -> None:
         "per": True,
     }
     bounded = read(holder, "SELECT SUM(age) AS s FROM visits")
-    assert isinstance(automatic.preview(holder, bounded, Offer(rho=1)), discreet.preview.Preview)
+    assert isinstance(missing_bounds.preview(holder, bounded, Offer(rho=1)), discreet.preview.Preview)
 
 
 def test_nothing_is_bought_that_cannot_be_used() -> None:
@@ -419,17 +419,17 @@ def test_nothing_is_bought_that_cannot_be_used() -> None:
     holder = curator(TYPICAL, discreet.Budget(epsilon=3))
     question = read(holder, "SELECT SUM(cost) AS s FROM visits")
     with pytest.raises(BudgetExceeded, match=r"together.*Nothing was charged"):
-        automatic.ask(holder, question, Offer(epsilon=4))
+        missing_bounds.ask(holder, question, Offer(epsilon=4))
     with pytest.raises(ParameterError, match=r"bounds, which are not known yet.*Nothing was charged"):
-        automatic.ask(holder, question, Offer(error={"s": 3}))
+        missing_bounds.ask(holder, question, Offer(error={"s": 3}))
     with pytest.raises(BudgetExceeded, match="per_query"):
-        automatic.ask(curator(TYPICAL, per_query=1), question, Offer(epsilon=2))
+        missing_bounds.ask(curator(TYPICAL, per_query=1), question, Offer(epsilon=2))
     assert not list(holder.history())
-    automatic.ask(holder, question, Offer(epsilon=3))
-    assert automatic.ask(holder, question, Offer(epsilon=3)).replayed  # also when nothing is left
+    missing_bounds.ask(holder, question, Offer(epsilon=3))
+    assert missing_bounds.ask(holder, question, Offer(epsilon=3)).replayed  # also when nothing is left
     bounded = read(holder, "SELECT SUM(age) AS s FROM visits")
     with pytest.raises(BudgetExceeded):
-        automatic.ask(holder, bounded, Offer(epsilon=1))
+        missing_bounds.ask(holder, bounded, Offer(epsilon=1))
 
 
 def test_bounds_that_are_not_found_leave_the_question_unasked() -> None:
@@ -437,7 +437,7 @@ def test_bounds_that_are_not_found_leave_the_question_unasked() -> None:
     holder = curator(visits([None] * 40), PURE)
     question = read(holder, "SELECT SUM(cost) AS s FROM visits")
     try:
-        automatic.ask(holder, question, Offer(epsilon=2))
+        missing_bounds.ask(holder, question, Offer(epsilon=2))
         told, entries = "", 2  # one time in a hundred noise looks like bounds
     except Unbounded as error:
         told, entries = str(error), 1
@@ -449,12 +449,12 @@ def test_a_request_id_is_used_for_the_question_and_names_its_searches() -> None:
     """A retry of the same request finds both steps again."""
     holder = curator(TYPICAL, PURE)
     question = read(holder, "SELECT SUM(cost) AS s FROM visits")
-    first = automatic.ask(holder, question, Offer(epsilon=4), request="mine", analyst="ann")
+    first = missing_bounds.ask(holder, question, Offer(epsilon=4), request="mine", analyst="ann")
     assert [(e.charge.request, e.charge.analyst) for e in holder.history()] == [
         ("mine-bounds-1", "ann"),
         ("mine", "ann"),
     ]
-    assert automatic.ask(holder, question, Offer(epsilon=4), request="mine", analyst="ann").table == first.table
+    assert missing_bounds.ask(holder, question, Offer(epsilon=4), request="mine", analyst="ann").table == first.table
 
 
 def test_numbers_that_are_computed_have_bounds_too() -> None:
@@ -469,7 +469,7 @@ def test_numbers_that_are_computed_have_bounds_too() -> None:
         for c, d, w in zip(*(TYPICAL[n].to_pylist() for n in ("cost", "days", "ward")))
         if w == "A"
     )
-    (row,) = automatic.ask(holder, question, Offer(epsilon=40)).table.to_pylist()
+    (row,) = missing_bounds.ask(holder, question, Offer(epsilon=40)).table.to_pylist()
     assert row["s"] == pytest.approx(true, rel=0.05)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.codebook import Codebook
+from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.codebook.checklist import find_worst_odds, make_checklist
-from discreet.codebook.marks import CheckLine, Grade
 from discreet.odds import posterior
 from discreet.plan.types import Type
 

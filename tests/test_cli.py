@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from discreet import cli, demo
+from discreet import demo
+from discreet.cli import main
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
 
@@ -44,7 +45,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "120")
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            main.main()
         code = left.value.code
         captured = capsys.readouterr()
         return code if isinstance(code, int) else 0, captured.out, captured.err
@@ -58,7 +59,7 @@ def on_terminal(*arguments: object, width: int = 80, typed: str = "") -> tuple[i
     child, parent = pty.fork()
     if child == 0:  # pragma: no cover  # the child becomes another program
         os.environ.update(COLUMNS=str(width), LINES="50", TERM="xterm-256color")
-        os.execv(sys.executable, [sys.executable, "-m", "discreet.cli", *map(str, arguments)])  # noqa: S606  # our own program
+        os.execv(sys.executable, [sys.executable, "-m", "discreet.cli.main", *map(str, arguments)])  # noqa: S606  # our own program
     os.write(parent, typed.encode())
     seen = b""
     deadline = time.monotonic() + 60
@@ -90,10 +91,10 @@ def test_help_names_every_command(run: Run) -> None:
 def test_help_is_quick_and_light() -> None:
     """Nothing heavy is imported to show the help: no engine, no parser, no tables, no codebook."""
     heavy = "{'duckdb', 'sqlglot', 'pyarrow', 'pydantic', 'scipy', 'pandas', 'polars', 'rich.table'}"
-    code = f"import sys, discreet.cli; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    code = f"import sys, discreet.cli.main; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603  # our own words
     assert done.returncode == 0, done.stderr
-    assert min(seconds(sys.executable, "-m", "discreet.cli", "--help") for _ in range(4)) < 0.4
+    assert min(seconds(sys.executable, "-m", "discreet.cli.main", "--help") for _ in range(4)) < 0.4
 
 
 def seconds(*command: str) -> float:
@@ -292,7 +293,7 @@ def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: Ba
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "open_curator", fail)
+    monkeypatch.setattr(main, "open_curator", fail)
     assert run("explain", "x.toml", COUNT)[0] == code
 
 
@@ -303,7 +304,7 @@ def test_unknown_words_leave_with_2(run: Run) -> None:
 
 def test_a_closed_pipe_is_no_error(hospital: Path) -> None:
     """A reader that leaves early ends the program quietly."""
-    command = f'"{sys.executable}" -m discreet.cli ask "{hospital}" "{COUNT}" --epsilon 1 --json | head -c 1'
+    command = f'"{sys.executable}" -m discreet.cli.main ask "{hospital}" "{COUNT}" --epsilon 1 --json | head -c 1'
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)  # noqa: S603  # our own words
     assert done.returncode == 0 and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
 

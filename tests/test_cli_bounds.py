@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet import cli, demo
+from discreet import demo
+from discreet.cli import main
 from tests.test_cli import on_terminal
 
 Run = Callable[..., tuple[int, str, str]]
@@ -40,7 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "120")
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            main.main()
         code = left.value.code
         captured = capsys.readouterr()
         return code if isinstance(code, int) else 0, captured.out, captured.err

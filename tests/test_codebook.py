@@ -34,9 +34,9 @@ from discreet.codebook.entries import (
     TableEntry,
     did_you_mean,
 )
-from discreet.codebook.frames import types_of
-from discreet.doors import terms_of
+from discreet.codebook.frame_types import types_of
 from discreet.errors import CodebookError, ParameterError
+from discreet.opening import terms_of
 from discreet.plan.catalog import Catalog
 from discreet.plan.reach import reach
 from discreet.plan.types import Type

@@ -12,9 +12,9 @@ import pytest
 
 from discreet import demo
 from discreet.codebook import Codebook
+from discreet.codebook.check_lines import Grade
 from discreet.codebook.checklist import make_checklist
-from discreet.codebook.frames import types_of
-from discreet.codebook.marks import Grade
+from discreet.codebook.frame_types import types_of
 from discreet.plan.catalog import Link
 
 # Of the values of the tables, in order. A change of the data is a decision, made here.

@@ -35,12 +35,10 @@ FLOORS: list[set[str]] = [
     {"preview", "quote"},
     {"picture"},
     {"answer"},
-    {"public", "bounds"},
+    {"public_tables", "bound_search"},
     {"curator"},
-    {"demo", "terminal", "doors"},
-    {"tour", "shell"},
+    {"demo", "opening"},
     {"audit", "attacks"},
-    {"cli_ledger", "cli_audit", "cli_local", "cli_attack", "cli_batch", "cli_bounds"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

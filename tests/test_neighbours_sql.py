@@ -20,7 +20,7 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Reach, Sensitiv
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Column
 from discreet.plan.functions import make_call, make_literal
@@ -146,7 +146,7 @@ def as_dict(groups: Groups) -> dict[Any, Any]:
 def forms(text: str, catalog: Catalog, public: dict[str, Values]) -> tuple[BoundedQuestion, ...]:
     """The bounded forms of a question; none where it is refused."""
     try:
-        return bound_all(sql.read(text, catalog, public), catalog)
+        return bound_all(read_sql.read(text, catalog, public), catalog)
     except DiscreetError:
         return ()
 
@@ -219,7 +219,7 @@ def test_a_busy_unit_keeps_its_limits(kind: str) -> None:
     wanted = "COUNT(*) AS n, COUNT(DISTINCT note) AS d, COUNT(DISTINCT age) AS k, MEDIAN(age) AS m, SUM(cost) AS s"
     for text in (f"SELECT {wanted} FROM visits", f"SELECT ward, {wanted} FROM visits GROUP BY ward"):
         for limits in (ContributionLimits(max_rows=3), ContributionLimits(max_groups=2, max_rows_per_group=2)):
-            question = replace(sql.read(text, data.catalog), limits=limits)
+            question = replace(read_sql.read(text, data.catalog), limits=limits)
             for form in bound_all(question, data.catalog):
                 assert broken(form.bounded, world, kind) == []
 

@@ -17,11 +17,11 @@ import pytest
 from discreet import Budget
 from discreet.bounding.bound import bound
 from discreet.codebook import Codebook
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Engine
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.finish import finish
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.price import Offer, price
 from discreet.release import NoisyGroups
 
@@ -73,7 +73,7 @@ QUESTIONS = [
 
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     """The answer's values, with the exact integers in the place of noisy ones."""
-    bounded = bound(sql.read(question, CATALOG), CATALOG)
+    bounded = bound(read_sql.read(question, CATALOG), CATALOG)
     plan = price((bounded,), Offer(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
     (release,) = plan.releases
     groups = engine.run(bounded.bounded, salt=bytes(16))
@@ -123,5 +123,5 @@ def test_answers_without_noise_equal_plain_sql(question: str, engine: Engine) ->
 def test_limits_that_bind_are_seen() -> None:
     """Negative control: with one row a person, the answer is no longer the plain one."""
     narrow = Codebook.from_frames({"visits": VISITS}, unit="person", max_rows=1, budget=BOOK.budget).catalog()
-    bounded = bound(sql.read("SELECT COUNT(*) AS n FROM visits", narrow), narrow).bounded
+    bounded = bound(read_sql.read("SELECT COUNT(*) AS n FROM visits", narrow), narrow).bounded
     assert DuckDBEngine({"visits": VISITS}, narrow).run(bounded, salt=bytes(16)).values == ((150,),)

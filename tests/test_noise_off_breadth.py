@@ -17,11 +17,11 @@ import pytest
 from discreet import Budget
 from discreet.bounding.bound import bound_all
 from discreet.codebook import Codebook
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import EMPTY, Engine, Groups
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.finish import finish
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.price import Offer, price
 from discreet.release import NoisyGroups, Release
 from tests.test_noise_off import comparable
@@ -141,7 +141,7 @@ def _cells(cells: Any, counts: Any, shares: tuple[Fraction, ...]) -> tuple[int, 
 
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     """The answer's values, with the exact integers in the place of noisy ones."""
-    forms = bound_all(sql.read(question, CATALOG), CATALOG)
+    forms = bound_all(read_sql.read(question, CATALOG), CATALOG)
     plan = price(forms, Offer(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
     drawn = []
     for form, release in zip(forms, plan.releases):
@@ -192,5 +192,5 @@ def test_rows_that_reach_nobody_are_left_out(engine: Engine) -> None:
     lost = pa.table({"visit_id": [1000, 1001, None, 999_999], "test": ["iron"] * 4, "value": [1.0] * 4})
     changed = {**TABLES, "labs": lost}
     fresh: Engine = type(engine)(changed, CATALOG)  # type: ignore[call-arg]  # both kinds take tables and a catalog
-    (form,) = bound_all(sql.read("SELECT COUNT(*) AS n FROM labs", CATALOG), CATALOG)
+    (form,) = bound_all(read_sql.read("SELECT COUNT(*) AS n FROM labs", CATALOG), CATALOG)
     assert fresh.run(form.bounded, salt=bytes(16)).values == ((2,),)

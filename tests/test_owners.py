@@ -16,9 +16,9 @@ import discreet
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.codebook import Codebook
 from discreet.codebook.entries import Document
+from discreet.codebook.entry_reader import read_entries
 from discreet.codebook.owners import MAX_CHAIN, Way, find_ways, foreign_keys_of
-from discreet.codebook.reading import read_entries
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.errors import CodebookError
 from discreet.plan.catalog import Catalog, ContributionLimits, Link
 from discreet.plan.expressions import Column

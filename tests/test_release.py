@@ -18,7 +18,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.weighted import WeightedSelection
+from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.price import Offer, price

@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import discreet
-from discreet.cli import app
+from discreet.cli.main import app
 from discreet.codebook import Codebook
-from discreet.doors import ledger_path_of, open_existing_ledger, schema_of, terms_of
 from discreet.errors import BudgetExceeded, CodebookError, LedgerError
 from discreet.ledger.policy import Cap
 from discreet.ledger.sqlite import SQLiteLedger
+from discreet.opening import ledger_path_of, open_existing_ledger, schema_of, terms_of
 from tests.ledger.server import Server, server
 
 GOOD = """

@@ -17,9 +17,7 @@ from discreet.exact import ln
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 if TYPE_CHECKING:
-    from discreet.doors import curate
-    from discreet.doors import open_codebook as open  # noqa: A004  # discreet.open reads as it should
-    from discreet.frontends.builder import (
+    from discreet.frontends.chain.builder import (
         col,
         correlation,
         count,
@@ -38,9 +36,11 @@ if TYPE_CHECKING:
         weighted_mean,
         when,
     )
-    from discreet.frontends.builder import max_ as max  # noqa: A004  # discreet.max reads as it should
-    from discreet.frontends.builder import min_ as min  # noqa: A004  # discreet.min reads as it should
-    from discreet.frontends.builder import sum_ as sum  # noqa: A004  # discreet.sum reads as it should
+    from discreet.frontends.chain.builder import max_ as max  # noqa: A004  # discreet.max reads as it should
+    from discreet.frontends.chain.builder import min_ as min  # noqa: A004  # discreet.min reads as it should
+    from discreet.frontends.chain.builder import sum_ as sum  # noqa: A004  # discreet.sum reads as it should
+    from discreet.opening import curate
+    from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
 
 __version__ = "0.1.0"
 __all__ = [
@@ -80,10 +80,10 @@ _CHAIN = (
     "mode", "quantile", "slope", "stddev", "variance", "weighted_mean", "when",
 )  # fmt: skip  # a list of words
 _LATE = {
-    "curate": ("discreet.doors", "curate"),
-    "open": ("discreet.doors", "open_codebook"),
-    **{name: ("discreet.frontends.builder", f"{name}_") for name in ("max", "min", "sum")},
-    **{name: ("discreet.frontends.builder", name) for name in _CHAIN},
+    "curate": ("discreet.opening", "curate"),
+    "open": ("discreet.opening", "open_codebook"),
+    **{name: ("discreet.frontends.chain.builder", f"{name}_") for name in ("max", "min", "sum")},
+    **{name: ("discreet.frontends.chain.builder", name) for name in _CHAIN},
 }
 
 

@@ -20,15 +20,15 @@ from typing import Any, Self
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.answer import Answer, read_rows
-from discreet.bounds import Bounds, Contributions, automatic, buy_contributions
-from discreet.bounds import buy_bounds as column_bounds
+from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
+from discreet.bound_search import buy_bounds as column_bounds
 from discreet.engines.engine import Engine, ProgressCallback
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import DiscreetError, EngineFailure, ParameterError, UsageError
 from discreet.exact import float_down, float_up
 from discreet.finish import finish
-from discreet.frontends import sql
-from discreet.frontends.builder import TableBuilder
+from discreet.frontends import read_sql
+from discreet.frontends.chain.builder import TableBuilder
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
@@ -38,7 +38,7 @@ from discreet.plan.show import show
 from discreet.preview import BatchPreview, Preview, describe_cost, explain, loss_to_dict
 from discreet.price import Offer
 from discreet.privacy import Budget
-from discreet.public import read_public_values
+from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
 from discreet.release import Plan, draw
 
@@ -101,7 +101,7 @@ class Curator:
         offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
         if _is_automatic(bounds):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
-            return automatic.ask(self, asked.question, offer, **who)
+            return missing_bounds.ask(self, asked.question, offer, **who)
         (answer,) = self._charge_and_run(
             quote(asked.question, offer, self._quote_context), analyst, project, request, watch
         )
@@ -185,7 +185,7 @@ class Curator:
         asked = self._read(question, public)
         offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
         if _is_automatic(bounds):
-            return automatic.preview(self, asked.question, offer, analyst=analyst, project=project)
+            return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
         quoted = quote(asked.question, offer, self._quote_context)
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
         return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining)
@@ -317,15 +317,15 @@ class Curator:
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
 
-    def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> sql.QuestionAndOffer:
+    def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> read_sql.QuestionAndOffer:
         """The question, and what it offers by itself (the GoogleSQL form does)."""
         match asked:
             case str():
-                return sql.read_with_offer(asked, self.catalog, read_public_values(public))
+                return read_sql.read_with_offer(asked, self.catalog, read_public_values(public))
             case Question():
-                return sql.QuestionAndOffer(asked, {})
+                return read_sql.QuestionAndOffer(asked, {})
             case _:
-                return sql.QuestionAndOffer(asked.question, {})
+                return read_sql.QuestionAndOffer(asked.question, {})
 
     def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
@@ -420,7 +420,7 @@ def _hide_failure(ledger: Ledger, held: Reservation) -> Iterator[None]:
         raise EngineFailure from None
 
 
-def _make_offer(asked: sql.QuestionAndOffer, given: Mapping[str, Any], level: Number) -> Offer:
+def _make_offer(asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], level: Number) -> Offer:
     """What is offered: by the caller, else by the question's own words."""
     said = {name: value for name, value in given.items() if value is not None}
     both = sorted(said.keys() & asked.offer.keys())

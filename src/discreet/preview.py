@@ -11,8 +11,8 @@ from typing import Any
 from discreet.accounting import events
 from discreet.bounding.bound import AggregateRecipe
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, sensitivity
-from discreet.mechanisms.cells import CellMode
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.nodes import Statistic
 from discreet.plan.show import show as show_plan

@@ -24,10 +24,10 @@ from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
 from discreet.bounding.contributions import group_cap, reach, sensitivity
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded, UnknownLoss
 from discreet.exact import Exact, float_down, lower, sqrt_lower
-from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
-from discreet.mechanisms.weighted import better_selection
+from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+from discreet.mechanisms.weighted_selection import better_selection
 from discreet.parameters import Epsilon, Number
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.nodes import Statistic

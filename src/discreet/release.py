@@ -23,11 +23,11 @@ from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Integers
-from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
-from discreet.mechanisms.weighted import WeightedSelection
+from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.nodes import Question, Statistic
 from discreet.plan.types import Value
 from discreet.privacy import Loss, Neighbours, Unit

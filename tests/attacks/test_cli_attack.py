@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import discreet.attacks
-from discreet import cli
 from discreet.attacks import LESSONS, find
+from discreet.cli import main
 from discreet.errors import UsageError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -28,7 +28,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["discreet", "attack", *arguments])
         monkeypatch.setenv("COLUMNS", "80")
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            main.main()
         code = left.value.code
         captured = capsys.readouterr()
         return code if isinstance(code, int) else 0, captured.out, captured.err

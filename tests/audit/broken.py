@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from discreet.accounting import events
 from discreet.audit import Finding, check, check_events, replay
-from discreet.audit.exact import check_law
+from discreet.audit.exact_checks import check_law
 from discreet.exact import Interval
 from discreet.mechanisms import CellMode, CellQuantiles, Gaussian, Laplace, LaplaceThreshold, WeightedSelection
 from discreet.parameters import Number

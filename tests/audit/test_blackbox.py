@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from discreet.accounting import compose, events
 from discreet.audit import Claim, Finding, Verdict, check
-from discreet.audit.bounds import lower_bound, runs_needed, smallest_visible, upper_bound
-from discreet.audit.outputs import RaisedError, encode
+from discreet.audit.confidence import lower_bound, runs_needed, smallest_visible, upper_bound
+from discreet.audit.output_encoding import RaisedError, encode
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import ln

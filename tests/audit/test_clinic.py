@@ -13,15 +13,15 @@ import pytest
 
 from discreet import price
 from discreet.audit import Verdict, check_law, clinic, neighbours
-from discreet.audit.datasets import Dataset, Ownership, make_changes
+from discreet.audit.dataset_neighbours import Dataset, Ownership, make_changes
 from discreet.audit.questions import CuratorLine, RowsOrDataset, check_question, check_questions
 from discreet.bounding.contributions import BoundedPlan, Reach, reach
-from discreet.engines import memory
 from discreet.engines.engine import Engine, Groups, ProgressCallback
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory import engine as memory
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
 from discreet.mechanisms import WeightedSelection
-from discreet.mechanisms.weighted import better_selection
+from discreet.mechanisms.weighted_selection import better_selection
 from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Distinct, Feature, FeatureCall, Join, PerUnit, Projection, Relation, Union, Window

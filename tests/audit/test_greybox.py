@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from discreet.audit import Verdict, check_fit, check_law, installation, neighbours, replay
+from discreet.audit.greybox import PRIMITIVES, CallRecorder, record_calls, run
 from discreet.audit.questions import CuratorLine, RecordingEngine, check_question, check_questions, make_small_engine
-from discreet.audit.record import PRIMITIVES, CallRecorder, record_calls, run
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.engine import Engine, Groups, ProgressCallback
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.exact import Interval
 from discreet.mechanisms import (
     CellMode,

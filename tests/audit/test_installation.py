@@ -14,7 +14,7 @@ from discreet import mechanisms
 from discreet.audit import Finding, Verdict, Witness, installation, machinery, report
 from discreet.audit.findings import all_hold
 from discreet.audit.subjects import list_subjects
-from discreet.cli import app
+from discreet.cli.main import app
 from discreet.entropy import Words
 from discreet.ledger.ledger import Charge, Reservation
 from discreet.ledger.memory import MemoryLedger

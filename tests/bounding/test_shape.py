@@ -12,7 +12,7 @@ import pytest
 
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.stability import find_relation_facts
-from discreet.engines.memory_relations import RelationReader
+from discreet.engines.memory.relations import RelationReader
 from discreet.errors import DiscreetError, InternalError, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Call, Column, Literal, ReleasedValue

@@ -12,7 +12,7 @@ import pytest
 from discreet.bounding.bound import bound_all
 from discreet.bounding.structure import MOST_DEEP
 from discreet.errors import Unbounded, UsageError
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
 from discreet.plan.functions import make_call, make_literal
@@ -21,7 +21,7 @@ from discreet.plan.relations import Caps, Join, JoinKind, Projection, Relation, 
 from discreet.plan.types import Type
 from tests.frontends.tables import HOSPITAL
 
-GOOD = sql.read("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 2", HOSPITAL, {})
+GOOD = read_sql.read("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 2", HOSPITAL, {})
 WARD, UNIT = Column("visits", "ward", Type.TEXT), Column("visits", "patient_id", Type.INTEGER)
 COUNT = ReleasedValue(1, "n", Type.INTEGER)
 
@@ -141,12 +141,12 @@ def test_bounds_beyond_all_use_are_refused(ends: str) -> None:
     """Sums or squares of them would leave doubles, after the charge."""
     for words in (f"VAR_POP(clamp(cost, {ends}))", f"SUM(clamp(cost, {ends}))"):
         with pytest.raises(Unbounded, match="beyond all use"):
-            bound_all(sql.read(f"SELECT {words} AS x FROM visits", HOSPITAL, {}), HOSPITAL)
+            bound_all(read_sql.read(f"SELECT {words} AS x FROM visits", HOSPITAL, {}), HOSPITAL)
 
 
 @pytest.mark.parametrize("ends", ["0, 1e-320", "-5e-324, 0", "0, 0"])
 def test_bounds_next_to_nothing_have_steps_that_are_doubles(ends: str) -> None:
     for words in (f"AVG(clamp(cost, {ends}))", f"MEDIAN(clamp(cost, {ends}))"):
-        (form,) = bound_all(sql.read(f"SELECT {words} AS x FROM visits", HOSPITAL, {}), HOSPITAL)
+        (form,) = bound_all(read_sql.read(f"SELECT {words} AS x FROM visits", HOSPITAL, {}), HOSPITAL)
         grids = [part.resolution for part in form.bounded.measures] + [part.resolution for part in form.bounded.spreads]
         assert all(float(resolution) > 0 for resolution in grids)

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines import memory_relations
-from discreet.engines.relations import columns_of
+from discreet.engines.memory import relations
+from discreet.engines.sql.relations import columns_of
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column, Expression
@@ -253,7 +253,7 @@ def same_secret_order(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = duckdb.connect()
     kinds = {N: "BIGINT", R: "DOUBLE", X: "VARCHAR", B: "BOOLEAN", D: "DATE", T: "TIMESTAMP"}
 
-    def place(columns: Sequence[Column], row: memory_relations.MemoryRow, salt: bytes) -> tuple[int, tuple[Any, ...]]:
+    def place(columns: Sequence[Column], row: relations.MemoryRow, salt: bytes) -> tuple[int, tuple[Any, ...]]:
         ordered = sorted(columns, key=lambda column: (column.table, column.name))
         marks = [f"CAST(? AS {kinds[column.type]})" for column in ordered]
         salts = [f"CAST({int.from_bytes(part, 'little')} AS UBIGINT)" for part in (salt[:8], salt[8:])]
@@ -261,7 +261,7 @@ def same_secret_order(monkeypatch: pytest.MonkeyPatch) -> None:
         (found,) = connection.execute(f"SELECT hash({', '.join(marks + salts)})", values).fetchall()
         return found[0], tuple((value is None, value) for value in values)
 
-    monkeypatch.setattr(memory_relations, "_secret_place", place)
+    monkeypatch.setattr(relations, "_secret_place", place)
 
 
 __all__ = [

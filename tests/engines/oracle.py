@@ -18,10 +18,10 @@ from typing import Any
 from discreet.bounding.contributions import BoundedPlan, Reach, Sensitivity, sensitivity
 from discreet.bounding.contributions import reach as reach_of
 from discreet.bounding.stability import Owner
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.memory import MemoryEngine
-from discreet.engines.memory_relations import RelationReader
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.memory.relations import RelationReader
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Expression

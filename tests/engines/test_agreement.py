@@ -12,11 +12,11 @@ import duckdb
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines import memory
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.blocks.kernel import HASH_BITS
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.kernel import HASH_BITS
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory import engine as memory
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Scan
 from discreet.plan.types import Value

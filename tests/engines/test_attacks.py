@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.dialect import TEMPLATES, Layers
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.session import Session, Settings
-from discreet.engines.sources import Frame
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.duckdb.sources import Frame
+from discreet.engines.sql.layers import TEMPLATES, Layers
 from discreet.engines.steps import check
 from discreet.errors import EngineFailure, InternalError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts

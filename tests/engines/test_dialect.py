@@ -14,7 +14,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from discreet.engines.dialect import SQL_TYPES, TEMPLATES, Layers, pick_parameters
+from discreet.engines.sql.layers import SQL_TYPES, TEMPLATES, Layers, pick_parameters
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, walk
 from discreet.plan.functions import FUNCTIONS, make_call, make_literal

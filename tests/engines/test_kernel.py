@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines import blocks, kernel, prepared, statement
-from discreet.engines.kernel import BlockPlan, RowLayout, UnitBlock, bound_block
+from discreet.engines.duckdb import prepared
+from discreet.engines.duckdb.blocks import block_run as blocks
+from discreet.engines.duckdb.blocks import kernel
+from discreet.engines.duckdb.blocks.kernel import BlockPlan, RowLayout, UnitBlock, bound_block
+from discreet.engines.sql import statement
 from discreet.exact import Integers
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan

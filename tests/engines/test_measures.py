@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
-from discreet.engines import blocks, kernel, spreads, statement, tallies
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.blocks import block_run, kernel, tallies
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.sql import spreads, statement
 from discreet.errors import InternalError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call
@@ -403,7 +404,7 @@ def test_small_arrays_and_small_bits_change_nothing(monkeypatch: pytest.MonkeyPa
         assert answer(engine.run(world.bounded, salt=SALT)) == wanted
         for module, name, value in (
             (spreads, "MOST_CELLS", 0), (tallies, "MOST_CELLS", 0), (kernel, "RANK_BITS", 60),
-            (kernel, "PART_ROWS", 2), (blocks, "BLOCK_ROWS", 3),
+            (kernel, "PART_ROWS", 2), (block_run, "BLOCK_ROWS", 3),
         ):  # fmt: skip
             with monkeypatch.context() as patch:
                 patch.setattr(module, name, value)

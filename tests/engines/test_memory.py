@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.engines.memory import MemoryEngine
-from discreet.engines.memory_relations import RelationReader
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.memory.relations import RelationReader
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import (

@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.engines import blocks, kernel, samples, tallies
+from discreet.engines.duckdb.blocks import block_run, kernel, samples, tallies
 
 
 def test_reals_as_integers_keep_their_order() -> None:
     reals = np.array([-1e300, -2.5, -5e-324, 0.0, 5e-324, 1.0, 1.5, 1e300])
-    whole = blocks._to_integers(reals)
+    whole = block_run._to_integers(reals)
     assert (np.diff(whole) > 0).all()
     assert len(set(whole.tolist())) == reals.size
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from discreet.bounding.contributions import Sensitivity, sensitivity
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.plan.expressions import Column
 from discreet.privacy import Neighbours
 from tests.engines.test_agreement import Key, as_dict, engine_for

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.session import Session, Settings
-from discreet.engines.sources import Frame
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.duckdb.sources import Frame
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.memory import MemoryEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-from discreet.engines.memory_relations import MemoryRow, RelationReader
+from discreet.engines.memory.relations import MemoryRow, RelationReader
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Expression, ReleasedValue
 from discreet.plan.nodes import Aggregate, Question, Statistic

@@ -14,8 +14,9 @@ from discreet.bounding.bound import bound
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError, Unbounded
-from discreet.frontends import builder, sql
-from discreet.frontends.builder import ChainExpression, TableBuilder, col, max_, mean, median, min_, quantile
+from discreet.frontends import read_sql
+from discreet.frontends.chain import builder
+from discreet.frontends.chain.builder import ChainExpression, TableBuilder, col, max_, mean, median, min_, quantile
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Literal, ReleasedValue, walk
 from discreet.plan.nodes import Aggregate, Question, Statistic
@@ -77,7 +78,7 @@ def pairs(data: list[Row], *, smokers: bool = False) -> tuple[list[float], list[
 
 
 def one(text: str, data: list[Row]) -> Any:
-    (value,) = answered(sql.read(f"SELECT {text} AS x FROM visits", CATALOG), data)
+    (value,) = answered(read_sql.read(f"SELECT {text} AS x FROM visits", CATALOG), data)
     return value
 
 
@@ -119,7 +120,7 @@ def test_noise_cannot_leave_the_range() -> None:
     """With any noise whatever, a correlation stays in [-1, 1], a weighted mean in its bounds, and nothing fails."""
     source = random.Random(5)  # noqa: S311  # stands for noise of any kind
     for text, low, high in (("CORR(age, cost)", -1, 1), ("WEIGHTED_AVG(cost, age)", 0, 10_000)):
-        question = sql.read(f"SELECT {text} AS x FROM visits", CATALOG)
+        question = read_sql.read(f"SELECT {text} AS x FROM visits", CATALOG)
         some = 0
         for _ in range(4_000):
             released: dict[Column | ReleasedValue, Value] = {
@@ -135,7 +136,7 @@ def test_noise_cannot_leave_the_range() -> None:
 
 def test_centred_sums_are_smaller() -> None:
     """Each sum is bounded by half the range: the product by the product of the halves."""
-    question = sql.read("SELECT CORR(age, cost) AS x FROM visits", CATALOG)
+    question = read_sql.read("SELECT CORR(age, cost) AS x FROM visits", CATALOG)
     source = find_relation_facts(question.source, CATALOG)
     widest = {}
     for aggregate in question.aggregates:
@@ -153,7 +154,7 @@ def test_wide_and_narrow_bounds(high: str) -> None:
     """Whatever the bounds, the question is a plan of finite constants, or refused where it is bounded."""
     for argument in (f"clamp(cost, 0, {high})", f"CAST(clamp(cost, 0, {high}) AS BIGINT)", f"clamp(age, 0, {high})"):
         for word in ("CORR", "REGR_INTERCEPT", "WEIGHTED_AVG"):
-            question = sql.read(f"SELECT {word}({argument}, age) AS x FROM visits", CATALOG)
+            question = read_sql.read(f"SELECT {word}({argument}, age) AS x FROM visits", CATALOG)
             constants = [part.value for part in walk(question.outputs[0].expression) if isinstance(part, Literal)]
             assert all(value is None or abs(float(str(value))) < 1e301 for value in constants)
             try:
@@ -166,13 +167,13 @@ def test_bounds_beyond_squares() -> None:
     """Bounds whose squares are no reals are refused."""
     for text in ("CORR(age, clamp(cost, 0, 1e200))", "WEIGHTED_AVG(clamp(cost, -1e300, 0), age)"):
         with pytest.raises(QuestionError, match="too wide"):
-            sql.read(f"SELECT {text} FROM visits", CATALOG)
+            read_sql.read(f"SELECT {text} FROM visits", CATALOG)
 
 
 def test_statistics_of_one_pair_share_their_sums() -> None:
     """Whatever is asked of a pair, each sum is measured once, in both orders."""
     text = "SELECT CORR(age, cost), COVAR_POP(cost, age), REGR_SLOPE(cost, age), REGR_SLOPE(age, cost) FROM visits"
-    assert len(sql.read(text, CATALOG).aggregates) == 6
+    assert len(read_sql.read(text, CATALOG).aggregates) == 6
 
 
 @pytest.mark.parametrize(("text", "share"), [
@@ -187,7 +188,7 @@ def test_statistics_of_one_pair_share_their_sums() -> None:
 ])  # fmt: skip  # a table
 def test_shares_are_exact(text: str, share: Fraction) -> None:
     """The q of a quantile is the decimal as it is written, not the nearest double."""
-    (aggregate,) = sql.read(f"SELECT {text} FROM visits", CATALOG).aggregates
+    (aggregate,) = read_sql.read(f"SELECT {text} FROM visits", CATALOG).aggregates
     assert aggregate.share == share
 
 
@@ -256,5 +257,5 @@ def test_other_people_are_no_unit() -> None:
         "patient_id % 2": Statistic.COUNT_DISTINCT,
     }
     for text, kind in kinds.items():
-        (aggregate,) = sql.read(f"SELECT COUNT(DISTINCT {text}) FROM visits", CATALOG).aggregates
+        (aggregate,) = read_sql.read(f"SELECT COUNT(DISTINCT {text}) FROM visits", CATALOG).aggregates
         assert aggregate.statistic is kind, text

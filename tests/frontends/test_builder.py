@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends.builder import TableBuilder, col, count, count_units, lit, mean, sum_, when
+from discreet.frontends.chain.builder import TableBuilder, col, count, count_units, lit, mean, sum_, when
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
 from tests.frontends.tables import CATALOG

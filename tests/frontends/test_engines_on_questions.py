@@ -10,9 +10,9 @@ import pytest
 
 from discreet.bounding.bound import bound_all
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb import DuckDBEngine
-from discreet.engines.memory import MemoryEngine
-from discreet.frontends import sql
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.frontends import read_sql
 from tests.engines.clinics import same_secret_order
 from tests.engines.test_agreement import as_dict, duckdb_order
 from tests.engines.worlds import ARROW, SALT
@@ -49,7 +49,7 @@ def engine() -> Iterator[DuckDBEngine]:
 
 def forms(text: str) -> list[BoundedPlan]:
     """The bounded forms of a question, without spreads, which have tests of their own."""
-    question = sql.read(text, HOSPITAL, PUBLIC)
+    question = read_sql.read(text, HOSPITAL, PUBLIC)
     return [replace(form.bounded, spreads=()) for form in bound_all(question, HOSPITAL)]
 
 

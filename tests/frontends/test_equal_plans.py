@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from discreet.frontends import sql
-from discreet.frontends.builder import (
+from discreet.frontends import read_sql
+from discreet.frontends.chain.builder import (
     TableBuilder,
     col,
     correlation,
@@ -199,12 +199,12 @@ PAIRS: list[tuple[str, Callable[[], TableBuilder]]] = [
 @pytest.mark.parametrize(("text", "chain"), PAIRS, ids=lambda part: part[:70] if isinstance(part, str) else "")
 def test_sql_and_chain_agree(text: str, chain: Callable[[], TableBuilder]) -> None:
     """The SQL and the chain are one plan."""
-    assert chain().question == sql.read(text, CATALOG)
+    assert chain().question == read_sql.read(text, CATALOG)
 
 
 def test_there_are_enough_pairs() -> None:
     """At least 25 pairs, all of them different questions."""
-    plans = {sql.read(text, CATALOG) for text, _ in PAIRS}
+    plans = {read_sql.read(text, CATALOG) for text, _ in PAIRS}
     assert len(PAIRS) == len(plans) >= 25
 
 
@@ -276,7 +276,7 @@ SAME = [
 @pytest.mark.parametrize("group", SAME, ids=lambda group: group[0][:60])
 def test_ways_to_write_the_same(group: tuple[str, ...]) -> None:
     """Case, aliases, ordinals, order of sides, comments and parentheses do not matter."""
-    first, *others = (sql.read(text, CATALOG) for text in group)
+    first, *others = (read_sql.read(text, CATALOG) for text in group)
     for text, other in zip(group[1:], others):
         assert other == first, text
 
@@ -291,5 +291,5 @@ def test_different_questions_differ() -> None:
         ("LIMIT 5", ""),
         (" AS n", " AS n, COUNT(age) AS m"),
     ]
-    plans = {sql.read(base, CATALOG), *(sql.read(base.replace(old, new), CATALOG) for old, new in changes)}
+    plans = {read_sql.read(base, CATALOG), *(read_sql.read(base.replace(old, new), CATALOG) for old, new in changes)}
     assert len(plans) == len(changes) + 1

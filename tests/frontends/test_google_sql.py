@@ -8,9 +8,10 @@ from fractions import Fraction
 import pytest
 
 from discreet.errors import DiscreetError, QuestionError
-from discreet.frontends import google_functions, google_sql, sql
-from discreet.frontends.google_options import MOST, NAMES
-from discreet.frontends.sql_expressions import FORMS
+from discreet.frontends import read_sql
+from discreet.frontends.google import functions, privacy_clause
+from discreet.frontends.google.clause_options import MOST, NAMES
+from discreet.frontends.sql.expression_forms import FORMS
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from tests.frontends.cases import cases
@@ -26,7 +27,7 @@ def bounds(question: Question) -> list[tuple[int, int] | None]:
 
 
 def aggregates(text: str) -> tuple[Aggregate, ...]:
-    return sql.read(f"{WITH}{text} FROM visits", CATALOG).aggregates
+    return read_sql.read(f"{WITH}{text} FROM visits", CATALOG).aggregates
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def aggregates(text: str) -> tuple[Aggregate, ...]:
 )
 def test_offers_are_exact(options: str, offer: dict[str, Fraction]) -> None:
     """The offer holds epsilon and delta as they are written, and nothing else."""
-    asked = sql.read_with_offer(f"{WITH}{options} COUNT(*) FROM visits", CATALOG)
+    asked = read_sql.read_with_offer(f"{WITH}{options} COUNT(*) FROM visits", CATALOG)
     assert dict(asked.offer) == offer
 
 
@@ -53,7 +54,7 @@ def test_plain_sql_offers_nothing() -> None:
         "SELECT COUNT(*) FROM visits WHERE note = 'SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=9)'",
         "SELECT COUNT(*) FROM visits -- SELECT WITH DIFFERENTIAL_PRIVACY",
     ):
-        asked = sql.read_with_offer(text, CATALOG)
+        asked = read_sql.read_with_offer(text, CATALOG)
         assert asked.offer == {} and asked.question.limits is None
 
 
@@ -63,9 +64,9 @@ def test_options_become_part_of_the_question() -> None:
         WITH + "OPTIONS(max_groups_contributed=2, min_privacy_units_per_group=7, privacy_unit_column=`patient_id`, "
         "group_selection_strategy=LAPLACE_THRESHOLD) note, COUNT(*) FROM visits GROUP BY note"
     )
-    question = sql.read(text, CATALOG)
+    question = read_sql.read(text, CATALOG)
     assert question.limits == ContributionLimits(max_groups=2) and question.min_units == 7
-    rows = sql.read(f"{WITH}OPTIONS(max_rows_contributed={MOST}) COUNT(*) FROM visits", CATALOG)
+    rows = read_sql.read(f"{WITH}OPTIONS(max_rows_contributed={MOST}) COUNT(*) FROM visits", CATALOG)
     assert rows.limits == ContributionLimits(max_rows=MOST)
 
 
@@ -86,7 +87,9 @@ def test_the_same_question_in_plain_sql() -> None:
         ("COUNT(EXTRACT(DAYOFWEEK FROM day)) AS n", "COUNT(dayofweek(day) + 1) AS n"),
     ]  # fmt: skip  # pairs, side by side
     for google, plain in same:
-        assert sql.read(f"{WITH}{google} FROM visits", CATALOG) == sql.read(f"SELECT {plain} FROM visits", CATALOG)
+        assert read_sql.read(f"{WITH}{google} FROM visits", CATALOG) == read_sql.read(
+            f"SELECT {plain} FROM visits", CATALOG
+        )
 
 
 @pytest.mark.parametrize("word", ["SUM", "COUNT"])
@@ -104,7 +107,7 @@ def test_bounds_belong_to_their_own_call() -> None:
         "SUM(cost, contribution_bounds_per_group => (0, 1)) + SUM(cost, contribution_bounds_per_group => (0, 2)) "
         "+ SUM(cost) + ABS(SUM(ABS(cost), contribution_bounds_per_group => (0, 3)))"
     )
-    assert bounds(sql.read(f"{WITH}{text} FROM visits", CATALOG)) == [(0, 1), (0, 2), None, (0, 3)]
+    assert bounds(read_sql.read(f"{WITH}{text} FROM visits", CATALOG)) == [(0, 1), (0, 2), None, (0, 3)]
 
 
 def test_bounds_in_having_and_order() -> None:
@@ -113,24 +116,24 @@ def test_bounds_in_having_and_order() -> None:
         WITH + "ward FROM visits GROUP BY ward HAVING COUNT(*, contribution_bounds_per_group => (0, 5)) > 3 "
         "ORDER BY SUM(age, contribution_bounds_per_group => (0, 6))"
     )
-    assert bounds(sql.read(text, CATALOG)) == [(0, 5), (0, 6)]
+    assert bounds(read_sql.read(text, CATALOG)) == [(0, 5), (0, 6)]
 
 
 def test_texts_and_quoted_names_are_no_signs() -> None:
     """What stands in quotes is never read as a part of the clause or of bounds."""
     text = WITH + 'COUNTIF(note = "=>" OR note IN ("(", ")", ",", "SELECT")) AS `options` FROM visits'
-    (found,) = sql.read(text, CATALOG).aggregates
+    (found,) = read_sql.read(text, CATALOG).aggregates
     assert str(found) == "count(case(or(equal(note, '=>'), in(note, '(', ')', ',', 'SELECT')), 1, NULL))"
     bounded = WITH + 'COUNTIF(note = "(") + SUM(age, contribution_bounds_per_group => (0, 1)) AS n FROM visits'
-    assert bounds(sql.read(bounded, CATALOG)) == [None, (0, 1)]
+    assert bounds(read_sql.read(bounded, CATALOG)) == [None, (0, 1)]
 
 
 def test_nulls_come_last() -> None:
     """ORDER BY is accepted as it is pasted; only NULLS FIRST in so many words is refused."""
     text = WITH + "ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n, ward DESC"
-    assert [sort.descending for sort in sql.read(text, CATALOG).order] == [False, True]
+    assert [sort.descending for sort in read_sql.read(text, CATALOG).order] == [False, True]
     with pytest.raises(QuestionError, match="NULLS FIRST"):
-        sql.read(f"{text} NULLS FIRST", CATALOG)
+        read_sql.read(f"{text} NULLS FIRST", CATALOG)
 
 
 def test_bounds_with_a_constant_count() -> None:
@@ -146,17 +149,17 @@ def test_subqueries_have_no_clause_and_no_bounds() -> None:
         "(SELECT patient_id, SUM(cost, contribution_bounds_per_group => (0, 1)) AS s FROM visits GROUP BY patient_id)"
     )
     with pytest.raises(QuestionError, match="outermost"):
-        sql.read(f"{WITH}AVG(s) FROM {inner}", HOSPITAL)
+        read_sql.read(f"{WITH}AVG(s) FROM {inner}", HOSPITAL)
     with pytest.raises(QuestionError, match="outermost"):
-        sql.read(f"SELECT AVG(s) FROM ({WITH}patient_id, SUM(cost) AS s FROM visits GROUP BY 1)", HOSPITAL)
+        read_sql.read(f"SELECT AVG(s) FROM ({WITH}patient_id, SUM(cost) AS s FROM visits GROUP BY 1)", HOSPITAL)
 
 
 def test_two_clauses_and_torn_numbers() -> None:
     """The clause stands once, and a number is one word."""
     with pytest.raises(QuestionError, match="outermost SELECT, once"):
-        sql.read(f"{WITH}COUNT(*) FROM ({WITH}ward FROM visits)", HOSPITAL)
+        read_sql.read(f"{WITH}COUNT(*) FROM ({WITH}ward FROM visits)", HOSPITAL)
     with pytest.raises(QuestionError, match="takes a number"):
-        sql.read(f"{WITH}OPTIONS(epsilon=. 5) COUNT(*) FROM visits", CATALOG)
+        read_sql.read(f"{WITH}OPTIONS(epsilon=. 5) COUNT(*) FROM visits", CATALOG)
 
 
 def test_refusals_point_into_the_whole_text() -> None:
@@ -165,7 +168,7 @@ def test_refusals_point_into_the_whole_text() -> None:
         WITH + "\n  OPTIONS(epsilon=1)\n  SUM(cost, contribution_bounds_per_group => (0, 1)),\n  AVG(agee) FROM visits"
     )
     with pytest.raises(QuestionError) as caught:
-        sql.read(text, CATALOG)
+        read_sql.read(text, CATALOG)
     assert (caught.value.line, caught.value.column) == (4, 7)
     assert caught.value.excerpt.splitlines()[0].strip() == "AVG(agee) FROM visits"
 
@@ -174,18 +177,18 @@ def test_functions_are_forms_of_the_parser() -> None:
     """Every class named here exists, and the option names are few and known."""
     from sqlglot import exp
 
-    for name, form in google_functions.FUNCTIONS.items():
+    for name, form in functions.FUNCTIONS.items():
         assert isinstance(getattr(exp, name, None), type), name
         assert set(form.parts) <= {*getattr(exp, name).arg_types, "this", "expressions"}, name
-    assert set(google_functions.FUNCTIONS) & set(FORMS)
+    assert set(functions.FUNCTIONS) & set(FORMS)
     assert len(NAMES) == 7
 
 
 def test_not_a_text() -> None:
     """What is no text is refused as in plain SQL."""
-    assert not google_sql.mentions_clause(None)
+    assert not privacy_clause.mentions_clause(None)
     with pytest.raises(QuestionError, match="text"):
-        sql.read_with_offer(None, CATALOG)  # type: ignore[arg-type]  # on purpose
+        read_sql.read_with_offer(None, CATALOG)  # type: ignore[arg-type]  # on purpose
 
 
 # Whatever the text, the outcome is a question or a refusal of ours.
@@ -217,7 +220,7 @@ def test_random_text_never_crashes(seed: int) -> None:
                 words[at : at + source.randint(0, 2)] = source.sample(WORDS, source.randint(0, 2))
             text = " ".join(words)
         try:
-            asked = sql.read_with_offer(text, CATALOG)
+            asked = read_sql.read_with_offer(text, CATALOG)
             assert set(asked.offer) <= {"epsilon", "delta"}
             accepted += 1
         except DiscreetError as error:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends import grouping, sql
-from discreet.frontends.builder import TableBuilder, col, count
+from discreet.frontends import read_sql
+from discreet.frontends.chain.builder import TableBuilder, col, count
+from discreet.frontends.terms import grouping_sets
 from discreet.plan.nodes import Question
 from tests.frontends.tables import CATALOG
 
@@ -19,7 +20,7 @@ NAMES = ("ward", "smoker", "note", "day")
 
 
 def read(group: str) -> Question:
-    return sql.read(f"SELECT COUNT(*) AS n FROM visits GROUP BY {group}", CATALOG)
+    return read_sql.read(f"SELECT COUNT(*) AS n FROM visits GROUP BY {group}", CATALOG)
 
 
 def chosen(question: Question) -> list[frozenset[str]]:
@@ -66,7 +67,7 @@ def test_against_the_definition(seed: int) -> None:
     for element in elements:
         size *= len(element.sets)
     text = ", ".join(element.text for element in elements)
-    if size > grouping.MAX_SETS:
+    if size > grouping_sets.MAX_SETS:
         with pytest.raises(QuestionError, match="more than 64 groupings"):
             read(text)
         return
@@ -98,7 +99,7 @@ def test_sql_and_chain_agree(group: str, chain: Any) -> None:
     """The SQL and the chain are one plan."""
     asked = chain().agg(n=count()).question
     shown = ", ".join(output.name for output in asked.outputs[:-1])
-    assert asked == sql.read(f"SELECT {shown}, COUNT(*) AS n FROM visits GROUP BY {group}", CATALOG)
+    assert asked == read_sql.read(f"SELECT {shown}, COUNT(*) AS n FROM visits GROUP BY {group}", CATALOG)
     assert asked.sets is not None
 
 
@@ -106,7 +107,7 @@ def test_named_keys_in_the_chain() -> None:
     """A key can have a name, and stand in several sets under it."""
     asked = VISITS.grouping_sets(["m", "ward"], ["m"], m=col("day").part("month")).agg(n=count()).question
     text = "SELECT month(day) AS m, ward, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((m, ward), (m))"
-    assert asked == sql.read(text, CATALOG)
+    assert asked == read_sql.read(text, CATALOG)
 
 
 def test_bad_sets_in_the_chain() -> None:
@@ -129,7 +130,7 @@ def test_contributions_in_the_chain() -> None:
         "note, COUNT(*) AS n FROM visits GROUP BY note"
     )
     chain = VISITS.group_by("note").agg(n=count()).contributing(max_groups=2).with_units(5)
-    assert chain.question == sql.read(text, CATALOG)
+    assert chain.question == read_sql.read(text, CATALOG)
     for wrong in ({"max_groups": 0}, {"max_rows": True}, {"max_rows": 1, "max_groups": 1}, {"max_rows_per_group": "1"}):
         with pytest.raises(QuestionError, match="contributing"):
             VISITS.contributing(**wrong)

@@ -11,8 +11,9 @@ from contextlib import suppress
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends import sql, terms
-from discreet.frontends.builder import TableBuilder, col, count, lit
+from discreet.frontends import read_sql
+from discreet.frontends.chain.builder import TableBuilder, col, count, lit
+from discreet.frontends.terms import syntax
 from tests.frontends.tables import CATALOG
 
 
@@ -52,7 +53,7 @@ def test_depth_is_refused_or_read(kind: str, size: int) -> None:
     """However deep a text is nested, the answer is a question or a refusal, and it comes soon."""
     start = time.perf_counter()
     with suppress(QuestionError):
-        sql.read(DEEP[kind](size), CATALOG)
+        read_sql.read(DEEP[kind](size), CATALOG)
     assert time.perf_counter() - start < 5
 
 
@@ -68,7 +69,7 @@ def test_depth_is_refused_near_the_end_of_the_stack(kind: str) -> None:
             dive(left - 1)
             return
         with suppress(QuestionError):
-            sql.read(DEEP[kind](28), CATALOG)
+            read_sql.read(DEEP[kind](28), CATALOG)
 
     dive(sys.getrecursionlimit() - used - 350)
 
@@ -77,35 +78,35 @@ def test_depth_is_refused_near_the_end_of_the_stack(kind: str) -> None:
 def test_depth_is_counted_before_the_stack_ends(kind: str, rule: str) -> None:
     """A tree that is too deep is seen by counting, and where the parser gives up, the reason is named."""
     with pytest.raises(QuestionError, match=rule):
-        sql.read_draft(DEEP[kind](1100))
+        read_sql.read_draft(DEEP[kind](1100))
 
 
 def test_what_is_within_the_limits_is_read() -> None:
     """Thirty parentheses, sixty functions and a thousand conditions in a row are fine."""
-    sql.read(where("(" * 30 + "age > 3" + ")" * 30), CATALOG)
-    sql.read(where("age" + " + age" * 50 + " > 3"), CATALOG)
-    question = sql.read(where(" OR ".join(["age = 1"] * 900)), CATALOG)
+    read_sql.read(where("(" * 30 + "age > 3" + ")" * 30), CATALOG)
+    read_sql.read(where("age" + " + age" * 50 + " > 3"), CATALOG)
+    question = read_sql.read(where(" OR ".join(["age = 1"] * 900)), CATALOG)
     assert len(question.conditions) == 1
-    assert len(sql.read(where(" AND ".join(f"age <> {i}" for i in range(600))), CATALOG).conditions) == 600
+    assert len(read_sql.read(where(" AND ".join(f"age <> {i}" for i in range(600))), CATALOG).conditions) == 600
 
 
 def test_long_texts_are_refused() -> None:
     """More than ten thousand characters are not looked at."""
     with pytest.raises(QuestionError, match="longer than 10,000"):
-        sql.read(where("age > 3") + " " * 10_000, CATALOG)
+        read_sql.read(where("age > 3") + " " * 10_000, CATALOG)
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", None, 3, b"SELECT", "SELECT \x00", "SELECT '\ud800'"])
 def test_odd_texts_are_refused(text: object) -> None:
     """What is no text, is empty, or cannot be encoded is refused."""
     with pytest.raises(QuestionError):
-        sql.read(text, CATALOG)  # type: ignore[arg-type]  # on purpose
+        read_sql.read(text, CATALOG)  # type: ignore[arg-type]  # on purpose
 
 
 def test_the_chain_has_the_same_limits() -> None:
     """A loop that nests an expression is stopped, a loop that adds conditions is not."""
     deep = col("age")
-    for _ in range(terms.MAX_DEPTH):
+    for _ in range(syntax.MAX_DEPTH):
         deep = deep + col("age")
     with pytest.raises(QuestionError, match="nested more than"):
         deep + col("age")
@@ -121,5 +122,7 @@ def test_the_chain_has_the_same_limits() -> None:
 
 def test_the_parser_loads_late() -> None:
     """Importing the front ends does not load sqlglot, which takes a while."""
-    script = "import sys, discreet.frontends.sql, discreet.frontends.builder; sys.exit('sqlglot' in sys.modules)"
+    script = (
+        "import sys, discreet.frontends.read_sql, discreet.frontends.chain.builder; sys.exit('sqlglot' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0  # noqa: S603  # our own words

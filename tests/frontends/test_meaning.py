@@ -8,7 +8,7 @@ import math
 import duckdb
 import pytest
 
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column
 from discreet.plan.types import Type, Value
@@ -154,7 +154,7 @@ def engine() -> duckdb.DuckDBPyConnection:
 
 def ours(text: str) -> list[Value]:
     """The values of an expression by our own plan, row by row."""
-    question = sql.read(f"SELECT COUNT({text}) AS n FROM visits", CATALOG)  # a question, not a query
+    question = read_sql.read(f"SELECT COUNT({text}) AS n FROM visits", CATALOG)  # a question, not a query
     (aggregate,) = question.aggregates
     assert aggregate.argument is not None
     names = {name: Column("visits", name, kind) for name, (kind, _) in VISITS.columns.items()}
@@ -172,7 +172,7 @@ def test_conditions_mean_the_same(engine: duckdb.DuckDBPyConnection, text: str) 
 def test_sample_forms_follow_from_population_forms(engine: duckdb.DuckDBPyConnection, sample: str) -> None:
     """VARIANCE and STDDEV are DuckDB's: the sample forms, made of the population form and the count."""
     text = f"SELECT {sample}(age) AS v FROM visits"  # a fixed word
-    question = sql.read(text, CATALOG)
+    question = read_sql.read(text, CATALOG)
     inside = {"count": "COUNT(age)", "variance": "VAR_POP(age)", "stddev": "STDDEV_POP(age)"}
     (theirs,) = engine.execute(text).fetchone() or (None,)
     released: dict[object, Value] = {}
@@ -186,7 +186,7 @@ def test_sample_forms_follow_from_population_forms(engine: duckdb.DuckDBPyConnec
 
 def test_sample_forms_of_few_are_null() -> None:
     """A noisy count of one or less has no sample variance."""
-    question = sql.read("SELECT VARIANCE(age) AS v FROM visits", CATALOG)
+    question = read_sql.read("SELECT VARIANCE(age) AS v FROM visits", CATALOG)
     for n in (-3, 0, 1):
         released = {question.refer_to_aggregate(0): 2.5, question.refer_to_aggregate(1): n}
         assert evaluate(question.outputs[0].expression, released) is None  # type: ignore[arg-type]  # Released keys only

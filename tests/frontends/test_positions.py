@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import QuestionError
-from discreet.frontends.positions import WIDTH, Place, refusal
+from discreet.frontends.terms.positions import WIDTH, Place, refusal
 
 
 @settings(deadline=None, max_examples=200)

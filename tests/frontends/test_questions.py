@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.plan.show import show
 from tests.frontends.cases import QuestionCase, cases
 from tests.frontends.tables import CATALOG, world
@@ -16,7 +16,7 @@ CASES = cases()
 def outcome(case: QuestionCase) -> str:
     catalog, public = world(case.file)
     try:
-        return show(sql.read(case.question, catalog, public))
+        return show(read_sql.read(case.question, catalog, public))
     except QuestionError as error:
         at = "" if error.line is None else f" {error.line}:{error.column}"
         return f"{error.code}{at}: {error.rule}\n{error.fix}"
@@ -38,7 +38,7 @@ def test_there_are_many_fixtures() -> None:
 def test_refusals_are_kind(case: QuestionCase) -> None:
     """Each refusal is a sentence, gives a fix, points into the text, and says that nothing was charged."""
     with pytest.raises(QuestionError) as caught:
-        sql.read(case.question, *world(case.file))
+        read_sql.read(case.question, *world(case.file))
     error = caught.value
     assert error.rule.endswith(".") and error.fix.endswith((".", "?"))
     assert str(error).endswith("Nothing was charged.")
@@ -51,7 +51,7 @@ def test_refusals_are_kind(case: QuestionCase) -> None:
 def test_the_whole_message() -> None:
     """What a user sees: the place, the rule, the line with a mark, the fix, and that it was free."""
     with pytest.raises(QuestionError) as caught:
-        sql.read("SELECT ward,\n       COUNT(*)\nFROM visits\nGROUP BY wrad", CATALOG)
+        read_sql.read("SELECT ward,\n       COUNT(*)\nFROM visits\nGROUP BY wrad", CATALOG)
     assert str(caught.value) == (
         "line 4, column 10: The table 'visits' has no declared column 'wrad'.\n"
         "  GROUP BY wrad\n"

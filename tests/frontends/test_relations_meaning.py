@@ -10,7 +10,7 @@ import pytest
 
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import QuestionError
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Distinct, Join, PerUnit, Relation, Union, Window, walk_relations
 from tests.frontends.cases import QuestionCase, cases
@@ -32,7 +32,7 @@ def comparable(case: QuestionCase) -> bool:
     """Whether a fixture is about several tables and its aggregates can be computed by hand."""
     if case.file not in SEVERAL or case.expected.startswith("question"):
         return False
-    question = sql.read(case.question, HOSPITAL, PUBLIC)
+    question = read_sql.read(case.question, HOSPITAL, PUBLIC)
     whole = find_relation_facts(question.source, HOSPITAL).owner is not Owner.MIXED  # a truncated join has other rows
     return whole and all(aggregate.statistic in COMPUTED for aggregate in question.aggregates)
 
@@ -43,7 +43,7 @@ FIXTURES = [case for case in cases() if comparable(case)]
 @pytest.mark.parametrize("case", FIXTURES, ids=lambda case: f"{case.file}: {case.question[:60]}")
 def test_fixtures_mean_the_same(case: QuestionCase) -> None:
     """The plan of a fixture gives DuckDB's own answer, on several random tables."""
-    question = sql.read(case.question, HOSPITAL, PUBLIC)
+    question = read_sql.read(case.question, HOSPITAL, PUBLIC)
     for seed in range(3):
         tables, connection = hospital(seed)
         assert answer(question, tables) == theirs(case.question, connection), case.question
@@ -60,7 +60,7 @@ def test_random_questions_mean_the_same(start: int) -> None:
     tables, connection = hospital(start)
     for seed in range(start, start + 60):
         text = a_question(seed)
-        question = sql.read(text, HOSPITAL, PUBLIC)
+        question = read_sql.read(text, HOSPITAL, PUBLIC)
         assert answer(question, tables) == theirs(text, connection), text
 
 
@@ -69,7 +69,7 @@ def test_random_questions_are_worth_asking() -> None:
     kinds: Counter[type[Relation]] = Counter()
     tables, full = some_tables(1), 0
     for seed in range(300):
-        question = sql.read(a_question(seed), HOSPITAL, PUBLIC)
+        question = read_sql.read(a_question(seed), HOSPITAL, PUBLIC)
         kinds.update({type(node) for node in walk_relations(question.source)})
         full += answer(question, tables)[0][0] != 0
     assert full > 150 and min(kinds[kind] for kind in (Join, PerUnit, Distinct, Window, Union)) > 7
@@ -84,7 +84,7 @@ def test_many_random_questions_mean_the_same() -> None:
         for seed in range(start, start + 100):
             text = a_question(seed)
             try:
-                question = sql.read(text, HOSPITAL, PUBLIC)
+                question = read_sql.read(text, HOSPITAL, PUBLIC)
             except QuestionError:
                 refused += 1
                 continue

@@ -13,9 +13,9 @@ import pytest
 
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import QuestionError
-from discreet.frontends import sql
-from discreet.frontends.builder import TableBuilder, col, count, max_, mean, min_, sum_
-from discreet.frontends.sources import MAX_RELATIONS, MAX_SUBQUERIES
+from discreet.frontends import read_sql
+from discreet.frontends.chain.builder import TableBuilder, col, count, max_, mean, min_, sum_
+from discreet.frontends.resolve.from_tables import MAX_RELATIONS, MAX_SUBQUERIES
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.relations import Join, Scan, Values, walk_relations
 from discreet.plan.types import Type
@@ -90,7 +90,7 @@ PAIRS: list[tuple[str, Callable[[], TableBuilder]]] = [
 @pytest.mark.parametrize(("text", "chain"), PAIRS, ids=lambda part: part[:70] if isinstance(part, str) else "")
 def test_sql_and_chain_agree(text: str, chain: Callable[[], TableBuilder]) -> None:
     """The SQL and the chain are one plan."""
-    assert chain().question == sql.read(text, HOSPITAL, PUBLIC)
+    assert chain().question == read_sql.read(text, HOSPITAL, PUBLIC)
 
 
 SAME = [
@@ -136,7 +136,7 @@ SAME = [
 @pytest.mark.parametrize("group", SAME, ids=lambda group: group[0][:60])
 def test_ways_to_write_the_same(group: tuple[str, ...]) -> None:
     """Aliases, the side of a condition, USING, commas, WITH and empty subqueries do not matter."""
-    first, *others = (sql.read(text, HOSPITAL) for text in group)
+    first, *others = (read_sql.read(text, HOSPITAL) for text in group)
     for text, other in zip(group[1:], others):
         assert other == first, text
 
@@ -155,13 +155,13 @@ def test_different_questions_differ() -> None:
         "FROM visits JOIN (SELECT * FROM patients WHERE born > 3) p USING (patient_id)",
         "FROM visits a JOIN visits b USING (patient_id)",
     ]
-    assert len({sql.read(f"SELECT COUNT(*) AS n {text}", HOSPITAL) for text in texts}) == len(texts)
+    assert len({read_sql.read(f"SELECT COUNT(*) AS n {text}", HOSPITAL) for text in texts}) == len(texts)
 
 
 def test_the_first_reading_of_a_table_has_its_name() -> None:
     """A table that is read again has another name in the plan, whatever the analyst calls it."""
     text = "SELECT COUNT(*) FROM visits x JOIN visits y USING (patient_id) JOIN visits z USING (patient_id)"
-    scans = [node for node in walk_relations(sql.read(text, HOSPITAL).source) if isinstance(node, Scan)]
+    scans = [node for node in walk_relations(read_sql.read(text, HOSPITAL).source) if isinstance(node, Scan)]
     assert sorted(scan.alias for scan in scans) == ["", "visits 2", "visits 3"]
 
 
@@ -174,9 +174,11 @@ def test_names_that_are_taken_are_passed_over() -> None:
         "FROM visits GROUP BY 1) c USING (patient_id) JOIN labs USING (patient_id) "
         'JOIN "labs in visits" d USING (patient_id)'
     )
-    names = [name for node in walk_relations(sql.read(text, catalog).source) if (name := getattr(node, "name", None))]
+    names = [
+        name for node in walk_relations(read_sql.read(text, catalog).source) if (name := getattr(node, "name", None))
+    ]
     assert len(names) == len({name.lower() for name in names})
-    for node in walk_relations(sql.read(text, catalog).source):
+    for node in walk_relations(read_sql.read(text, catalog).source):
         assert isinstance(node, Scan) or getattr(node, "name", "") not in odd
 
 
@@ -192,7 +194,7 @@ def test_the_unit_travels_along() -> None:
         "SELECT COUNT(*) FROM (SELECT age * 2 AS a FROM visits UNION ALL SELECT born FROM patients) AS t",
         "SELECT COUNT(*) FROM (SELECT result + 1 AS r, LAG(result) OVER (PARTITION BY patient_id) AS l FROM labs) AS t",
     ):
-        assert find_relation_facts(sql.read(text, HOSPITAL).source, HOSPITAL).owner is Owner.UNIT, text
+        assert find_relation_facts(read_sql.read(text, HOSPITAL).source, HOSPITAL).owner is Owner.UNIT, text
 
 
 def test_units_of_other_types_are_not_equated() -> None:
@@ -209,21 +211,25 @@ def test_units_of_other_types_are_not_equated() -> None:
     )
     catalog = Catalog(tables={"visits": STAYS, "people": people}, neighbours=HOSPITAL.neighbours)
     with pytest.raises(QuestionError, match="different units"):
-        sql.read("SELECT COUNT(*) FROM visits JOIN people ON patient_id = who", catalog)
+        read_sql.read("SELECT COUNT(*) FROM visits JOIN people ON patient_id = who", catalog)
 
 
 def test_foreign_keys_to_somebody_else_are_not_followed() -> None:
     """Who referred a patient is another patient: that foreign key does not make two rows one unit's."""
     with pytest.raises(QuestionError, match="different units"):
-        sql.read("SELECT COUNT(*) FROM patients a JOIN patients b ON a.referred_by = b.patient_id", HOSPITAL)
+        read_sql.read("SELECT COUNT(*) FROM patients a JOIN patients b ON a.referred_by = b.patient_id", HOSPITAL)
     with pytest.raises(QuestionError, match="different units"):
-        sql.read("SELECT COUNT(*) FROM visits v JOIN patients p ON v.ward = p.ward", HOSPITAL)  # both refer to wards
+        read_sql.read(
+            "SELECT COUNT(*) FROM visits v JOIN patients p ON v.ward = p.ward", HOSPITAL
+        )  # both refer to wards
 
 
 def test_look_ups_are_marked_where_a_key_is_declared_unique() -> None:
     """Only then may a row that is its own unit be joined."""
     marked = {
-        text: next(node for node in walk_relations(sql.read(text, HOSPITAL).source) if isinstance(node, Join)).single
+        text: next(
+            node for node in walk_relations(read_sql.read(text, HOSPITAL).source) if isinstance(node, Join)
+        ).single
         for text in (
             "SELECT COUNT(*) FROM visits JOIN wards USING (ward)",
             "SELECT COUNT(*) FROM visits JOIN wards ON visits.ward = wards.city",
@@ -259,13 +265,15 @@ def test_look_ups_are_marked_where_a_key_is_declared_unique() -> None:
 def test_odd_public_rows_are_refused(public: dict[str, Values]) -> None:
     """They cannot stand for a declared table, and their values are of the types they claim."""
     with pytest.raises(QuestionError):
-        sql.read("SELECT COUNT(*) FROM visits", HOSPITAL, public)
+        read_sql.read("SELECT COUNT(*) FROM visits", HOSPITAL, public)
 
 
 def test_public_rows_may_be_used_twice() -> None:
     """Each use has a name of its own."""
     text = "SELECT COUNT(*) FROM labs JOIN prices a USING (test) JOIN prices b ON a.price = b.price"
-    names = [node.name for node in walk_relations(sql.read(text, HOSPITAL, PUBLIC).source) if isinstance(node, Values)]
+    names = [
+        node.name for node in walk_relations(read_sql.read(text, HOSPITAL, PUBLIC).source) if isinstance(node, Values)
+    ]
     assert sorted(names) == ["prices", "prices 2"]
 
 
@@ -285,21 +293,21 @@ def doubled(times: int) -> str:
 
 def test_depth_is_limited() -> None:
     """Ten subqueries within each other are read, eleven are not."""
-    sql.read(nested(MAX_SUBQUERIES), HOSPITAL)
+    read_sql.read(nested(MAX_SUBQUERIES), HOSPITAL)
     with pytest.raises(QuestionError, match="More than 10 subqueries within each other"):
-        sql.read(nested(MAX_SUBQUERIES + 1), HOSPITAL)
+        read_sql.read(nested(MAX_SUBQUERIES + 1), HOSPITAL)
 
 
 def test_size_is_limited() -> None:
     """Fifty tables and subqueries are read; names from WITH count as often as they are used."""
     joined = " ".join(f"JOIN visits v{i} USING (patient_id)" for i in range(MAX_RELATIONS - 1))
-    sql.read(f"SELECT COUNT(*) FROM visits v {joined}", HOSPITAL)
+    read_sql.read(f"SELECT COUNT(*) FROM visits v {joined}", HOSPITAL)
     with pytest.raises(QuestionError, match="more than 50 tables and subqueries"):
-        sql.read(f"SELECT COUNT(*) FROM visits v {joined} JOIN visits w USING (patient_id)", HOSPITAL)
+        read_sql.read(f"SELECT COUNT(*) FROM visits v {joined} JOIN visits w USING (patient_id)", HOSPITAL)
     start = time.perf_counter()
     for times in (6, 9, 40):
         with pytest.raises(QuestionError, match=r"more than 50|More than 10|longer than"):
-            sql.read(doubled(times), HOSPITAL)
+            read_sql.read(doubled(times), HOSPITAL)
     assert time.perf_counter() - start < 5
 
 
@@ -318,7 +326,7 @@ def test_huge_questions_are_refused_soon(kind: str, size: int) -> None:
     }[kind]  # fmt: skip  # one line a kind
     start = time.perf_counter()
     with suppress(QuestionError):
-        sql.read(text, HOSPITAL)
+        read_sql.read(text, HOSPITAL)
     assert time.perf_counter() - start < 5
 
 

@@ -12,7 +12,7 @@ import pytest
 from discreet.bounding.bound import bound_all
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import PrivacyError, QuestionError, UsageError
-from discreet.frontends import sql
+from discreet.frontends import read_sql
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression, ReleasedValue, walk
 from discreet.plan.nodes import Question
@@ -133,7 +133,7 @@ def run(seed: int, count: int, among: list[QuestionCase]) -> tuple[int, int]:
         text, file = mutated(source, among)
         catalog, public = world(file)
         try:
-            check(sql.read(text, catalog, public), catalog)
+            check(read_sql.read(text, catalog, public), catalog)
             accepted += 1
         except QuestionError as error:
             message = str(error)

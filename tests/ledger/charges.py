@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
-from discreet.ledger.book import BaseLedger
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.ledger import Charge
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.policy import Policy

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from discreet.ledger.book import BaseLedger
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.privacy import Budget
 from tests.ledger.charges import charge, open_sqlite

@@ -18,7 +18,7 @@ import pytest
 
 from discreet.errors import LedgerDamaged, LedgerError
 from discreet.ledger import administration, burndown, check_log
-from discreet.ledger.book import BaseLedger
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.policy import Policy

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from discreet.cli import app
+from discreet.cli.main import app
 from discreet.codebook import Codebook
-from discreet.doors import ledger_path_of, terms_of
 from discreet.errors import LedgerDamaged, LedgerError
 from discreet.ledger.sqlite import SQLiteLedger
+from discreet.opening import ledger_path_of, terms_of
 from tests.ledger.charges import charge
 
 CODEBOOK = """

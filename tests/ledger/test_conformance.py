@@ -33,11 +33,11 @@ from discreet.errors import (
 )
 from discreet.exact import ln
 from discreet.ledger import chain
-from discreet.ledger.book import BaseLedger
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
+from discreet.ledger.charge_history import describe_events
 from discreet.ledger.ledger import Charge, Reservation
 from discreet.ledger.policy import Cap, Policy
-from discreet.ledger.reading import describe_events
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 from tests.ledger import server
 from tests.ledger.charges import ONE, Clock, Opener, charge, laplace, open_memory, open_sqlite

@@ -17,11 +17,11 @@ from discreet.accounting.account import compose
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.exact import ln
 from discreet.ledger.chain import Head
+from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.policy import Policy
 from discreet.ledger.sqlite import SQLiteLedger, create
 from discreet.ledger.sqlite_store import VERSION
 from discreet.ledger.state import State
-from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.ledger.charges import ONE, charge, open_sqlite
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import cli
+from discreet.cli import main
 from discreet.exact import ln
 from discreet.local import Task, encode_many
 
@@ -26,7 +26,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         monkeypatch.setattr(sys, "argv", ["discreet", "local", *map(str, arguments)])
         monkeypatch.setenv("COLUMNS", "100")
         with pytest.raises(SystemExit) as left:
-            cli.main()
+            main.main()
         captured = capsys.readouterr()
         return left.value.code if isinstance(left.value.code, int) else 0, captured.out, captured.err
 

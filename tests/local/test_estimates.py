@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.local import Aggregator, Distribution, Frequencies, MeanEstimate, Task, encode_many, estimate, norm_sub
-from discreet.local.estimate import estimate_frequencies, estimate_from_supports, score_interval
+from discreet.local.estimation import estimate_frequencies, estimate_from_supports, score_interval
 from discreet.local.hashing import LocalHashing
 from discreet.local.planning import draw_binomial, people_needed, simulate
 from discreet.local.protocol import FrequencyProtocol

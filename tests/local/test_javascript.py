@@ -19,7 +19,7 @@ from discreet.errors import ParameterError
 from discreet.local.aggregate import Aggregator
 from discreet.local.client import bytes_needed, encode
 from discreet.local.domain import Domain
-from discreet.local.estimate import Frequencies, estimate
+from discreet.local.estimation import Frequencies, estimate
 from discreet.local.task import Task
 from tests.local import javascript_vectors
 

@@ -17,7 +17,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.local import Aggregator, Domain, Person, Task, estimate, read_wire
 from discreet.local.client import make_payload
-from discreet.local.estimate import Frequencies
+from discreet.local.estimation import Frequencies
 from discreet.local.rappor import Rappor
 from tests.local.reference import bit_at
 

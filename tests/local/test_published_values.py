@@ -11,7 +11,7 @@ import pytest
 from discreet.accounting.account import compose
 from discreet.exact import Ln, ln
 from discreet.local import Task
-from discreet.local.estimate import estimate_from_supports
+from discreet.local.estimation import estimate_from_supports
 from discreet.local.hashing import LocalHashing
 from discreet.local.krr import KaryResponse
 from discreet.local.number import HYBRID_FROM, HybridResponse, SignResponse, WindowResponse
@@ -233,7 +233,7 @@ def test_poisoning_does_what_the_table_says() -> None:
     """Fifty liars among 20,000 who all push one value move its estimate by their number times the influence."""
     from discreet.entropy import SeededForTestsOnly
     from discreet.local import Aggregator, Reports, encode_many
-    from discreet.local.estimate import estimate_frequencies
+    from discreet.local.estimation import estimate_frequencies
     from discreet.local.protocol import EncodingProtocol, FrequencyProtocol
 
     honest, liars = np.zeros(20_000, dtype=int), 50

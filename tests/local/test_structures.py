@@ -23,7 +23,7 @@ from discreet.local import (
     estimate,
     read_wire,
 )
-from discreet.local.estimate import estimate_frequencies
+from discreet.local.estimation import estimate_frequencies
 from discreet.local.hierarchy import make_consistent
 
 

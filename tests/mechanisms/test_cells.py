@@ -20,12 +20,12 @@ from discreet.accounting import events
 from discreet.entropy import EntropySource, SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Interval
-from discreet.mechanisms import cells as cells_module
-from discreet.mechanisms import segments, ties
-from discreet.mechanisms.cells import CellMechanism, CellMode, CellQuantiles
-from discreet.mechanisms.quantile import Quantile, Quantiles
-from discreet.mechanisms.ranks import CellCounts, runs_of_counts
-from discreet.mechanisms.ties import LazyRows, Side, count_heads, draw_quantiles
+from discreet.mechanisms.quantiles import cells as cells_module
+from discreet.mechanisms.quantiles import lazy_rows, segments
+from discreet.mechanisms.quantiles.cells import CellMechanism, CellMode, CellQuantiles
+from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
+from discreet.mechanisms.quantiles.lazy_rows import LazyRows, Side, count_heads, draw_quantiles
+from discreet.mechanisms.quantiles.ranks import CellCounts, runs_of_counts
 from discreet.samplers import lazy
 
 from .selecting import Untouched, log_ratio
@@ -318,9 +318,9 @@ def test_the_cover_need_not_be_good(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cells_module, "_FEW", 0)
     law = {(v,): float(rule.probability(v, histogram(rows))) for v in range(6)}
     for loose, most in ((0.0, 4096), (1.0, 0)):
-        monkeypatch.setattr(ties, "_LOOSE", loose)
-        monkeypatch.setattr(ties, "_WASTE", 0.0)
-        monkeypatch.setattr(ties, "_MOST", most)
+        monkeypatch.setattr(lazy_rows, "_LOOSE", loose)
+        monkeypatch.setattr(lazy_rows, "_WASTE", 0.0)
+        monkeypatch.setattr(lazy_rows, "_MOST", most)
         drawn = Counter(rule.release_all([histogram(rows)] * 2_000, source=SeededForTestsOnly(int(loose) + 6)))
         assert fits(drawn, law)
 
@@ -364,7 +364,7 @@ def test_heads_are_those_of_fair_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fits(drawn, {k: math.comb(5, k) / 32 for k in range(6)})
     assert count_heads(0, source) == 0
     assert [count_heads(n, Fixed([(1 << 64) - 1] * 64)) for n in (1, 64, 1025, 3_001)] == [1, 64, 1025, 3_001]
-    monkeypatch.setattr(ties, "_CHUNK", 1 << 10)
+    monkeypatch.setattr(lazy_rows, "_CHUNK", 1 << 10)
     many = np.array([count_heads(3_001, source) for _ in range(1_000)])
     assert abs(many.mean() - 1500.5) < 5 * math.sqrt(3_001 / 4 / 1_000)
     assert abs(many.var() / (3_001 / 4) - 1) < 0.25

@@ -17,8 +17,8 @@ from discreet.accounting import events
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Interval
-from discreet.mechanisms.quantile import Quantile, Quantiles
-from discreet.mechanisms.ranks import draw, runs_of
+from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
+from discreet.mechanisms.quantiles.ranks import draw, runs_of
 
 from .selecting import Untouched, max_divergence
 
@@ -172,7 +172,9 @@ def test_rejection_is_exact_when_floats_are_far_off(monkeypatch: pytest.MonkeyPa
     """The floats decide only how often a proposal is refused: with weights raised unevenly the law is the same."""
     from scipy.stats import chisquare
 
-    monkeypatch.setattr("discreet.mechanisms.segments.RAISE", np.array([2.0, 3.0, 4.0, 5.0, 6.0]))  # one for each run
+    monkeypatch.setattr(
+        "discreet.mechanisms.quantiles.segments.RAISE", np.array([2.0, 3.0, 4.0, 5.0, 6.0])
+    )  # one for each run
     runs = runs_of(np.array([2, 7]), Fraction(1, 2), 0, 9)
     factor, source = Fraction(2), SeededForTestsOnly(12)
     counts = np.bincount([draw(runs, factor, source) for _ in range(8_000)], minlength=10)
@@ -232,7 +234,7 @@ def test_a_row_takes_part_once_in_each_level(monkeypatch: pytest.MonkeyPatch) ->
         seen.append((low, high, len(steps)))
         return runs_of(steps, q, low, high)
 
-    monkeypatch.setattr("discreet.mechanisms.quantile.runs_of", spy)
+    monkeypatch.setattr("discreet.mechanisms.quantiles.column_quantiles.runs_of", spy)
     rule = Quantiles(qs=[Fraction(i, 8) for i in range(1, 8)], bounds=(0, 99), epsilon=1)
     data = SeededForTestsOnly(1).words(500) % np.uint64(100)
     rule.release(data.astype(np.int64), source=SeededForTestsOnly(2))
@@ -258,7 +260,7 @@ def test_ranks_never_leave_64_bits(parts: int, picks: set[float]) -> None:
 
     qs = sorted({Fraction(max(1, int(pick * parts)), parts) for pick in picks})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.mechanisms.quantile.runs_of", spy)
+        patch.setattr("discreet.mechanisms.quantiles.column_quantiles.runs_of", spy)
         Quantiles(qs=qs, bounds=(0, 99), epsilon=1).release([1, 2, 50], source=SeededForTestsOnly(1))
     assert len(seen) == len(qs)
     assert all(0 < q < 1 and q.denominator <= parts for q in seen)
@@ -267,9 +269,9 @@ def test_ranks_never_leave_64_bits(parts: int, picks: set[float]) -> None:
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_loss_of_two_levels_by_brute_force(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole recursion on a tiny grid, without random parts: exact max-divergence at most ε over all neighbours."""
-    from discreet.mechanisms import quantile
+    from discreet.mechanisms.quantiles import column_quantiles
 
-    monkeypatch.setattr(quantile, "_PART_BITS", 0)
+    monkeypatch.setattr(column_quantiles, "_PART_BITS", 0)
     rule = Quantiles(qs=[Fraction(1, 3), Fraction(2, 3)], bounds=(0, 3), epsilon=2, neighbours=neighbours)
 
     def law(data: Data, q: Fraction, low: int, high: int) -> dict[int, float]:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import ln
-from discreet.mechanisms.bounded import BoundedStatistic, exact_sum, exact_sum_of_squares
-from discreet.mechanisms.budgeted import rho_within
+from discreet.mechanisms.bounded_statistic import BoundedStatistic, exact_sum, exact_sum_of_squares
 from discreet.mechanisms.count import Count, count_of
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mean import Mean
+from discreet.mechanisms.noise_mechanism import rho_within
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.variance import Variance
 

@@ -18,7 +18,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.mechanisms.laws import DiscreteGaussianLaw
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, upper_tail
-from discreet.mechanisms.weighted import (
+from discreet.mechanisms.weighted_selection import (
     WeightedSelection,
     _chance_for_each,
     _find_tail,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.bounding.facts import facts_of
-from discreet.engines.dialect import _write_magnitude
+from discreet.engines.sql.layers import _write_magnitude
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from discreet.entropy import SeededForTestsOnly
 from discreet.exact import Interval, exp_minus_bounds
-from discreet.samplers import blocks, lazy
+from discreet.samplers import block_table, lazy
 from discreet.samplers.alias import make_alias_table
-from discreet.samplers.blocks import STANDARD, BlockTable, TableLayout, make_block_table
+from discreet.samplers.block_table import STANDARD, BlockTable, TableLayout, make_block_table
 from discreet.samplers.law import Law
 from tests.samplers.sources import Fixed, SmallWords, Written, outcomes
 from tests.statistical.chi_square import REJECT, counts, masses, p_value
@@ -185,7 +185,7 @@ def test_the_whole_decision_tree_of_a_draw_has_exactly_the_law(
     """All words are played through the real code: one attempt gives x with s·exp(−E(|x|))/(B·2^W), to 25 digits."""
     table = BlockTable(law, layout)
     monkeypatch.setattr(lazy, "is_below", known_below)
-    monkeypatch.setattr(blocks, "make_block_table", KnownGeometric)
+    monkeypatch.setattr(block_table, "make_block_table", KnownGeometric)
     chances = tree(table.attempt, layout)
     unit = Interval.of(Fraction(table.multiplier, 1 << table.block_bits + layout.word_bits))
     for x in range(-FURTHEST - 1 if law.signed else 0, FURTHEST):
@@ -320,7 +320,7 @@ def test_exp_of_numpy_is_good_enough_on_its_whole_range() -> None:
     for x, value in zip(xs.tolist(), np.exp(-xs).tolist()):
         low, high = exp_minus_bounds(Fraction(x), 80)
         assert low - (1 << 32) <= Fraction(value) * 2**80 <= high + (1 << 32)
-    assert blocks.GUARD == 2.0**-40
+    assert block_table.GUARD == 2.0**-40
 
 
 def test_lanes_inside_the_guard_band_are_decided_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +329,7 @@ def test_lanes_inside_the_guard_band_are_decided_exactly(monkeypatch: pytest.Mon
     usual, exact = np.empty(2000, dtype=np.int64), np.empty(2000, dtype=np.int64)
     table.fill(usual, SeededForTestsOnly(1))
     calls = rare_calls(table, monkeypatch)
-    monkeypatch.setattr(blocks, "GUARD", 2.0)
+    monkeypatch.setattr(block_table, "GUARD", 2.0)
     table.fill(exact, SeededForTestsOnly(1))
     assert calls["_keeps"] > 20
     assert (usual == exact).all()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.samplers import discrete_gaussian, discrete_laplace, geometric, reference
-from discreet.samplers.blocks import FEW
+from discreet.samplers.block_table import FEW
 from tests.statistical.chi_square import REJECT, block_counts, counts, masses, p_value
 
 NOISE: list[Callable[..., Any]] = [discrete_laplace, discrete_gaussian, geometric]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from discreet.curator import Curator
-from discreet.doors import curate
 from discreet.exact import Integers
+from discreet.opening import curate
 from discreet.privacy import Budget
 
 

@@ -9,8 +9,8 @@
 
 from discreet.audit.blackbox import check
 from discreet.audit.claims import Claim
-from discreet.audit.exact import check_events, check_fit, check_law
+from discreet.audit.exact_checks import check_events, check_fit, check_law
 from discreet.audit.findings import Finding, Verdict, Witness
-from discreet.audit.record import replay
+from discreet.audit.greybox import replay
 
 __all__ = ["Claim", "Finding", "Verdict", "Witness", "check", "check_events", "check_fit", "check_law", "replay"]

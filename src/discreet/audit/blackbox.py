@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from discreet import parameters
-from discreet.audit.bounds import lower_bound, runs_needed, smallest_visible, upper_bound
 from discreet.audit.claims import Claim, ClaimLike
-from discreet.audit.features import OutputFeature, make_features
+from discreet.audit.confidence import lower_bound, runs_needed, smallest_visible, upper_bound
 from discreet.audit.findings import Finding, Verdict, Witness
-from discreet.audit.outputs import Outputs, RaisedError, encode, join_outputs
+from discreet.audit.output_encoding import Outputs, RaisedError, encode, join_outputs
+from discreet.audit.output_features import OutputFeature, make_features
 from discreet.entropy import SYSTEM
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.accounting import events
 from discreet.audit import clinic, machinery
 from discreet.audit.blackbox import check
-from discreet.audit.exact import check_events, check_fit, check_law
+from discreet.audit.exact_checks import check_events, check_fit, check_law
 from discreet.audit.findings import Finding
 from discreet.audit.questions import CuratorLine, check_questions
 from discreet.audit.subjects import Subject, list_subjects

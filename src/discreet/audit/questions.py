@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from discreet.audit.datasets import Change, Dataset, make_changes
+from discreet.audit.dataset_neighbours import Change, Dataset, make_changes
 from discreet.audit.findings import Finding, Verdict, Witness
+from discreet.audit.greybox import Run, find_difference, find_overspending, run
 from discreet.audit.neighbours import AuditRow
-from discreet.audit.outputs import RaisedError
-from discreet.audit.record import Run, find_difference, find_overspending, run
+from discreet.audit.output_encoding import RaisedError
 from discreet.bounding.contributions import BoundedPlan, Sensitivity, sensitivity
 from discreet.curator import Curator
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.entropy import SYSTEM
 from discreet.ledger.memory import MemoryLedger

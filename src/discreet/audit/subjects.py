@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from discreet.exact import Integers, Interval, ln
-from discreet.mechanisms.cells import CellMode, CellQuantiles
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import Gaussian
@@ -23,13 +22,14 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.noisy_max import NoisyMax, TopK
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.variance import Variance
-from discreet.mechanisms.weighted import WeightedSelection
+from discreet.mechanisms.weighted_selection import WeightedSelection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from fractions import Fraction
 from discreet.accounting.approximate import ApproximateNotion
 from discreet.accounting.pure import PureNotion
 from discreet.accounting.zcdp import ZeroConcentratedNotion
-from discreet.codebook import people
+from discreet.codebook import unit_checks
+from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.codebook.codebook import Codebook
 from discreet.codebook.entries import ColumnEntry, TableEntry, did_you_mean
-from discreet.codebook.marks import CheckLine, Grade
 from discreet.exact import float_up, upper
 from discreet.odds import Odds
 from discreet.plan.types import Type
@@ -33,11 +33,11 @@ _FITS |= {(kind, Type.TEXT) for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)}
 
 def make_checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[CheckLine, ...]:
     """Every choice that a codebook makes, judged; with ``schemas`` also whether the data has what it declares."""
-    lines = [*people.check_unit(codebook), *_check_neighbours(codebook), *_check_budget(codebook)]
+    lines = [*unit_checks.check_unit(codebook), *_check_neighbours(codebook), *_check_budget(codebook)]
     for name, table in codebook.document.tables.items():
         if schemas is not None:
             lines += _check_schema(name, table, schemas[name], untyped=name in _find_untyped(codebook))
-        lines += people.check_table(name, codebook)
+        lines += unit_checks.check_table(name, codebook)
         if not table.public:
             lines += _check_contributions(name, table, codebook)
         lines += _check_bounds(name, table)
@@ -95,7 +95,7 @@ def _check_delta(codebook: Codebook) -> Iterator[CheckLine]:
         f"{name}.{column}"
         for name, table in codebook.document.tables.items()
         for column, entry in table.columns.items()
-        if not table.public and column not in people.keys_of(name, codebook) and _lacks_keys(entry)
+        if not table.public and column not in unit_checks.keys_of(name, codebook) and _lacks_keys(entry)
     ]
     if not delta:
         if codebook.budget.notion == "pure" and private:
@@ -199,7 +199,7 @@ def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:
 
 
 def _check_keys(name: str, table: TableEntry, codebook: Codebook) -> Iterator[CheckLine]:
-    own = people.keys_of(name, codebook)
+    own = unit_checks.keys_of(name, codebook)
     columns = {column: entry for column, entry in table.columns.items() if column not in own}
     public = [column for column, entry in columns.items() if not _lacks_keys(entry, numbers=True)]
     if public:

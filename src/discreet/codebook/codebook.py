@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.codebook import owners
+from discreet.codebook.column_facts import FactsByName
 from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
-from discreet.codebook.frames import types_of
-from discreet.codebook.reading import read_entries
+from discreet.codebook.entry_reader import read_entries
+from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
-from discreet.codebook.said import FactsByName
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts

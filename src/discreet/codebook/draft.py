@@ -18,7 +18,7 @@ from pathlib import Path
 
 from discreet.codebook.codebook import TableSource
 from discreet.codebook.entries import BLANK, ENDINGS, ROW
-from discreet.codebook.frames import type_of_arrow
+from discreet.codebook.frame_types import type_of_arrow
 from discreet.codebook.owners import UnitName
 from discreet.errors import UsageError
 from discreet.plan.types import Type

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.engines.dialect import Layers, cast
+from discreet.engines.sql.layers import Layers, cast
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value

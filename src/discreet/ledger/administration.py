@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.errors import LedgerError
 from discreet.exact import float_down, float_up
-from discreet.ledger.book import BaseLedger
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.policy import Policy
 from discreet.ledger.state import State

@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 
 from discreet.exact import float_down, float_up
-from discreet.ledger.book import BaseLedger
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.state import State
 
 # The most points of a curve: more cannot be seen.

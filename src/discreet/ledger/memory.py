@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Self
 
-from discreet.ledger.book import LEASE, BaseLedger
+from discreet.ledger.base_ledger import LEASE, BaseLedger
 from discreet.ledger.chain import START, Head
+from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.policy import Policy
 from discreet.ledger.store import Lease, ReservationRow
-from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from discreet import parameters
 from discreet.errors import LedgerError, ParameterError
 from discreet.exact import Exact, Ln, float_up
-from discreet.ledger.amounts import exact_to_text, read_exact
+from discreet.ledger.amount_text import exact_to_text, read_exact
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget
 

@@ -16,13 +16,13 @@ from importlib import import_module
 from typing import Any, Self
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
-from discreet.ledger.book import LEASE, BaseLedger
-from discreet.ledger.buffered import BufferedStore, PendingChanges
+from discreet.ledger.base_ledger import LEASE, BaseLedger
+from discreet.ledger.buffered_store import BufferedStore, PendingChanges
 from discreet.ledger.chain import START, Head
+from discreet.ledger.ledger_terms import LedgerTerms
+from discreet.ledger.log_scan import scan
 from discreet.ledger.policy import Policy
-from discreet.ledger.scan import scan
 from discreet.ledger.store import Lease, ReservationRow
-from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 
 VERSION = 1

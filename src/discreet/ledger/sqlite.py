@@ -18,12 +18,12 @@ from typing import Self
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger import headfile
-from discreet.ledger.book import LEASE, BaseLedger
+from discreet.ledger.base_ledger import LEASE, BaseLedger
 from discreet.ledger.chain import Head
+from discreet.ledger.ledger_terms import LedgerTerms
+from discreet.ledger.log_scan import scan
 from discreet.ledger.policy import Policy
-from discreet.ledger.scan import scan
 from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate
-from discreet.ledger.terms import LedgerTerms
 from discreet.privacy import Budget, Neighbours, Unit
 
 LOG = logging.getLogger("discreet.ledger")

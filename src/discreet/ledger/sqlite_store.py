@@ -9,7 +9,7 @@ from pathlib import Path
 
 from discreet.errors import LedgerDamaged, LedgerError, RequestInFlight
 from discreet.ledger import headfile
-from discreet.ledger.buffered import BufferedStore, PendingChanges
+from discreet.ledger.buffered_store import BufferedStore, PendingChanges
 from discreet.ledger.chain import START, Head
 from discreet.ledger.store import Lease, ReservationRow
 

@@ -19,7 +19,7 @@ from discreet.accounting import currencies
 from discreet.accounting.currencies import Currency, Price
 from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError
 from discreet.exact import Exact, lower, upper
-from discreet.ledger.amounts import budget_of, load_budget, price_to_text, read_price
+from discreet.ledger.amount_text import budget_of, load_budget, price_to_text, read_price
 from discreet.ledger.chain import START, Head, digest, make_line_start
 from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, period_of
 from discreet.privacy import Budget, Neighbours, Unit

@@ -13,14 +13,14 @@ Aggregator(...: 2 reports, 1 set aside)
 """
 
 from discreet.local.aggregate import Aggregator
-from discreet.local.choose import Choice, Limits, choose
 from discreet.local.client import encode, encode_many
 from discreet.local.domain import Domain
-from discreet.local.estimate import Distribution, Frequencies, MeanEstimate, estimate, norm_sub
+from discreet.local.estimation import Distribution, Frequencies, MeanEstimate, estimate, norm_sub
 from discreet.local.heavy import HeavyHitters
 from discreet.local.hierarchy import Hierarchy, Ranges
 from discreet.local.person import Person
 from discreet.local.planning import people_needed, simulate
+from discreet.local.protocol_choice import Choice, Limits, choose
 from discreet.local.reports import Reports, read_arrow, read_lines, read_wire
 from discreet.local.shuffle import Shuffled, Shuffler
 from discreet.local.survey import Survey, attributes

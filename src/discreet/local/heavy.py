@@ -16,7 +16,7 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.local.domain import Domain, as_text
-from discreet.local.estimate import Frequencies, estimate_from_supports
+from discreet.local.estimation import Frequencies, estimate_from_supports
 from discreet.local.hashing import LocalHashing, text_keys
 from discreet.local.reports import Reports
 from discreet.local.survey import Survey

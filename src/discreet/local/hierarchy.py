@@ -15,9 +15,9 @@ from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Floats
 from discreet.local.aggregate import Aggregator
-from discreet.local.choose import choose
-from discreet.local.estimate import estimate_frequencies, z_score
+from discreet.local.estimation import estimate_frequencies, z_score
 from discreet.local.protocol import FrequencyProtocol
+from discreet.local.protocol_choice import choose
 from discreet.local.reports import Reports
 from discreet.local.survey import Survey
 from discreet.local.task import Task

@@ -16,7 +16,7 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers
-from discreet.local.estimate import Frequencies, estimate_from_supports, z_score
+from discreet.local.estimation import Frequencies, estimate_from_supports, z_score
 from discreet.local.hashing import LocalHashing
 from discreet.local.number import NumberProtocol
 from discreet.local.protocol import FrequencyProtocol

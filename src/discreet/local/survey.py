@@ -69,7 +69,7 @@ class Survey:
 
 def attributes(domains: Mapping[str, object], *, epsilon: object, n: int, epoch: int = 0) -> Survey:
     """A survey over named questions, each by the protocol that ``choose`` finds for its share of the people."""
-    from discreet.local.choose import choose
+    from discreet.local.protocol_choice import choose
 
     share = max(1, n // max(1, len(domains)))
     return Survey(

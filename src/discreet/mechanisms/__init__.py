@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from discreet.mechanisms.cells import CellMode, CellQuantiles
     from discreet.mechanisms.composition import adaptive, compose, post_process, query
     from discreet.mechanisms.count import Count
     from discreet.mechanisms.exponential import Exponential
@@ -20,18 +19,19 @@ if TYPE_CHECKING:
     from discreet.mechanisms.mean import Mean
     from discreet.mechanisms.noisy_max import NoisyMax, TopK
     from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-    from discreet.mechanisms.quantile import Quantile, Quantiles
+    from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+    from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
     from discreet.mechanisms.randomized_response import RandomizedResponse
     from discreet.mechanisms.sparse_vector import SparseVector
     from discreet.mechanisms.sum import Sum
     from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
     from discreet.mechanisms.variance import Variance
-    from discreet.mechanisms.weighted import WeightedSelection, better_selection
+    from discreet.mechanisms.weighted_selection import WeightedSelection, better_selection
 
 # Where each name lives: a visible table, so that naming one mechanism loads one file.
 _HOMES = {
-    "CellMode": "cells",
-    "CellQuantiles": "cells",
+    "CellMode": "quantiles.cells",
+    "CellQuantiles": "quantiles.cells",
     "Count": "count",
     "Exponential": "exponential",
     "Gaussian": "gaussian",
@@ -43,16 +43,16 @@ _HOMES = {
     "Mean": "mean",
     "NoisyMax": "noisy_max",
     "PermuteAndFlip": "permute_and_flip",
-    "Quantile": "quantile",
-    "Quantiles": "quantile",
+    "Quantile": "quantiles.column_quantiles",
+    "Quantiles": "quantiles.column_quantiles",
     "RandomizedResponse": "randomized_response",
     "SparseVector": "sparse_vector",
     "Sum": "sum",
     "TopK": "noisy_max",
     "Variance": "variance",
-    "WeightedSelection": "weighted",
+    "WeightedSelection": "weighted_selection",
     "adaptive": "composition",
-    "better_selection": "weighted",
+    "better_selection": "weighted_selection",
     "compose": "composition",
     "post_process": "composition",
     "query": "composition",

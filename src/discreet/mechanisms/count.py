@@ -13,9 +13,9 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Interval
-from discreet.mechanisms.budgeted import AdditiveNoise, NoiseMechanism
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.noise_mechanism import AdditiveNoise, NoiseMechanism
 from discreet.parameters import Number
 
 

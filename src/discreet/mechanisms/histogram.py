@@ -14,8 +14,8 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Integers, Interval
-from discreet.mechanisms.budgeted import AdditiveNoise, NoiseMechanism
 from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.noise_mechanism import AdditiveNoise, NoiseMechanism
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
 

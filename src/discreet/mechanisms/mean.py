@@ -13,10 +13,10 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import float_up
-from discreet.mechanisms.bounded import BoundedStatistic, clamp, exact_sum, ratio
-from discreet.mechanisms.budgeted import AdditiveNoise
+from discreet.mechanisms.bounded_statistic import BoundedStatistic, clamp, exact_sum, ratio
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
+from discreet.mechanisms.noise_mechanism import AdditiveNoise
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import float_up
-from discreet.mechanisms.bounded import BoundedStatistic, exact_sum
-from discreet.mechanisms.budgeted import AdditiveNoise
+from discreet.mechanisms.bounded_statistic import BoundedStatistic, exact_sum
 from discreet.mechanisms.estimate import Estimate
+from discreet.mechanisms.noise_mechanism import AdditiveNoise
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
 

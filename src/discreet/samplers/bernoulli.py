@@ -14,9 +14,9 @@ from discreet.errors import ParameterError
 from discreet.exact import Flags, Ln
 from discreet.parameters import Number
 from discreet.samplers import lazy
-from discreet.samplers.blocks import GUARD
+from discreet.samplers.arguments import PLAIN, Size, read_nonnegative, read_probability, read_rational, read_shape
+from discreet.samplers.block_table import GUARD
 from discreet.samplers.exponents import Exponents
-from discreet.samplers.reading import PLAIN, Size, read_nonnegative, read_probability, read_rational, read_shape
 
 _WORD_BITS = 64
 

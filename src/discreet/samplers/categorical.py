@@ -16,9 +16,9 @@ from discreet.errors import ParameterError
 from discreet.exact import Integers, ceil_div, exp_minus_bounds
 from discreet.parameters import Number
 from discreet.samplers import lazy
-from discreet.samplers.blocks import GUARD
+from discreet.samplers.arguments import Size, read_nonnegative, read_shape
+from discreet.samplers.block_table import GUARD
 from discreet.samplers.exponents import Exponents
-from discreet.samplers.reading import Size, read_nonnegative, read_shape
 from discreet.samplers.uniform import draw_below, draw_words_below
 
 _WORD_BITS = 64

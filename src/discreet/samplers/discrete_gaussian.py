@@ -8,9 +8,9 @@ from typing import overload
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Integers
 from discreet.parameters import Number
-from discreet.samplers.blocks import BlockTable, make_block_table, sample
+from discreet.samplers.arguments import PLAIN, Size, read_positive, read_rational
+from discreet.samplers.block_table import BlockTable, make_block_table, sample
 from discreet.samplers.law import Law
-from discreet.samplers.reading import PLAIN, Size, read_positive, read_rational
 
 
 @overload

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from discreet.errors import ParameterError
 from discreet.exact import Floats
-from discreet.samplers.reading import read_rational
+from discreet.samplers.arguments import read_rational
 
 # Within these bounds a factor turns into a float without underflow or overflow, so that it is off by 2^-53 of itself.
 _LEAST, _MOST = Fraction(1, 1 << 1000), Fraction(1 << 1000)

@@ -10,7 +10,7 @@ import numpy as np
 from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource, Words
 from discreet.exact import Integers
-from discreet.samplers.reading import Size, read_shape
+from discreet.samplers.arguments import Size, read_shape
 
 _WORDS = 1 << 64
 

@@ -1,0 +1,159 @@
+"""How much one unit contributes: rows, groups, and rows in a group, as quantiles over units.
+
+Every unit is one row here, so the codebook's limits cut nothing off, and one unit moves a quantile as little as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from discreet import parameters
+from discreet.answer import Answer
+from discreet.bound_search.asker import CuratorLike
+from discreet.errors import UsageError
+from discreet.parameters import Number
+from discreet.plan.catalog import Catalog
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.functions import make_call, make_literal
+from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.reach import reach
+from discreet.plan.relations import Feature, FeatureCall, PerUnit, Relation
+from discreet.plan.types import Type
+from discreet.preview import Preview
+
+# More rows of one unit than this are counted as so many.
+MOST = 1 << 16
+SHARE = Fraction(95, 100)
+
+
+def make_contribution_question(
+    table: str, catalog: Catalog, *, by: Sequence[str] = (), share: Number = SHARE
+) -> Question:
+    """How many rows a share of all units do not exceed; with columns to group by, also groups and rows in one.
+
+    The outputs are ``rows``, and with ``by`` also ``groups`` and ``rows_per_group`` (in the unit's largest group).
+    """
+    within = parameters.read_probability(share, "share")
+    declared = catalog.find_table(table)
+    reached = reach(declared.name, catalog)
+    if reached.unit is None:
+        why = "is public" if declared.public else "has one unit a row"
+        raise UsageError(f"The table {declared.name!r} {why}, so there is nothing to limit. Nothing was charged.")
+    keys = tuple(declared.find_column(name) for name in by)
+    source, counted = _count_per_unit(reached.relation, reached.unit, keys)
+    aggregates = tuple(
+        Aggregate(Statistic.QUANTILE, make_call("clamp", column, make_literal(1), make_literal(MOST)), within)
+        for column in counted.values()
+    )
+    bare = Question(source=source, aggregates=aggregates)
+    return replace(bare, outputs=tuple(Output(name, bare.refer_to_aggregate(i)) for i, name in enumerate(counted)))
+
+
+def _count_per_unit(source: Relation, unit: Column, keys: Sequence[Expression]) -> tuple[Relation, dict[str, Column]]:
+    """One row for each unit, and what it counts under which name."""
+    count = FeatureCall(Feature.COUNT, None, Type.INTEGER)
+    if not keys:
+        whole = PerUnit(source, "units", (("unit", unit),), (("rows", count),))
+        return whole, {"rows": Column("units", "rows", Type.INTEGER)}
+    named = tuple((f"key{i}", key) for i, key in enumerate(keys))
+    groups = PerUnit(source, "groups", (("unit", unit), *named), (("rows", count),))
+    rows = Column("groups", "rows", Type.INTEGER)
+    features = (
+        ("rows", FeatureCall(Feature.SUM, rows, Type.INTEGER)),
+        ("groups", count),
+        ("rows_per_group", FeatureCall(Feature.MAX, rows, Type.INTEGER)),
+    )
+    whole = PerUnit(groups, "units", (("unit", Column("groups", "unit", unit.type)),), features)
+    return whole, {name: Column("units", name, Type.INTEGER) for name, _ in features}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributions:
+    """What about a ``share`` of all units do not exceed: rows in all, and for keys, groups and rows in one group."""
+
+    of: str
+    by: tuple[str, ...]
+    share: Fraction
+    rows: int
+    groups: int | None
+    rows_per_group: int | None
+    answer: Answer
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """Lines for the codebook: each is a way to limit what one unit contributes."""
+        found = [f"max_rows = {self.rows}"]
+        if self.groups is not None and self.rows_per_group is not None:
+            found.append(f"max_groups = {self.groups}\nmax_rows_per_group = {self.rows_per_group}")
+        return tuple(found)
+
+    @property
+    def words(self) -> str:
+        """What was found."""
+        most = f"About {float(self.share):.0%} of the units in {self.of} have at most {_format_count(self.rows, 'row')}"
+        if self.groups is None or self.rows_per_group is None:
+            return f"{most}."
+        return (
+            f"{most}, are in at most {_format_count(self.groups, 'group')} by {', '.join(self.by)}, and have at most "
+            f"{_format_count(self.rows_per_group, 'row')} in one of them."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain JSON values."""
+        return {
+            "of": self.of,
+            "by": list(self.by),
+            "share": float(self.share),
+            "max_rows": self.rows,
+            "max_groups": self.groups,
+            "max_rows_per_group": self.rows_per_group,
+            "words": self.words,
+            "codebook": list(self.suggestions),
+            "receipt": dict(self.answer.receipt),
+            "replayed": self.answer.replayed,
+            "remaining": self.answer.remaining,
+        }
+
+    def __str__(self) -> str:
+        ways = " or ".join(way.replace("\n", ", ") for way in self.suggestions)
+        again = "given before, free now" if self.answer.replayed else f"cost {self.answer.receipt['cost']}"
+        return "\n".join([self.words, f"for the codebook: {ways}", f"{again}; left {self.answer.remaining}"])
+
+    __repr__ = __str__
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def buy_contributions(
+    teller: CuratorLike, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
+) -> Contributions:
+    """Buy how much a unit contributes: ``offer`` is what ``Curator.ask`` takes, such as epsilon=0.1."""
+    answer = teller.ask(make_contribution_question(table, teller.catalog, by=by, share=share), **offer)
+    declared = teller.catalog.find_table(table)
+    (row,) = answer.rows.rows
+    numbers = {name: _to_whole(cell.value) for name, cell in zip(answer.rows.names, row)}
+    return Contributions(
+        of=declared.name,
+        by=tuple(declared.find_column(name).name for name in by),
+        share=parameters.read_probability(share, "share"),
+        rows=numbers["rows"],
+        groups=numbers.get("groups"),
+        rows_per_group=numbers.get("rows_per_group"),
+        answer=answer,
+    )
+
+
+def preview_contributions(
+    teller: CuratorLike, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
+) -> Preview:
+    """What ``buy_contributions`` would cost. Free: no data is read, nothing is charged."""
+    return teller.preview(make_contribution_question(table, teller.catalog, by=by, share=share), **offer)
+
+
+def _to_whole(value: object) -> int:
+    return max(1, min(MOST, int(value))) if isinstance(value, int | float) else 1

@@ -1,0 +1,128 @@
+"""The part of the checklist about people: who is protected, how each table reaches them, and what is public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.codebook import owners
+from discreet.codebook.check_lines import CheckLine, Grade
+from discreet.codebook.codebook import Codebook
+from discreet.plan.catalog import Link
+from discreet.plan.types import Type
+
+# Names that people give to the columns that say whose row it is.
+_OWNERS = ("user", "patient", "person", "customer", "client", "member", "subject", "student", "employee", "household")
+# Names of what is about one person, wherever it stands.
+_PERSONAL = (*_OWNERS, "email", "phone", "passport", "ssn", "surname", "first_name", "last_name", "birth")
+
+
+def check_unit(codebook: Codebook) -> Iterator[CheckLine]:
+    """Whether people are protected, or single rows of theirs."""
+    column = codebook.unit.column
+    if column is not None:
+        yield CheckLine(Grade.GOOD, "unit", f"protects everything that one {column} has in all tables.")
+        return
+    private = [table for table in codebook.document.tables.values() if not table.public]
+    found = sorted({c for table in private for c in table.columns if _looks_like(c, _OWNERS)})
+    if found:
+        finding = f"protects one row, but there is a column {found[0]!r}: a person with many rows is protected less."
+        yield CheckLine(Grade.WEAK, "unit", finding, f'Write unit = "{found[0]}" if it says whose row it is.')
+    else:
+        yield CheckLine(Grade.GOOD, "unit", "protects one row. That is right where nobody has two.")
+
+
+def check_table(name: str, codebook: Codebook) -> Iterator[CheckLine]:
+    """How the rows of one table reach their unit, or that they are nobody's; and what its foreign keys find."""
+    if codebook.document.tables[name].public:
+        yield _check_public(name, codebook)
+    elif codebook.unit.column is not None:
+        yield from _check_way(name, codebook)
+    yield from _check_references(name, codebook)
+
+
+def keys_of(name: str, codebook: Codebook) -> frozenset[str]:
+    """Columns that name the unit, or refer to another table: nobody groups by them."""
+    way = owners.find_ways(codebook.document).get(name)
+    links = owners.foreign_keys_of(name, codebook.document)
+    private = {link.column for link in links if not codebook.document.tables[link.parent].public}
+    return frozenset(private | ({way.owner} if way is not None and way.owner is not None else set()))
+
+
+def _check_public(name: str, codebook: Codebook) -> CheckLine:
+    unit_column = codebook.unit.column
+    columns = codebook.document.tables[name].columns
+    found = [column for column in columns if column == unit_column or _looks_like(column, _PERSONAL)]
+    if found:
+        finding = f"is public, but its column {found[0]!r} looks like one about people, who are not protected there."
+        return CheckLine(Grade.WEAK, f"{name}: unit", finding, "Remove public = true if its rows are about people.")
+    return CheckLine(Grade.GOOD, f"{name}: unit", "is public: its rows belong to nobody, and everyone may know them.")
+
+
+def _check_way(name: str, codebook: Codebook) -> Iterator[CheckLine]:
+    document, topic = codebook.document, f"{name}: unit"
+    found = owners.find_ways(document)
+    way = found[name]
+    if way.owner is not None:
+        yield CheckLine(Grade.GOOD, topic, f"each row names its unit in {way.owner}.")
+    else:
+        finding = f"rows reach their unit by {_describe_chain(name, found)}; those that reach nobody are left out."
+        yield CheckLine(Grade.GOOD, topic, finding)
+    others = owners.find_other_ways(name, document, found)
+    if others:
+        link = others[0]
+        finding = (
+            f"also leads to a unit by {_describe_link(link)}: if that is somebody else, a row protects one of the two."
+        )
+        used = way.owner if way.link is None else way.link.column
+        yield CheckLine(Grade.WEAK, topic, finding, f"Check that rows are to be protected for whom {used} leads to.")
+
+
+def _describe_chain(name: str, found: dict[str, owners.Way]) -> str:
+    steps = []
+    way = found[name]
+    while way.link is not None:
+        steps.append(_describe_link(way.link))
+        way = found[way.link.parent]
+    return f"{', then '.join(steps)}, which names it in {way.owner}"
+
+
+def _check_references(name: str, codebook: Codebook) -> Iterator[CheckLine]:
+    """Keys of which public facts say that several rows hold them, so that they find more than was meant, or nothing."""
+    document = codebook.document
+    for link in owners.foreign_keys_of(name, document):
+        parent = document.tables[link.parent]
+        key = parent.columns[link.key]
+        if parent.public and not key.unique:
+            finding = f"refers to {link.parent}.{link.key}, which is not declared unique: a row may match several."
+            fix = f"Add unique = true to {link.key} of {link.parent} if rows are looked up by it."
+            yield CheckLine(Grade.WEAK, f"{name}.{link.column}", finding, fix)
+        elif not parent.public and _is_shared(link, codebook):
+            finding = (
+                f"refers to {link.parent}.{link.key}, which several rows must share: a row may have several owners."
+            )
+            fix = "Refer to a column that each row has its own value of."
+            yield CheckLine(Grade.WEAK, f"{name}.{link.column}", finding, fix)
+
+
+def _is_shared(link: Link, codebook: Codebook) -> bool:
+    """Whether public facts say that a key of a private table has fewer values than the table has rows."""
+    table = codebook.catalog().tables[link.parent]
+    column, (kind, facts) = table.unit_column, table.columns[link.key]
+    if column is not None and column.name == link.key:
+        return False  # it names the unit: whoever refers to it names the same one
+    if facts.constant:
+        return table.limits.max_rows != 1
+    rows, values = codebook.size(link.parent)[0], None
+    if facts.keys is not None:
+        values = len(facts.keys)
+    elif kind is Type.INTEGER and facts.low is not None and facts.high is not None:
+        values = int(facts.high - facts.low) + 1
+    return rows is not None and values is not None and values < rows
+
+
+def _describe_link(link: Link) -> str:
+    return f"{link.column} → {link.parent}.{link.key}"
+
+
+def _looks_like(column: str, words: tuple[str, ...]) -> bool:
+    return any(word in column.lower() for word in words)

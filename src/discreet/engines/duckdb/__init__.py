@@ -1,0 +1,1 @@
+"""The engine on DuckDB: embedded, over files and frames."""

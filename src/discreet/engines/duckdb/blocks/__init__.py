@@ -1,0 +1,1 @@
+"""Bounding in NumPy, block by block: an optional capability of the DuckDB engine."""

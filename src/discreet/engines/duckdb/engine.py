@@ -1,0 +1,228 @@
+"""The DuckDB engine: bounded questions over files and frames, embedded, out of core, close to the speed of plain SQL.
+
+Every question gets a locked-down connection of its own. Where rows are their own units, sums by group are all there is.
+Where units own many rows, their contribution is bounded either in SQL or, when there are groups to choose among, by
+sorting blocks of whole units in NumPy (``kernel``). Both ways give the same integers: the secret order is one function
+of the salt, the unit and the key, so which way is taken may depend on the data.
+
+An engine's own words quote data. They go to the log ``discreet.curator`` and nowhere else.
+"""
+
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.duckdb.blocks.block_run import run_in_blocks, suits_blocks
+from discreet.engines.duckdb.prepared import PreparedTable, ordinal_of, prepare
+from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
+from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.duckdb.sources import Source, open_source
+from discreet.engines.engine import Groups, ProgressCallback
+from discreet.engines.lookups import make_lookups
+from discreet.engines.sql.layers import quote_name
+from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
+from discreet.engines.sql.spreads import add_spreads
+from discreet.engines.sql.statement import BoundedStatement, RowSource
+from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.plan.catalog import Catalog, suggest_nearest
+from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan, find_tables, split
+from discreet.plan.types import Type
+
+LOG = logging.getLogger("discreet.curator")
+LOG.addHandler(logging.NullHandler())  # without a handler of the curator's, nothing is printed
+
+StoredColumns: TypeAlias = dict[str, tuple[str, str]]
+"""For each column by its small name: its name and its DuckDB type in the source."""
+
+
+class DuckDBEngine:
+    """Runs bounded questions with DuckDB over Parquet, CSV, DuckDB files and frames.
+
+    ``sources`` gives for each table a path or pattern, a codebook's source, or a frame. ``memory_limit`` bounds what
+    DuckDB holds in memory; larger work goes through ``temp_directory``, by default a private folder that is deleted.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Any],
+        catalog: Catalog,
+        *,
+        memory_limit: str = "1GB",
+        threads: int | None = None,
+        temp_directory: str | Path | None = None,
+    ) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="discreet-", dir=temp_directory))
+        self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._settings = Settings(
+            threads=threads or os.cpu_count() or 1, memory_limit=memory_limit, temp_directory=self._folder / "spill"
+        )
+        self._catalog = catalog
+        self._sources = {name: open_source(value, table=name) for name, value in sources.items()}
+        self._stored: dict[str, tuple[str, StoredColumns]] = {}
+        self._prepared: dict[str, PreparedTable] = {}
+        for name in catalog.tables:
+            self._check(name)
+
+    def schema(self, table: str) -> Mapping[str, Type | None]:
+        return {name: plan_type(kind) for name, kind in self._read_columns(table).values()}
+
+    def version(self, table: str) -> str:
+        return self._find_source(table).version()
+
+    def close(self) -> None:
+        self._prepared.clear()
+        self._finalizer()
+
+    def prepare(self, table: str) -> None:
+        """Make a table ready once, so that later questions about units run several times faster.
+
+        The copy is kept in the private folder until the engine is closed or the data changes.
+        """
+        if self._find_prepared(table) is not None:
+            return
+        facts, stored = self._catalog.find_table(table), self._read_columns(table)
+        columns = {name: stored[name.lower()] for name in facts.columns}
+        try:
+            self._prepared[table] = prepare(self._find_source(table), facts, columns, self._folder, self._settings)
+        except Exception as error:
+            raise _hide_error(error) from None
+
+    def find_prepared_path(self, table: str) -> str | None:
+        """Where the prepared copy of a table is, for the curator's own eyes; None where there is none."""
+        ready = self._find_prepared(table)
+        return None if ready is None else ready.path
+
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
+        try:
+            return self._run(bounded, salt, watch)
+        except Exception as error:
+            raise _hide_error(error) from None
+
+    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, *, blocks: bool = True) -> Groups:
+        """``blocks`` False forces the SQL form, for tests."""
+        base, _ = split(bounded.source)
+        sources = {table: self._find_prepared(table) or self._find_source(table) for table in find_tables(base)}
+        relation, values, ready = self._choose_rows(bounded, sources, salt)
+        statement = BoundedStatement(bounded, relation, salt)
+        with Session(self._settings, list(sources.values())) as session:
+            for name, table in values.items():
+                session.fill(name, table)
+            for name, table in make_lookups(bounded).items():
+                session.fill(name, table)
+            if blocks and suits_blocks(bounded):
+                answer = run_in_blocks(session, statement, ready, watch)
+                if answer is not None:
+                    return answer
+            query = statement.write_by_rows() if bounded.unit is None else statement.write_by_units()
+            found = session.run(query, statement.parameters, watch)
+            groups = _make_groups(found, len(bounded.keys), len(bounded.measures))
+            return add_spreads(session, statement, groups, watch)
+
+    def _find_prepared(self, table: str) -> PreparedTable | None:
+        """The prepared table, if it is of the data's present version."""
+        ready = self._prepared.get(table)
+        if ready is not None and ready.version() != self.version(table):
+            del self._prepared[table]
+            return None
+        return ready
+
+    def _choose_rows(
+        self, bounded: BoundedPlan, sources: Mapping[str, Source], salt: bytes
+    ) -> tuple[RowSource, dict[str, Any], PreparedTable | None]:
+        """How the question reads its rows, the public rows to fill in, and the prepared table if it is all there is."""
+        base, _ = split(bounded.source)
+        if isinstance(base, Scan):
+            source = sources[base.table]
+            if not isinstance(source, PreparedTable):
+                return self._scan_table(bounded, base), {}, None
+            if source.serves(bounded.unit, base.name):
+                return source.to_row_source(base.name), {}, source
+        rows, values = rows_of(bounded, self._catalog, lambda table: self._make_table(table, sources[table]), salt)
+        return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, None
+
+    def _make_table(self, table: str, source: Source) -> StoredTable:
+        """A declared table as it is stored, for relations of several."""
+        if isinstance(source, PreparedTable):
+            return StoredTable(source.write_from(), {column.name: quote_name(name) for column, name in source.names})
+        facts, stored = self._catalog.tables[table], self._read_columns(table)
+        columns = {name: write_stored_column(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
+        return StoredTable(source.write_from(), columns)
+
+    def _scan_table(self, bounded: BoundedPlan, scan: Scan) -> RowSource:
+        """A single table as it is stored."""
+        facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
+        columns = {
+            Column(scan.name, name, kind): write_stored_column(*stored[name.lower()], kind)
+            for name, (kind, _) in facts.columns.items()
+        }
+        ordinal = None
+        if isinstance(bounded.unit, Column):
+            ordinal = ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
+        raw = {c: sql for c in columns if (sql := write_unguarded_real(*stored[c.name.lower()], c.type)) is not None}
+        return RowSource(self._find_source(scan.table).write_from(), columns, raw, ordinal=ordinal or "")
+
+    def _find_source(self, table: str) -> Source:
+        if table not in self._sources:
+            raise UsageError(
+                f"The table {table!r} has no source. {suggest_nearest(table, self._sources)} Nothing was charged."
+            )
+        return self._sources[table]
+
+    def _read_columns(self, table: str) -> StoredColumns:
+        """Names and types in the source, read once for each version. Values are not looked at."""
+        import duckdb
+
+        source = self._find_source(table)
+        version = source.version()
+        if self._stored.get(table, ("",))[0] != version:
+            try:
+                with Session(self._settings, [source]) as session:
+                    described = session.run(f"DESCRIBE SELECT * FROM {source.write_from()}")
+            except duckdb.Error as error:
+                LOG.error("The source of %r cannot be read.", table, exc_info=error)
+                message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
+                raise UsageError(f"{message} Nothing was charged.") from None
+            self._stored[table] = (version, {row[0].lower(): (row[0], row[1]) for row in described})
+        return self._stored[table][1]
+
+    def _check(self, table: str) -> None:
+        """Every declared column is there, in a type that can be read as declared; else refused before any question."""
+        stored = self._read_columns(table)
+        for name, (declared, _) in self._catalog.tables[table].columns.items():
+            if name.lower() not in stored:
+                hint = suggest_nearest(name, [real for real, _ in stored.values()])
+                raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
+            kind = plan_type(stored[name.lower()][1])
+            if not fits(kind, declared):
+                there = f"is {kind}" if kind else "has a type that questions cannot use"
+                raise UsageError(
+                    f"The column {name!r} of {table!r} is declared {declared}, but {there} in the data. "
+                    "Nothing was charged."
+                )
+
+
+def _make_groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+    """Sorted by key, because the order in which an engine finds groups is that of the rows."""
+    found = sorted(found, key=lambda row: tuple((value is None, value) for value in row[:keys]))
+    return Groups(
+        tuple(row[:keys] for row in found),
+        tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),
+    )
+
+
+def _hide_error(error: Exception) -> DiscreetError:
+    """Our own words as they are. Whatever else was said goes to the curator's log; the caller gets one sentence."""
+    if isinstance(error, DiscreetError):
+        return error
+    LOG.error("The engine failed.", exc_info=error)
+    return EngineFailure()

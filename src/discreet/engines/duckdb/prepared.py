@@ -1,0 +1,179 @@
+"""A table made ready once, for every later question: plan types, integer units, ordered by unit.
+
+It lives in a DuckDB file in the engine's private folder and belongs to one version of the data. Blocks of whole units
+are ranges of the unit's integer, so bounding needs one block in memory at a time.
+"""
+
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.engines.duckdb.scanning import write_stored_column
+from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.duckdb.sources import Source
+from discreet.engines.sql.layers import SQL_TYPES, quote_name, quote_text
+from discreet.engines.sql.statement import RowSource
+from discreet.plan.catalog import TableFacts
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.types import Type
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# Rows in a block: enough to keep vectors long, few enough to stay in the caches' neighbourhood.
+BLOCK_ROWS = 1 << 20
+ORDINAL, IDENTITY = "unit ordinal", "unit identity"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRanges:
+    """Ranges of a unit's integer that split a table into blocks of whole units, and the most rows a block may have."""
+
+    edges: tuple[int, ...]
+    rows: int
+    largest: int
+
+    def write_spans(self, ordinal: str) -> list[str]:
+        """The conditions that select each block."""
+        inner = self.edges[1:]
+        lows = ["", *(f"{ordinal} >= {edge}" for edge in inner)]
+        highs = [*(f"{ordinal} < {edge}" for edge in inner), ""]
+        return [" AND ".join(filter(None, pair)) or "true" for pair in zip(lows, highs)]
+
+
+def write_blocks_query(table: str, ordinal: str) -> str:
+    """The smallest unit and the number of rows in each stretch of a table that is ordered by unit."""
+    return f"SELECT min({ordinal}), count(*) FROM {table} GROUP BY rowid // {BLOCK_ROWS} ORDER BY 1"
+
+
+def blocks_of(stretches: list[tuple[int, int]]) -> BlockRanges:
+    """Blocks from stretches: a unit that spans stretches pulls them into one block."""
+    edges = sorted({edge for edge, _ in stretches})
+    sizes = dict.fromkeys(edges, 0)
+    for edge, rows in stretches:
+        sizes[edge] += rows
+    # A block may also hold the beginning of its first unit, from the stretch before.
+    largest = max(sizes.values(), default=0) + BLOCK_ROWS
+    return BlockRanges(tuple(edges), sum(sizes.values()), largest)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTable:
+    """A prepared table as a source."""
+
+    path: str
+    stem: str
+    names: tuple[tuple[Column, str], ...]
+    of_version: str
+    unit: Column | None
+    blocks: BlockRanges | None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def version(self) -> str:
+        return self.of_version
+
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        connection.execute(f"ATTACH IF NOT EXISTS {quote_text(self.path)} AS {quote_name(self.stem)} (READ_ONLY)")
+
+    def write_from(self) -> str:
+        return f"{quote_name(self.stem)}.prepared"
+
+    def serves(self, unit: Expression | None, name: str) -> bool:
+        """Whether a question about these rows alone, under a name, is about the unit that they are ordered by."""
+        own = None if self.unit is None else Column(name, self.unit.name, self.unit.type)
+        return unit is None or unit == own
+
+    def to_row_source(self, table: str | None = None) -> RowSource:
+        """How questions about these rows alone read them, whose columns may carry another name than the table's."""
+        has_codes = self.unit is not None and ordinal_of(self.unit.type, "") is None
+        return RowSource(
+            source=self.write_from(),
+            columns={Column(table or c.table, c.name, c.type): quote_name(name) for c, name in self.names},
+            raw={},  # every real is finite here already
+            ordinal=quote_name(ORDINAL) if self.unit is not None else "",
+            identity=quote_name(IDENTITY) if has_codes else "",
+        )
+
+
+def ordinal_of(kind: Type, value: str) -> str | None:
+    """An integer that is equal exactly where values are; None for types that have none at hand."""
+    match kind:
+        case Type.INTEGER:
+            return value
+        case Type.BOOLEAN:
+            return f"CAST({value} AS BIGINT)"
+        case Type.DATE:
+            return f"CAST({value} - DATE '1970-01-01' AS BIGINT)"
+        case Type.TIMESTAMP:
+            return f"epoch_us({value})"
+        case _:
+            return None
+
+
+def prepare(
+    source: Source, facts: TableFacts, stored: Mapping[str, tuple[str, str]], folder: Path, settings: Settings
+) -> PreparedTable:
+    """Make the table. ``stored`` gives for each declared column its name and type in the source."""
+    version = source.version()
+    path = folder / f"prepared-{len(list(folder.glob('prepared-*.duckdb')))}.duckdb"
+    unit = facts.unit_column
+    names = tuple((Column(facts.name, name, kind), name) for name, (kind, _) in facts.columns.items())
+    items = [
+        f"CAST({write_stored_column(*stored[name], column.type)} AS {SQL_TYPES[column.type]}) AS {quote_name(name)}"
+        for column, name in names
+    ]
+    target = _Target(str(path))
+    with Session(settings, [source, target]) as session:
+        selection = f"SELECT {', '.join(items)} FROM {source.write_from()}"
+        if unit is not None:
+            selection = _sort_by_unit(session, selection, unit)
+        session.run(f"CREATE TABLE target.prepared AS {selection}")
+        blocks = None
+        if unit is not None:
+            blocks = blocks_of(session.run(write_blocks_query("target.prepared", quote_name(ORDINAL))))
+        session.run("DETACH target")
+    return PreparedTable(str(path), path.stem, names, version, unit, blocks)
+
+
+def _sort_by_unit(session: Session, selection: str, unit: Column) -> str:
+    """The rows in the order of their unit's integer; rows without a unit are left out."""
+    name = quote_name(unit.name)
+    known = f"SELECT * FROM ({selection}) WHERE {name} IS NOT NULL"
+    simple = ordinal_of(unit.type, name)
+    if simple is not None:
+        return f"SELECT *, {simple} AS {quote_name(ORDINAL)} FROM ({known}) ORDER BY {quote_name(ORDINAL)}"
+    session.run(
+        f"CREATE TABLE units AS SELECT {name} AS u, row_number() OVER () AS code "
+        f"FROM (SELECT DISTINCT {name} FROM ({known}))"
+    )
+    return (
+        f"SELECT r.*, units.code AS {quote_name(ORDINAL)}, hash(r.{name}) AS {quote_name(IDENTITY)} "
+        f"FROM ({known}) r JOIN units ON r.{name} = units.u ORDER BY {quote_name(ORDINAL)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The file that a prepared table is written to."""
+
+    path: str
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path, self.path + ".wal")
+
+    def version(self) -> str:
+        return ""
+
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        connection.execute(f"ATTACH {quote_text(self.path)} AS target")
+
+    def write_from(self) -> str:
+        return "target.prepared"

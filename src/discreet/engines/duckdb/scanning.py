@@ -1,0 +1,121 @@
+"""From what DuckDB stores to the plan's types: the casts at the very bottom of every question.
+
+A stored type either has a plan type or it has none, and then its column cannot be declared. What a stored value cannot
+be in the declared type is NULL: numbers beyond 64 bits, reals that are not finite, dates outside the years 1 to 9999.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from discreet.engines.sql.layers import (
+    FIRST_DAY,
+    FIRST_MOMENT,
+    LAST_DAY,
+    LAST_MOMENT,
+    quote_name,
+    write_date_from_text,
+    write_finite,
+    write_real_from_text,
+    write_whole_from_text,
+)
+from discreet.plan.types import Type
+
+_PLAN_TYPES: Mapping[str, Type] = {
+    "BOOLEAN": Type.BOOLEAN,
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Type.INTEGER),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), Type.INTEGER),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Type.REAL),
+    **dict.fromkeys(("VARCHAR", "ENUM", "UUID"), Type.TEXT),
+    "DATE": Type.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Type.TIMESTAMP),
+    "TIMESTAMP WITH TIME ZONE": Type.TIMESTAMP,
+    '"NULL"': Type.TEXT,  # a column of nothing but NULLs: Arrow and pandas have such
+}
+
+
+def plan_type(stored: str) -> Type | None:
+    """The plan type of a DuckDB type, by its name; None where there is none.
+
+    >>> plan_type("DECIMAL(18,3)"), plan_type("ENUM('a', 'b')"), plan_type("INTEGER[]")
+    (<Type.REAL: 'real'>, <Type.TEXT: 'text'>, None)
+    """
+    if stored.endswith("]"):
+        return None
+    return _PLAN_TYPES.get(re.split(r"\(", stored, maxsplit=1)[0].strip())
+
+
+def fits(stored: Type | None, declared: Type) -> bool:
+    """Whether a stored kind of value can be read as a declared one. Texts can be read as anything, as from CSV."""
+    return stored is declared or (stored is not None and (stored, declared) in _CONVERSIONS)
+
+
+def write_stored_column(name: str, stored: str, declared: Type) -> str:
+    """A stored column as a column of the plan, for one of the pairs that ``fits``."""
+    column, kind = quote_name(name), plan_type(stored)
+    if kind is declared:
+        return _write_own_type(column, stored, declared)
+    return _CONVERSIONS[kind, declared](_write_own_type(column, stored, kind))  # type: ignore[index]  # ``fits`` was asked
+
+
+def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:
+    """A stored real as a double that may be NaN or infinite; None for everything else."""
+    if declared is not Type.REAL or plan_type(stored) is not Type.REAL:
+        return None
+    return quote_name(name) if stored == "DOUBLE" else f"CAST({quote_name(name)} AS DOUBLE)"
+
+
+def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
+    """A stored value in the plan type of its own kind."""
+    match kind:
+        case Type.INTEGER:
+            return column if stored == "BIGINT" else f"TRY_CAST({column} AS BIGINT)"
+        case Type.REAL:
+            return write_finite(column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
+        case Type.TEXT:
+            return column if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+        case Type.DATE:
+            return f"CASE WHEN {column} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {column} END"
+        case Type.TIMESTAMP:
+            moment = _write_moment(column, stored)
+            return f"CASE WHEN {moment} BETWEEN {FIRST_MOMENT} AND {LAST_MOMENT} THEN {moment} END"
+        case _:
+            return column
+
+
+def _write_moment(column: str, stored: str) -> str:
+    """A time without zone, to the microsecond; times with a zone are taken in UTC."""
+    if stored == "TIMESTAMP":
+        return column
+    if stored == "TIMESTAMP WITH TIME ZONE":
+        return f"TRY(make_timestamp(epoch_us({column})))"
+    return f"TRY_CAST({column} AS TIMESTAMP)"
+
+
+def _write_truth_from_text(text: str) -> str:
+    small = f"lower(trim({text}, ' '))"
+    return f"CASE WHEN {small} IN ('true', 't', '1') THEN true WHEN {small} IN ('false', 'f', '0') THEN false END"
+
+
+def _write_moment_from_text(text: str) -> str:
+    """A time as 2001-12-31 23:59:59.5 or 2001-12-31T23:59:59, or a date alone; else NULL."""
+    trimmed = f"trim({text}, ' ')"
+    day, clock = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+    fitting = f"regexp_full_match({trimmed}, '{day}([ T]{clock})?') AND {trimmed} >= '0001'"
+    return f"CASE WHEN {fitting} THEN TRY_CAST({trimmed} AS TIMESTAMP) END"
+
+
+_CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str], str]] = {
+    (Type.INTEGER, Type.REAL): lambda value: f"CAST({value} AS DOUBLE)",
+    (Type.DATE, Type.TIMESTAMP): lambda value: f"CAST({value} AS TIMESTAMP)",
+    (Type.TIMESTAMP, Type.DATE): lambda value: f"CAST({value} AS DATE)",
+    (Type.TEXT, Type.BOOLEAN): _write_truth_from_text,
+    (Type.TEXT, Type.INTEGER): write_whole_from_text,
+    (Type.TEXT, Type.REAL): lambda value: write_finite(f"({write_real_from_text(value)})"),
+    (Type.TEXT, Type.DATE): write_date_from_text,
+    (Type.TEXT, Type.TIMESTAMP): _write_moment_from_text,
+    (Type.INTEGER, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
+    (Type.BOOLEAN, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
+    (Type.DATE, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
+}

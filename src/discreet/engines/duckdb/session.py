@@ -1,0 +1,189 @@
+"""One locked-down DuckDB connection for one question.
+
+Sources are attached first; then the file system is closed but for the files of the question, extensions and settings
+are locked, and only SQL that ``statement`` wrote is run. Statements run beside the calling thread, which meanwhile
+reports progress and can be interrupted.
+"""
+
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from discreet.engines.duckdb.sources import Source
+from discreet.engines.engine import ProgressCallback
+from discreet.engines.sql.layers import pick_parameters, quote_text
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How much of the machine a question may use."""
+
+    threads: int
+    memory_limit: str
+    temp_directory: Path
+
+
+class Session:
+    """A connection that can read the sources of one question and nothing else."""
+
+    def __init__(self, settings: Settings, sources: Sequence[Source]) -> None:
+        import duckdb
+
+        self.settings = settings
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "threads": settings.threads,
+            "memory_limit": settings.memory_limit,
+            "temp_directory": str(settings.temp_directory),
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "python_enable_replacements": "false",
+            "allow_persistent_secrets": "false",
+        }
+        self._connection = duckdb.connect(":memory:", config=config)
+        self._cursors: list[DuckDBPyConnection] = []
+        self._pool = ThreadPoolExecutor(settings.threads + 1)  # one waits for DuckDB
+        self._running: list[Future[Any]] = []
+        try:
+            for source in sources:
+                source.attach(self._connection)
+            self._lock([path for source in sources for path in source.paths])
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self, paths: Sequence[str]) -> None:
+        listed = ", ".join(quote_text(path) for path in paths)
+        for setting in (
+            "enable_progress_bar = true",  # without it there is no progress to ask for
+            "enable_progress_bar_print = false",
+            f"allowed_paths = [{listed}]",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            self._connection.execute(f"SET {setting}")
+
+    def fill(self, table: str, values: Any) -> None:
+        """Copy a public Arrow table into the connection's own database, for all of its cursors."""
+        self._connection.register("incoming", values)
+        self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
+        self._connection.unregister("incoming")
+
+    def append(self, table: str, values: Any) -> None:
+        """Add an Arrow table to one that is the session's own, also while a stream is open."""
+        cursor = self._open_cursor()
+        cursor.register("more", values)
+        cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM more LIMIT 0")
+        cursor.execute(f"INSERT INTO {table} SELECT * FROM more")
+        cursor.unregister("more")
+
+    def run(
+        self, sql: str, parameters: Mapping[str, str] | None = None, watch: ProgressCallback | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement to its end and fetch what it yields."""
+        given = pick_parameters(sql, parameters or {})
+
+        def job() -> list[tuple[Any, ...]]:
+            found: list[tuple[Any, ...]] = self._connection.execute(sql, given).fetchall()
+            return found
+
+        return self._wait(self._submit(job), lambda: self._report_progress(watch))
+
+    def _report_progress(self, watch: ProgressCallback | None) -> None:
+        share = 0.0 if watch is None else self._connection.query_progress()
+        if watch is not None and 0 <= share <= 100:
+            watch(share / 100)
+
+    def stream(
+        self, sql: str, parameters: Mapping[str, str], batch_rows: int, watch: ProgressCallback | None = None
+    ) -> Iterator[Any]:
+        """Run one statement and give its rows as Arrow batches, as they come."""
+
+        def start() -> Any:
+            return self._connection.sql(sql, params=pick_parameters(sql, parameters)).to_arrow_reader(batch_rows)
+
+        reader = self._wait(self._submit(start), lambda: self._report_progress(watch))
+        while (batch := self._wait(self._submit(next, reader, None), lambda: self._report_progress(watch))) is not None:
+            yield batch
+
+    def run_with_cursors(self, jobs: Sequence[Callable[[DuckDBPyConnection], T]]) -> Iterator[T]:
+        """Run jobs, each with a cursor of its own, as ``pipe`` does."""
+        free = [self._open_cursor() for _ in range(self.settings.threads + 1)]
+
+        def run(job: Callable[[DuckDBPyConnection], T]) -> T:
+            cursor = free.pop()
+            try:
+                return job(cursor)
+            finally:
+                free.append(cursor)
+
+        return self.pipe(partial(run, job) for job in jobs)
+
+    def pipe(self, jobs: Iterable[Callable[[], T]]) -> Iterator[T]:
+        """Run jobs beside each other and give their results in order.
+
+        A few jobs ahead of the reader keep every thread busy and memory flat.
+        """
+        waiting: deque[Future[T]] = deque()
+        for job in jobs:
+            waiting.append(self._submit(job))
+            if len(waiting) > self.settings.threads:
+                yield self._wait(waiting.popleft(), lambda: None)
+        while waiting:
+            yield self._wait(waiting.popleft(), lambda: None)
+
+    def _open_cursor(self) -> DuckDBPyConnection:
+        self._cursors.append(self._connection.cursor())
+        return self._cursors[-1]
+
+    def _submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        future = self._pool.submit(work, *arguments)
+        self._running = [known for known in self._running if not known.done()] + [future]
+        return future
+
+    def _wait(self, future: Future[T], tick: Callable[[], None]) -> T:
+        try:
+            while True:
+                try:
+                    return future.result(0.1)
+                except TimeoutError:
+                    tick()
+        except BaseException:
+            # A failure of one job, or an interrupt from the keyboard, ends the others before it goes on its way.
+            self._stop()
+            raise
+
+    def _stop(self) -> None:
+        """End whatever runs. Asked again and again, because a statement may only be about to start."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        while not all(future.done() for future in self._running):
+            for connection in (self._connection, *self._cursors):
+                connection.interrupt()
+            wait(self._running, timeout=0.02)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._stop()
+        for connection in (*self._cursors, self._connection):
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,240 @@
+"""Where rows come from: Parquet and CSV files, a table in a DuckDB file, a frame in memory.
+
+A source knows three public things: how DuckDB reads it, what its version is, and which files it may touch. It never
+looks at values: CSV columns are text until the catalog says otherwise, and separators are fixed, not guessed.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import hashlib
+import itertools
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from discreet.engines.sql.layers import quote_name, quote_text
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_frames = itertools.count(1)
+
+
+class Source(Protocol):
+    """Rows that a DuckDB connection can read."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that reading touches."""
+        ...
+
+    @abstractmethod
+    def version(self) -> str:
+        """A text that changes whenever the data may have changed."""
+
+    @abstractmethod
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        """Make the rows known to a connection, before it is locked, by a name that no other source has."""
+
+    @abstractmethod
+    def write_from(self) -> str:
+        """The rows, as something to write after FROM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """One or more Parquet files of one schema."""
+
+    paths: tuple[str, ...]
+
+    def version(self) -> str:
+        return _version_of_files(self.paths)
+
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        pass
+
+    def write_from(self) -> str:
+        return f"read_parquet({_write_list(self.paths)}, hive_partitioning = false)"
+
+
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """CSV files with a header, commas and double quotes, in UTF-8. Every column is text; lines that break are left out.
+
+    Nothing is sniffed: types or separators guessed from values would depend on somebody's data.
+    """
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def version(self) -> str:
+        return _version_of_files(self.paths)
+
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        pass
+
+    def write_from(self) -> str:
+        columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in self.names)
+        return (
+            f"read_csv({_write_list(self.paths)}, auto_detect = false, header = true, delim = ',', quote = '\"', "
+            f"escape = '\"', columns = {{{columns}}}, ignore_errors = true, strict_mode = false, "
+            "max_line_size = 16777216, hive_partitioning = false)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A table in a DuckDB file, which is attached read-only."""
+
+    path: str
+    table: str
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def version(self) -> str:
+        return _version_of_files(self.paths)
+
+    @property
+    def _alias(self) -> str:
+        """One for all tables of a file, which can be attached once only."""
+        return "file " + hashlib.sha256(self.path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        connection.execute(f"ATTACH IF NOT EXISTS {quote_text(self.path)} AS {quote_name(self._alias)} (READ_ONLY)")
+
+    def write_from(self) -> str:
+        name = ".".join(quote_name(part) for part in self.table.split("."))
+        return f"{quote_name(self._alias)}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """An Arrow table in memory. Its version is given once, so the frame must not be changed afterwards."""
+
+    table: Any = field(repr=False)
+    number: int = field(default_factory=lambda: next(_frames))
+    paths: tuple[str, ...] = ()
+
+    def version(self) -> str:
+        return f"frame {self.number}"
+
+    def attach(self, connection: DuckDBPyConnection) -> None:
+        connection.register(self.version(), self.table)
+
+    def write_from(self) -> str:
+        return quote_name(self.version())
+
+
+def open_source(value: Any, *, table: str) -> Source:
+    """A source from what a person gives: a path or pattern, a codebook's source, or a frame."""
+    if isinstance(value, Parquet | Csv | Database | Frame):
+        return value
+    if isinstance(value, str | Path):
+        return _make_source(_kind_of(str(value)), str(value), table)
+    if hasattr(value, "kind") and hasattr(value, "path"):
+        return _make_source(value.kind, value.path, getattr(value, "table", None) or table)
+    return Frame(to_arrow_table(value))
+
+
+def to_arrow_table(frame: Any) -> Any:
+    """Any frame as an Arrow table: pyarrow, pandas, polars, or a list of dicts."""
+    import pyarrow as pa
+
+    library = type(frame).__module__.partition(".")[0]
+    try:
+        if isinstance(frame, pa.Table):
+            return frame
+        if isinstance(frame, pa.RecordBatch):
+            return pa.Table.from_batches([frame])
+        if library == "pandas":
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        if library == "polars" and hasattr(frame, "to_arrow"):
+            return frame.to_arrow()
+        if hasattr(frame, "to_table"):
+            return frame.to_table()  # a pyarrow dataset
+        if isinstance(frame, list):
+            return pa.Table.from_pylist(frame)
+    except (pa.ArrowException, TypeError, ValueError):
+        # Arrow's own words would quote the value that does not fit.
+        raise UsageError(
+            "A frame has columns of mixed kinds. Give each column one type. Nothing was charged."
+        ) from None
+    raise UsageError(
+        f"A source cannot be a {type(frame).__name__}. Give a path, or a pandas, polars or Arrow table. "
+        "Nothing was charged."
+    )
+
+
+def _kind_of(path: str) -> str:
+    endings = {
+        ".parquet": "parquet",
+        ".pq": "parquet",
+        ".csv": "csv",
+        ".duckdb": "duckdb",
+        ".ddb": "duckdb",
+        ".db": "duckdb",
+    }
+    kind = endings.get(Path(path).suffix.lower())
+    if kind is None:
+        raise UsageError(f"The kind of file {path!r} is not known. Use .parquet, .csv or .duckdb. Nothing was charged.")
+    return kind
+
+
+def _make_source(kind: str, path: str, table: str) -> Source:
+    paths = _expand(path)
+    match kind:
+        case "parquet":
+            return Parquet(paths)
+        case "csv":
+            return Csv(paths, _read_header(paths))
+        case _:
+            return Database(paths[0], table)
+
+
+def _expand(path: str) -> tuple[str, ...]:
+    """The files a path or pattern names, absolute and in order."""
+    file = Path(path).expanduser()
+    found = [file] if file.is_file() else [Path(name) for name in sorted(glob.glob(str(file), recursive=True))]
+    if not found:
+        raise UsageError(f"There is no file {path!r}. Check the source. Nothing was charged.")
+    return tuple(str(name.resolve()) for name in found)
+
+
+def _read_header(paths: Sequence[str]) -> tuple[str, ...]:
+    """The names in the first line, which must be the same in all files."""
+    headers = []
+    for path in paths:
+        try:
+            with Path(path).open("rb") as lines:  # in bytes, so that nothing behind the first line is decoded
+                headers.append(tuple(next(csv.reader([lines.readline(1 << 20).decode("utf-8-sig")]), ())))
+        except (OSError, UnicodeDecodeError, csv.Error):
+            raise UsageError(f"The header of {path!r} cannot be read as UTF-8. Nothing was charged.") from None
+    names = headers[0]
+    if not names or len({name.lower() for name in names}) < len(names):
+        raise UsageError(f"The header of {paths[0]!r} must name each column once. Nothing was charged.")
+    if any(header != names for header in headers):
+        raise UsageError("The CSV files of one table must have the same header. Nothing was charged.")
+    return names
+
+
+def _version_of_files(paths: Sequence[str]) -> str:
+    """Names and times of change, as one digest. Not sizes: they depend on the rows, and the digest goes on record."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            stat = Path(path).stat()
+        except OSError:
+            raise UsageError(f"The file {path!r} is gone. Check the source. Nothing was charged.") from None
+        digest.update(f"{path}\0{stat.st_mtime_ns}\0".encode())
+    return "files " + digest.hexdigest()[:32]
+
+
+def _write_list(paths: Sequence[str]) -> str:
+    return "[" + ", ".join(quote_text(path) for path in paths) + "]"

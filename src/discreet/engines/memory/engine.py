@@ -1,0 +1,249 @@
+"""The memory engine: slow, obvious Python over rows. It is the oracle that decides whether every other engine is right.
+
+It follows ``contributions.py`` step by step and shares no code with other engines beyond the meaning of expressions.
+The rows of a relation are in ``memory.relations``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
+from discreet.engines.engine import GroupHistogram, Groups, ProgressCallback
+from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
+from discreet.plan.catalog import Catalog
+from discreet.plan.evaluate import evaluate
+from discreet.plan.types import Type, Value, type_of
+
+_versions = itertools.count(1)
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is collected for one group: integers, distinct values, and cells, by the position of measure or spread."""
+
+    totals: Counter[int] = field(default_factory=Counter)
+    values: dict[int, set[Value]] = field(default_factory=dict)
+    cells: dict[int, Counter[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnitGroup:
+    """What one unit has in one group: its rows, of which so many are allowed; it is kept in so many groups."""
+
+    unit: Value
+    key: KeyValues
+    rows: Sequence[MemoryRow]
+    allowed: int
+    groups: int
+
+
+class MemoryEngine:
+    """Runs bounded questions over lists of dicts, or Arrow, pandas and polars frames, in memory."""
+
+    def __init__(self, tables: Mapping[str, Any], catalog: Catalog) -> None:
+        self._tables = {name: _to_dicts(rows) for name, rows in tables.items()}
+        self._versions = {name: next(_versions) for name in tables}
+        self._catalog = catalog
+
+    def schema(self, table: str) -> Mapping[str, Type | None]:
+        rows = self._tables[table]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return {name: _kind_of([row.get(name) for row in rows]) for name in names}
+
+    def version(self, table: str) -> str:
+        return f"memory {self._versions[table]}"
+
+    def prepare(self, table: str) -> None:
+        """Nothing to do: rows are as ready as they will be."""
+
+    def close(self) -> None:
+        self._tables.clear()
+
+    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
+        found: dict[KeyValues, _Group] = {} if bounded.keys else {(): _Group()}
+        for unit, groups in _group_by_unit(bounded, list(self._read_rows(bounded, salt))).items():
+            kept = _choose_groups(bounded, unit, groups, salt)
+            for key, allowed in kept.items():
+                part = _UnitGroup(unit, key, groups[key], allowed, len(kept))
+                _add(bounded, found.setdefault(key, _Group()), part, salt)
+        if watch is not None:
+            watch(1.0)
+        collected = list(found.values())
+        return Groups(
+            tuple(found),
+            tuple(tuple(_total(m, i, group) for group in collected) for i, m in enumerate(bounded.measures)),
+            tuple(tuple(_make_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
+        )
+
+    def _read_rows(self, bounded: BoundedPlan, salt: bytes) -> Iterator[MemoryRow]:
+        """Step 1: rows of the source that have a unit, and fall into a public group where keys are public."""
+        domain = None if bounded.domain is None else set(bounded.domain)
+        for row in RelationReader(self._tables, self._catalog, salt).read(bounded.source).rows:
+            if bounded.unit is not None and evaluate(bounded.unit, row) is None:
+                continue
+            if domain is None or _key_of(bounded, row) in domain:
+                yield row
+
+
+def _key_of(bounded: BoundedPlan, row: MemoryRow) -> KeyValues:
+    return tuple(evaluate(key, row) for key in bounded.keys)
+
+
+def _group_by_unit(bounded: BoundedPlan, rows: Sequence[MemoryRow]) -> dict[Value, dict[KeyValues, list[MemoryRow]]]:
+    """The rows of each unit by group; without a unit column every row is a unit of its own."""
+    units: dict[Value, dict[KeyValues, list[MemoryRow]]] = {}
+    for number, row in enumerate(rows):
+        unit = number if bounded.unit is None else evaluate(bounded.unit, row)
+        units.setdefault(unit, {}).setdefault(_key_of(bounded, row), []).append(row)
+    return units
+
+
+def _choose_groups(
+    bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], salt: bytes
+) -> dict[KeyValues, int]:
+    """Steps 3 and 4: the groups that a unit is kept in, and how many rows are allowed in each.
+
+    It is a function of the unit's own rows and the secret order alone.
+    """
+    order = sorted(groups, key=lambda key: (_place(salt, unit, key), repr(key)))
+    left = bounded.max_rows
+    kept: dict[KeyValues, int] = {}
+    for key in order[: bounded.max_groups]:
+        allowed = len(groups[key])
+        if bounded.max_rows_per_group is not None:
+            allowed = min(allowed, bounded.max_rows_per_group)
+        if left is not None:
+            allowed = min(allowed, left)
+            left -= allowed
+        if allowed > 0:
+            kept[key] = allowed
+    return kept
+
+
+def _place(salt: bytes, unit: Value, key: KeyValues) -> bytes:
+    return hashlib.blake2b(repr((unit, key)).encode("utf-8", "backslashreplace"), key=salt).digest()
+
+
+def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, salt: bytes) -> None:
+    """Step 5: add what one unit has in a group."""
+    for i, measure in enumerate(bounded.measures):
+        match measure.counts:
+            case Counts.DISTINCT:
+                group.values.setdefault(i, set()).update(_some_values(measure, part, salt))
+            case Counts.WEIGHT:
+                group.totals[i] += math.isqrt(measure.last**2 // part.groups)
+            case Counts.UNITS:
+                rows = (
+                    part.rows
+                    if measure.argument is None
+                    else [r for r in part.rows if _argument_of(measure, r) is not None]
+                )
+                group.totals[i] += bool(rows)
+            case _:
+                group.totals[i] += _partial(measure, part)
+    for i, spread in enumerate(bounded.spreads):
+        cells = sorted(cell for row in part.rows if (cell := _cell_of(spread, row)) is not None)
+        group.cells.setdefault(i, Counter()).update(_pick_evenly(cells, part.allowed))
+
+
+def _some_values(measure: Measure, part: _UnitGroup, salt: bytes) -> Sequence[Value]:
+    """As many of a unit's distinct values as rows are allowed, in a secret order."""
+    values = {value for row in part.rows if (value := _argument_of(measure, row)) is not None}
+    return sorted(values, key=lambda value: _place(salt, part.unit, (*part.key, value)))[: part.allowed]
+
+
+def _total(measure: Measure, position: int, group: _Group) -> int:
+    return len(group.values.get(position, ())) if measure.counts is Counts.DISTINCT else group.totals[position]
+
+
+def _make_histogram(position: int, group: _Group) -> GroupHistogram:
+    cells = sorted(group.cells.get(position, Counter()).items())
+    return np.array([cell for cell, _ in cells], dtype=np.int64), np.array([n for _, n in cells], dtype=np.int64)
+
+
+def _partial(measure: Measure, part: _UnitGroup) -> int:
+    """The sum over one unit's rows in a group: clamped to the measure's own bounds where it has some, otherwise scaled
+    down to the allowed number of rows, towards zero.
+    """
+    integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
+    total, count = sum(integers), len(integers)
+    if measure.partial is not None:
+        low, high = measure.partial
+        return min(max(total, low), high)
+    if count <= part.allowed:
+        return total
+    return int(Fraction(total * part.allowed, count))  # int of a Fraction rounds towards zero
+
+
+def _pick_evenly(cells: Sequence[int], allowed: int) -> list[int]:
+    """As many of the sorted cells as are allowed, evenly spaced; all if there are no more."""
+    count = len(cells)
+    if count <= allowed:
+        return list(cells)
+    before = [(2 * rank * allowed + count) // (2 * count) for rank in range(count + 1)]  # ⌊r·allowed/n + 1/2⌋
+    return [cell for rank, cell in enumerate(cells, start=1) if before[rank] > before[rank - 1]]
+
+
+def _cell_of(spread: Spread, row: MemoryRow) -> int | None:
+    """The cell that a row counts in; None where it counts nowhere."""
+    value = evaluate(spread.argument, row)
+    if spread.values is not None:
+        return None if value is None or value not in spread.values else spread.values.index(value)
+    if value is None or isinstance(value, str | dt.date):
+        return None
+    return _steps(spread, value)
+
+
+def _argument_of(measure: Measure, row: MemoryRow) -> Value:
+    return None if measure.argument is None else evaluate(measure.argument, row)
+
+
+def row_integer(measure: Measure, row: MemoryRow) -> int | None:
+    """Step 2: what one row counts for a measure; None where it does not count."""
+    if measure.counts is Counts.ROWS:
+        return 1
+    value = _argument_of(measure, row)
+    if value is None or isinstance(value, str | dt.date):
+        return None if value is None or measure.counts is not Counts.VALUES else 1
+    if measure.counts is Counts.VALUES:
+        return 1
+    steps = _steps(measure, value)
+    return steps if measure.counts is Counts.STEPS else steps * steps
+
+
+def _steps(grid: Measure | Spread, value: int | float) -> int:
+    origin, resolution = grid.origin, grid.resolution
+    if isinstance(value, int) and origin.denominator == resolution.denominator == 1:
+        steps = math.floor((value - origin) / resolution + Fraction(1, 2))
+    else:
+        real = (float(value) - float(origin)) / float(resolution) + 0.5
+        steps = math.floor(real) if math.isfinite(real) else grid.last if real > 0 else grid.first
+    return min(max(steps, grid.first), grid.last)
+
+
+def _to_dicts(rows: Any) -> list[dict[str, Any]]:
+    if isinstance(rows, list):
+        return rows
+    from discreet.engines.duckdb.sources import to_arrow_table
+
+    found: list[dict[str, Any]] = to_arrow_table(rows).to_pylist()
+    return found
+
+
+def _kind_of(values: Sequence[Any]) -> Type | None:
+    kinds = {Type.REAL if isinstance(v, Decimal) else type_of(v) for v in values if v is not None}
+    if kinds == {Type.INTEGER, Type.REAL}:
+        return Type.REAL
+    return kinds.pop() if len(kinds) == 1 else Type.TEXT if not kinds else None

@@ -1,0 +1,1 @@
+"""What every SQL engine shares: a bounded question as common table expressions."""

@@ -1,0 +1,70 @@
+"""Common table expressions while they are collected, each with columns of names that nothing else has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from discreet.engines.sql.layers import Layers
+from discreet.engines.sql.per_unit import FeatureSql as Feature
+from discreet.plan.expressions import Column
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A relation as a common table expression: its name, and the names of the columns that it carries."""
+
+    name: str
+    columns: Mapping[Column, str]
+
+    def pick_columns(self, needed: Iterable[Column]) -> dict[Column, str]:
+        """The names of some columns, as far as they are here."""
+        wanted = frozenset(needed)
+        return {column: name for column, name in self.columns.items() if column in wanted}
+
+
+@dataclass(slots=True)
+class Clauses:
+    """The common table expressions of one statement. ``texts`` are bound to it, under the names given here."""
+
+    written: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    count: int = 0
+
+    def make_name(self, prefix: str) -> str:
+        """A name that nothing else has."""
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def add(self, items: Iterable[str], source: str, tail: str = "", *, distinct: bool = False) -> str:
+        """One more expression; its name. Each is read once, so there is nothing to keep."""
+        name = self.make_name("r")
+        listed = ", ".join(items) or "1 AS nothing"
+        word = "SELECT DISTINCT" if distinct else "SELECT"
+        self.written.append(f"{name} AS NOT MATERIALIZED ({word} {listed} FROM {source}{tail})")
+        return name
+
+    def add_named(self, items: Mapping[Column, str], source: str) -> CommonTable:
+        """Columns with new names, from the SQL of each."""
+        names = {column: self.make_name("c") for column in items}
+        return CommonTable(self.add((f"{sql} AS {names[column]}" for column, sql in items.items()), source), names)
+
+    def make_layers(self, source: CommonTable) -> Layers:
+        """Scalar expressions over a relation, to be asked for by ``value`` and then added by ``add_layers``."""
+        return Layers(source.columns, self.texts)
+
+    def add_layers(self, layers: Layers, source: CommonTable) -> str:
+        """The name of the relation with the scalar expressions that were asked for."""
+        clauses, top = layers.write_ctes(source.name, self.make_name("e") + "_")
+        self.written += clauses
+        return top
+
+    def add_features(
+        self, kept: Mapping[Column, str], computed: Mapping[Column, Feature], source: str, tail: str = ""
+    ) -> CommonTable:
+        """Columns that stay, and features: their aggregates in one step, their values in the next."""
+        pieces = {column: [self.make_name("p") for _ in feature.pieces] for column, feature in computed.items()}
+        aggregates = (f"{sql} AS {name}" for c, names in pieces.items() for sql, name in zip(computed[c].pieces, names))
+        below = self.add((*kept.values(), *aggregates), source, tail)
+        values = {column: computed[column].write_value(names) for column, names in pieces.items()}
+        return self.add_named({**kept, **values}, below)

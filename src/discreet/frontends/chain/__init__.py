@@ -1,0 +1,1 @@
+"""A data-frame chain to terms."""

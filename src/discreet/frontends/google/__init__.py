@@ -1,0 +1,1 @@
+"""The GoogleSQL form: SELECT WITH DIFFERENTIAL_PRIVACY."""

@@ -1,0 +1,124 @@
+"""Contribution bounds in aggregates of the GoogleSQL form: SUM(x, contribution_bounds_per_group => (0, 100)).
+
+Bounds per group limit what one unit adds to a sum or a count. For averages, variances and quantiles every row is moved
+into the bounds instead, which is also what bounds per row mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.frontends.google.clause_options import find_closing, read_exact_number, split_at_commas
+from discreet.frontends.sql.parsing import bare_word_of
+from discreet.frontends.sql.places import Places
+from discreet.frontends.sql.reader import ExpressionReader, Form
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.syntax import AggregateTerm, Constant, Term, apply
+from discreet.plan.nodes import Statistic
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as Node
+    from sqlglot.tokenizer_core import Token
+
+PER_GROUP, PER_ROW = "contribution_bounds_per_group", "contribution_bounds_per_row"
+USAGE = "Write for example SUM(x, contribution_bounds_per_group => (0, 100))."
+# Statistics of which one unit's share in a group can be bounded as a whole.
+ADDED = frozenset({Statistic.SUM, Statistic.COUNT})
+# Statistics whose rows are moved into the bounds.
+MOVED = frozenset({Statistic.SUM, Statistic.MEAN, Statistic.VARIANCE, Statistic.STDDEV, Statistic.QUANTILE})
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionBounds:
+    """What was said in one call."""
+
+    name: str
+    low: Fraction
+    high: Fraction
+    place: Place
+
+
+def cut_bounds(tokens: list[Token], places: Places) -> tuple[list[Token], dict[int, ContributionBounds]]:
+    """The words without contribution bounds, and the bounds by where the call that had them begins."""
+    kept: list[Token] = []
+    found: dict[int, ContributionBounds] = {}
+    calls: list[tuple[Token | None, bool]] = []  # of each open parenthesis: the word before it, and whether a subquery
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if bare_word_of(token) == "(":
+            inner = at + 1 < len(tokens) and bare_word_of(tokens[at + 1]) in {"SELECT", "WITH", "FROM"}
+            calls.append((tokens[at - 1] if at else None, inner))
+        elif bare_word_of(token) == ")" and calls:
+            calls.pop()
+        if at + 1 < len(tokens) and bare_word_of(tokens[at + 1]) == "=>":
+            at = _read_bounds(tokens, at, calls, places, found)
+            if not kept or bare_word_of(kept.pop()) != ",":
+                raise refusal(places.of_token(token), "Bounds follow what is aggregated, after a comma.", USAGE)
+            continue
+        kept.append(token)
+        at += 1
+    return kept, found
+
+
+def _read_bounds(
+    tokens: list[Token],
+    at: int,
+    calls: list[tuple[Token | None, bool]],
+    places: Places,
+    found: dict[int, ContributionBounds],
+) -> int:
+    """Reads one named argument; the position after it."""
+    name, place = tokens[at].text.lower(), places.of_token(tokens[at])
+    if name not in {PER_GROUP, PER_ROW}:
+        raise refusal(place, f"There is no argument {name!r} here.", f"Known: {PER_GROUP} and {PER_ROW}.")
+    call = calls[-1][0] if calls else None
+    if call is None or any(inner for _, inner in calls):
+        raise refusal(place, "Bounds belong to an aggregate of the outermost SELECT.", USAGE)
+    end = find_closing(tokens, at + 2) if at + 2 < len(tokens) and bare_word_of(tokens[at + 2]) == "(" else None
+    if end is None:
+        raise refusal(place, "Bounds are two numbers in parentheses.", USAGE)
+    place = place.extend_to(places.of_token(tokens[end]))
+    parts = split_at_commas(tokens[at + 3 : end])
+    if len(parts) != 2:
+        raise refusal(place, "Bounds are two numbers in parentheses.", USAGE)
+    low, high = (read_exact_number(tuple(part), place, "Bounds are constants: two numbers.", USAGE) for part in parts)
+    if low > high:
+        raise refusal(place, "The lower bound is above the upper one.", USAGE)
+    if call.start in found:
+        raise refusal(place, "This aggregate has bounds already.", "Keep one of them.")
+    found[call.start] = ContributionBounds(name, low, high, place)
+    return end + 1
+
+
+def apply_bounds(form: Form, bounds: Mapping[int, ContributionBounds], used: set[int]) -> Form:
+    """A form that heeds the bounds of its call; ``used`` collects where they were heeded."""
+
+    def read(reader: ExpressionReader, node: Node) -> Term:
+        term = form.read(reader, node)
+        said = bounds.get(term.place.start) if isinstance(term, AggregateTerm) and term.place is not None else None
+        if said is None or not isinstance(term, AggregateTerm) or term.place is None or term.place.start in used:
+            return term
+        used.add(term.place.start)
+        return _bound_aggregate(term, said)
+
+    return Form(read, form.parts)
+
+
+def _bound_aggregate(measure: AggregateTerm, said: ContributionBounds) -> AggregateTerm:
+    if said.name == PER_GROUP and measure.statistic in ADDED:
+        return replace(measure, bounds=(said.low, said.high))
+    rows = said.name == PER_ROW or measure.statistic is Statistic.MEAN
+    if measure.statistic not in MOVED or measure.argument is None or not rows:
+        rule = f"{said.name} is not available in this aggregate."
+        other = PER_ROW if said.name == PER_GROUP else PER_GROUP
+        raise refusal(said.place, rule, f"Leave it out, or use {other} where it fits.")
+    ends = (Constant(_to_number(end), said.place) for end in (said.low, said.high))
+    return replace(measure, argument=apply("clamp", measure.argument, *ends, place=measure.place))
+
+
+def _to_number(value: Fraction) -> int | float:
+    return value.numerator if value.denominator == 1 and abs(value) < 2**63 else float(value)

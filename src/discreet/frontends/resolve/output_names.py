@@ -1,0 +1,139 @@
+"""The names of an answer's columns: those the analyst gave, and plain, unique ones for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.frontends.terms.positions import refusal
+from discreet.frontends.terms.syntax import AggregateTerm, Item, PairStatistic
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
+from discreet.plan.nodes import Aggregate, Statistic
+
+LONGEST = 60  # of a name made up here
+MAX_NAME = 128  # of a name that was given
+
+WORDS = {
+    Statistic.COUNT: "count",
+    Statistic.COUNT_UNITS: "count_units",
+    Statistic.SUM: "sum",
+    Statistic.MEAN: "avg",
+    Statistic.VARIANCE: "variance",
+    Statistic.STDDEV: "stddev",
+    Statistic.COUNT_DISTINCT: "count_distinct",
+    Statistic.QUANTILE: "quantile",
+    Statistic.MODE: "mode",
+}
+# Functions that only change how a value looks keep its name.
+SAME_NAME = frozenset(
+    {"round", "coalesce", "to_integer", "to_real", "to_text", "to_date", "to_timestamp", "to_boolean"}
+)
+# Parts of dates are named by the part: year_day.
+BY_WORD = frozenset({"part", "date_trunc"})
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """Makes plain names for outputs: count, sum_age, ward, year_admitted. ``known`` names whole expressions."""
+
+    keys: Sequence[Expression]
+    aggregates: Sequence[Aggregate]
+    known: Mapping[Expression, str]
+
+    def of(self, expression: Expression) -> str:
+        """A name for an output without one; empty for a constant."""
+        if expression in self.known:
+            return self.known[expression]
+        match expression:
+            case Column():
+                return expression.name
+            case Literal():
+                return ""
+            case ReleasedValue() if expression.index < len(self.keys):
+                return self.of(self.keys[expression.index])
+            case ReleasedValue():
+                aggregate = self.aggregates[expression.index - len(self.keys)]
+                return self.of_aggregate(aggregate)
+            case Call():
+                return self._of_call(expression)
+
+    def of_aggregate(self, aggregate: Aggregate) -> str:
+        """sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
+        argument = "" if aggregate.argument is None else self.of(aggregate.argument)
+        return join_words(_word_of(aggregate), argument)
+
+    def _of_call(self, call: Call) -> str:
+        inner = list(dict.fromkeys(self.of(argument) for argument in call.arguments))
+        if call.function in SAME_NAME and len(list(filter(None, inner))) == 1:
+            return join_words(*inner)
+        first = call.arguments[0]
+        word = str(first.value) if call.function in BY_WORD and isinstance(first, Literal) else call.function
+        return join_words(word, *inner)
+
+
+def sql_word_of(measure: AggregateTerm) -> str:
+    """How a refusal calls an aggregate: SUM, MEDIAN, MIN."""
+    if measure.word:
+        return measure.word.upper()
+    word = measure.statistic.value if isinstance(measure.statistic, PairStatistic) else WORDS[measure.statistic]
+    return word.upper()
+
+
+def _word_of(aggregate: Aggregate) -> str:
+    """The word for what is measured; quantiles are named by their percentage."""
+    if aggregate.share is None:
+        return WORDS[aggregate.statistic]
+    if aggregate.share == Fraction(1, 2):
+        return "median"
+    return f"quantile_{float(100 * aggregate.share):.6g}".replace(".", "_")
+
+
+def join_words(*parts: str) -> str:
+    """Words joined to a name of limited length."""
+    return "_".join(filter(None, parts))[:LONGEST].rstrip("_")
+
+
+def name_outputs(items: Sequence[Item], defaults: Sequence[str], measured: Sequence[bool]) -> list[str]:
+    """The names of all outputs: given ones as they are, the others made unique beside them.
+
+    A measured output x also has x_low and x_high, the ends of its noise interval, so those names are taken.
+    """
+    taken: set[str] = set()
+    for item, noisy in zip(items, measured):
+        if item.alias is not None:
+            _check(item)
+            wanted = _find_claims(item.alias, noisy=noisy)
+            if wanted & taken:
+                raise _explain_taken(item)
+            taken |= wanted
+    titles = []
+    for item, plain, noisy in zip(items, defaults, measured):
+        title = item.alias
+        if title is None:
+            base, number = plain or "value", 1
+            title = base
+            while _find_claims(title, noisy=noisy) & taken:
+                number += 1
+                title = f"{base}_{number}"
+            taken |= _find_claims(title, noisy=noisy)
+        titles.append(title)
+    return titles
+
+
+def _check(item: Item) -> None:
+    alias = item.alias or ""
+    if not 0 < len(alias) <= MAX_NAME or not alias.isprintable() or alias != alias.strip():
+        rule = f"The name of an output has 1 to {MAX_NAME} printable characters, without spaces at its ends."
+        raise refusal(item.place, rule, "Choose a short name of letters, digits and underscores.")
+
+
+def _find_claims(title: str, *, noisy: bool) -> set[str]:
+    small = title.lower()
+    return {small, f"{small}_low", f"{small}_high"} if noisy else {small}
+
+
+def _explain_taken(item: Item) -> Exception:
+    rule = f"The name {item.alias!r} is taken by another output."
+    fix = "Choose another name. An output n also makes n_low and n_high, the ends of its noise interval."
+    return refusal(item.place, rule, fix)

@@ -1,0 +1,249 @@
+"""From terms to a plan: names become columns, types are checked, aggregates are collected, outputs get their names.
+
+The one road for SQL and for the chain, so equal questions give equal plans:
+
+1. conditions on rows, split at AND, in the order they were written, each once
+2. keys in the order of GROUP BY, each once
+3. outputs, HAVING, ORDER BY: every aggregate in them becomes a released number (equal aggregates are one measurement),
+   every part that equals a key becomes that key, and a column that is left over is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from discreet.errors import UsageError
+from discreet.frontends.resolve import output_names
+from discreet.frontends.resolve.calls import check_condition, make, split_conditions
+from discreet.frontends.resolve.from_tables import SourceResolver
+from discreet.frontends.resolve.measurements import Aggregates
+from discreet.frontends.resolve.memberships import apply_where
+from discreet.frontends.resolve.rows import explain_misplaced, resolve_row
+from discreet.frontends.resolve.scope import Scope
+from discreet.frontends.terms import grouping_sets
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.syntax import (
+    AggregateTerm,
+    Constant,
+    Draft,
+    FunctionTerm,
+    Item,
+    NameTerm,
+    Ordinal,
+    Sort,
+    Term,
+    aggregates_in,
+)
+from discreet.plan.catalog import Catalog
+from discreet.plan.expressions import Call, Column, Expression, ReleasedValue, find_columns
+from discreet.plan.nodes import Order, Output, Question
+from discreet.plan.relations import Values
+
+
+def resolve(draft: Draft, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Question:
+    """The question that a draft asks of a catalog's tables, and of public rows that it brings."""
+    sources = SourceResolver(catalog, public)
+    return _Resolver(draft, sources.resolve_from(draft.source, draft.where), sources).resolve_question()
+
+
+class _Resolver:
+    """The state of one resolution: keys first, then aggregates as they are met."""
+
+    def __init__(self, draft: Draft, scope: Scope, sources: SourceResolver) -> None:
+        self.draft = draft
+        self.scope = scope
+        self.scope = apply_where(draft.where, scope, sources, lambda name: self._find_column(name, "WHERE"))
+        self.keys: list[Expression] = []
+        self.sets: tuple[tuple[int, ...], ...] | None = None
+        self.named: dict[str, Expression] = {}  # outputs by name in small letters
+        self.aggregates = Aggregates(self._resolve_row, self.scope.known, self.keys)
+
+    def resolve_question(self) -> Question:
+        self._read_keys()
+        outputs = self._resolve_outputs()
+        having = self._resolve_having()
+        order = tuple(self._resolve_sort(sort) for sort in self.draft.order)
+        if not self.aggregates.found:
+            place = self.draft.select[0].place if self.draft.select else None
+            raise refusal(place, "Nothing is measured: there is no aggregate.", "Add one, for example COUNT(*).")
+        return Question(
+            source=self.scope.relation,
+            keys=tuple(self.keys),
+            aggregates=tuple(self.aggregates.found),
+            outputs=outputs,
+            having=having,
+            order=order,
+            limit=self.draft.limit,
+            offset=self.draft.offset,
+            sets=self.sets,
+        )
+
+    # Rows
+
+    def _resolve_row(self, term: Term, clause: str) -> Expression:
+        """A term over one row: no aggregates, names are columns."""
+        return resolve_row(term, lambda name: self._find_column(name, clause), clause)
+
+    def _find_column(self, name: NameTerm, clause: str) -> Expression:
+        aliases = {(item.alias or "").lower() for item in self.draft.select}
+        if name.qualifier is None and name.name.lower() in aliases and not self.scope.find_matches(name):
+            rule = f"{name.name!r} is the name of an output, which {clause} cannot use."
+            fix = (
+                "Repeat its expression."
+                if clause != "WHERE"
+                else "Repeat its expression, or use HAVING for aggregates."
+            )
+            raise refusal(name.place, rule, fix)
+        return self.scope.find(name).expression
+
+    # Keys
+
+    def _read_keys(self) -> None:
+        if self.draft.group is None:
+            terms = [item.term for item in self.draft.select if not self._is_fixed(item.term)]
+        else:
+            terms = [self._find_key_term(term) for term in self.draft.group]
+        positions: list[int] = []
+        for term in terms:
+            key = self._resolve_row(term, "GROUP BY")
+            place = term.place
+            if not find_columns(key):
+                raise refusal(place, "A key must read a column; this is the same for all rows.", "Leave it out.")
+            if key in self.scope.known.units:
+                rule = f"Grouping by {key} would make a group of every single {key}, and none could be shown."
+                raise refusal(place, rule, "Group by something that many share.")
+            if key not in self.keys:
+                self.keys.append(key)
+            positions.append(self.keys.index(key))
+        self.sets = grouping_sets.renumber_sets(self.draft.sets, positions, len(self.keys))
+
+    def _is_fixed(self, term: Term) -> bool:
+        """Whether GROUP BY ALL passes an output over: it has an aggregate, or reads no column."""
+        return isinstance(term, Constant) or bool(aggregates_in(term))
+
+    def _find_key_term(self, term: Term) -> Term:
+        """What a key stands for: ordinals and the names of outputs are replaced by what they name."""
+        if isinstance(term, Ordinal):
+            return self._find_output(term, "GROUP BY").term
+        if isinstance(term, NameTerm) and term.qualifier is None and not self.scope.find_matches(term):
+            for item in self.draft.select:
+                if item.alias is not None and item.alias.lower() == term.name.lower():
+                    if aggregates_in(item.term):
+                        raise explain_misplaced(replace(aggregates_in(item.term)[0], place=term.place), "GROUP BY")
+                    return item.term
+        return term
+
+    def _find_output(self, ordinal: Ordinal, clause: str) -> Item:
+        count = len(self.draft.select)
+        if not 1 <= ordinal.position <= count:
+            rule = f"{clause} {ordinal.position}: there {_describe_count(count)}."
+            raise refusal(ordinal.place, rule, "Use 1, or a name." if count == 1 else f"Use 1 to {count}, or a name.")
+        return self.draft.select[ordinal.position - 1]
+
+    # Released numbers
+
+    def _resolve_outputs(self) -> tuple[Output, ...]:
+        expressions = []
+        for item in self.draft.select:
+            expression = self._resolve_released(item.term, "SELECT")
+            expressions.append(expression)
+            if item.alias is not None:
+                self.named.setdefault(item.alias.lower(), expression)
+        measured = [any(find_noisy_parts(e, len(self.keys))) for e in expressions]
+        plain = [self.aggregates.titles.of(expression) for expression in expressions]
+        titles = output_names.name_outputs(self.draft.select, plain, measured)
+        for title, expression in zip(titles, expressions):
+            self.named.setdefault(title.lower(), expression)
+        return tuple(Output(title, expression) for title, expression in zip(titles, expressions))
+
+    def _resolve_having(self) -> Expression | None:
+        parts: dict[Expression, None] = {}
+        for term in self.draft.having:
+            expression = check_condition(self._resolve_released(term, "HAVING"), "HAVING", term.place)
+            parts |= dict.fromkeys(split_conditions(expression))
+        if len(parts) < 2:
+            return next(iter(parts), None)
+        return make("and", tuple(parts), None)
+
+    def _resolve_sort(self, sort: Sort) -> Order:
+        term = sort.term
+        if isinstance(term, Ordinal):
+            return Order(self._resolve_released(self._find_output(term, "ORDER BY").term, "SELECT"), sort.descending)
+        if isinstance(term, Constant):
+            raise refusal(term.place, "Ordering by a constant changes nothing.", "Name an output or its number.")
+        if isinstance(term, NameTerm) and term.qualifier is None and term.name.lower() in self.named:
+            return Order(self.named[term.name.lower()], sort.descending)
+        return Order(self._resolve_released(term, "ORDER BY"), sort.descending)
+
+    def _resolve_released(self, term: Term, clause: str) -> Expression:
+        """A term over released numbers: aggregates and keys only."""
+        return self._replace_keys(self._resolve_mixed(term, clause), term, clause)
+
+    def _resolve_mixed(self, term: Term, clause: str) -> Expression:
+        """A term whose aggregates are released numbers and whose names are still columns (or named outputs)."""
+
+        def special(inner: Term) -> Expression:
+            if isinstance(inner, AggregateTerm):
+                return self.aggregates.resolve(inner)
+            raise explain_misplaced(inner, clause)
+
+        return resolve_row(term, lambda name: self._resolve_name(name, clause), clause, special)
+
+    def _resolve_name(self, name: NameTerm, clause: str) -> Expression:
+        """A column that the keys read, else a named output, else any column (to be refused with its own reason)."""
+        output = self.named.get(name.name.lower()) if name.qualifier is None else None
+        found = self.scope.find_matches(name)
+        if output is None or (found and clause == "SELECT"):
+            return self._find_column(name, clause)
+        read = {part for key in self.keys for part in find_columns(key)}
+        keyed = [column.expression for column in found if find_columns(column.expression) <= read]
+        return keyed[0] if len(keyed) == 1 else output
+
+    def _replace_keys(self, expression: Expression, term: Term, clause: str) -> Expression:
+        """The expression with every part that equals a key replaced by that key."""
+        for index, key in enumerate(self.keys):
+            if expression == key:
+                return ReleasedValue(index, str(key), key.type)
+        match expression:
+            case Column():
+                raise self._explain_left_over(expression, term, clause)
+            case Call():
+                arguments = tuple(self._replace_keys(a, term, clause) for a in expression.arguments)
+                return Call(expression.function, arguments, expression.type)
+            case _:
+                return expression
+
+    def _explain_left_over(self, column: Column, term: Term, clause: str) -> UsageError:
+        name = next((shown.name for shown in self.scope.columns if shown.expression == column), column.name)
+        rule = f"{name!r} in {clause} is neither in GROUP BY nor inside an aggregate."
+        example = "AVG" if column.type.is_number else "COUNT"
+        fix = f"Add {name} to GROUP BY, or aggregate it, for example {example}({name})."
+        return refusal(_place_of_name(term, name) or term.place, rule, fix)
+
+
+def find_noisy_parts(expression: Expression, keys: int) -> list[bool]:
+    """For each released part: whether it is a noisy number and not a key."""
+    match expression:
+        case ReleasedValue():
+            return [expression.index >= keys]
+        case Call():
+            return [part for argument in expression.arguments for part in find_noisy_parts(argument, keys)]
+        case _:
+            return []
+
+
+def _describe_count(count: int) -> str:
+    return "is only one output" if count == 1 else f"are only {count} outputs"
+
+
+def _place_of_name(term: Term, name: str) -> Place | None:
+    """Where a name stands in a term, outside of aggregates."""
+    match term:
+        case NameTerm():
+            return term.place if term.name.lower() == name.lower() else None
+        case FunctionTerm():
+            found = (_place_of_name(argument, name) for argument in term.arguments)
+            return next((place for place in found if place is not None), term.place)
+        case _:
+            return None

@@ -1,0 +1,212 @@
+"""What names mean in a SELECT: the columns that its FROM shows, over one relation of the plan.
+
+A name finds a column whatever its case. A bare name must fit one column only; USING makes one of two. What is known of
+the relation (``bounding.stability``) stands beside it, so whoever resolves a name also knows whose rows these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.errors import UnitLost
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term
+from discreet.plan.catalog import Catalog, suggest_nearest
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.relations import Relation, Where, split
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleColumn:
+    """A column that a name can mean.
+
+    ``qualifier`` is what the question calls its table. ``origin`` is the declared table and column that it shows
+    unchanged. A column that USING has merged into another is found by its qualified name only (``merged``).
+    """
+
+    qualifier: str
+    name: str
+    expression: Expression
+    origin: tuple[str, str] | None = None
+    merged: bool = False
+
+    @property
+    def words(self) -> str:
+        """How the analyst would write it."""
+        return f"{self.qualifier}.{self.name}" if self.qualifier else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class SourceName:
+    """A table or subquery of FROM: what the question calls it, and what a refusal calls it."""
+
+    qualifier: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns that names can mean, the relation that holds them, and what is known of it."""
+
+    relation: Relation
+    columns: tuple[VisibleColumn, ...]
+    sources: tuple[SourceName, ...]
+    known: RelationFacts
+
+    def find(self, name: NameTerm) -> VisibleColumn:
+        """The column that a name means; refused with what is there, or with what the name could mean."""
+        found = self.find_matches(name)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise self._explain_missing(name)
+        words = [column.words for column in found]
+        if len(set(words)) == 1:
+            raise refusal(name.place, f"{words[0]!r} names several columns.", "Give them names of their own with AS.")
+        raise refusal(name.place, f"{name.name!r} could be {' or '.join(words[:3])}.", f"Write {words[0]}.")
+
+    def find_matches(self, name: NameTerm) -> list[VisibleColumn]:
+        """All columns that a name could mean."""
+        same = [column for column in self.columns if column.name.lower() == name.name.lower()]
+        if name.qualifier is None:
+            return [column for column in same if not column.merged]
+        return [column for column in same if column.qualifier.lower() == name.qualifier.lower()]
+
+    def expand_star(self, star: Star) -> list[VisibleColumn]:
+        """The columns that * or t.* stands for, in order."""
+        if star.qualifier is None:
+            found = [column for column in self.columns if not column.merged]
+        else:
+            self._check_qualifier(NameTerm("*", star.qualifier, star.place))
+            wanted = star.qualifier.lower()
+            found = [column for column in self.columns if column.qualifier.lower() == wanted]
+        for name in star.without:
+            if name.lower() not in {column.name.lower() for column in found}:
+                rule = f"EXCLUDE names {name!r}, which is none of the columns."
+                raise refusal(star.place, rule, suggest_nearest(name, [column.name for column in found]))
+        without = {name.lower() for name in star.without}
+        return [column for column in found if column.name.lower() not in without]
+
+    def describe_unit(self, *, qualified: bool = False) -> str | None:
+        """How the analyst would write the unit of these rows; None where no name means it."""
+        found = next((column for column in self.columns if column.expression in self.known.units), None)
+        if found is None:
+            return None
+        return found.words if qualified or len(self.sources) > 1 else found.name
+
+    def keep_where(self, *conditions: Expression) -> Scope:
+        """The rows for which all conditions are true, each said once. What is known stays."""
+        relation = self.relation
+        for condition in conditions:
+            if condition not in split(relation)[1]:
+                relation = Where(relation, condition)
+        return replace(self, relation=relation)
+
+    def rename(self, alias: str, title: str, columns: tuple[str, ...], place: Place | None) -> Scope:
+        """The same under one name, as FROM (...) AS t (a, b) gives it."""
+        shown = [column for column in self.columns if not column.merged]
+        if len(columns) > len(shown):
+            rule = f"{len(columns)} names for {len(shown)} columns."
+            raise refusal(place, rule, "Give as many names as there are columns.")
+        names = (*columns, *(column.name for column in shown[len(columns) :]))
+        renamed = tuple(replace(column, qualifier=alias, name=name) for column, name in zip(shown, names))
+        return replace(self, columns=renamed, sources=(SourceName(alias, title),))
+
+    def _explain_missing(self, name: NameTerm) -> Exception:
+        if name.qualifier is not None:
+            self._check_qualifier(name)
+        wanted = (name.qualifier or "").lower()
+        sources = [s for s in self.sources if name.qualifier is None or s.qualifier.lower() == wanted]
+        here = {s.qualifier.lower() for s in sources}
+        names = [c.name for c in self.columns if c.qualifier.lower() in here or not c.qualifier]
+        if len(sources) == 1:
+            return refusal(
+                name.place, f"{sources[0].title} {name.name!r}.", suggest_nearest(name.name, dict.fromkeys(names))
+            )
+        rule = f"None of the tables here has a column {name.name!r}."
+        return refusal(name.place, rule, suggest_nearest(name.name, dict.fromkeys(names)))
+
+    def _check_qualifier(self, name: NameTerm) -> None:
+        known_here = [source.qualifier for source in self.sources if source.qualifier]
+        if name.qualifier is None or name.qualifier.lower() in {word.lower() for word in known_here}:
+            return
+        if len(self.sources) == 1:
+            rule = f"{name.qualifier!r} is not the table of this question."
+            wanted = known_here[0] if known_here else ""
+            fix = f"Write {wanted}.{name.name} or just {name.name}." if wanted else f"Write just {name.name}."
+            raise refusal(name.place, rule, fix)
+        rule = f"{name.qualifier!r} is none of the tables here."
+        raise refusal(name.place, rule, f"Here are {', '.join(known_here)}.")
+
+
+class RelationMaker(Protocol):
+    """Makes the relations of one question (``sources``), as those who resolve its parts see it."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    def make_name(self, base: str) -> str:
+        """A free name for a relation."""
+        ...
+
+    def resolve_from(self, source: SourceTerm, where: Sequence[Term] = ()) -> Scope:
+        """The columns that a FROM shows."""
+        ...
+
+    def resolve_subquery(self, query: QueryTerm, place: Place | None = None) -> Scope:
+        """The columns of a SELECT inside the question."""
+        ...
+
+
+def title_of_table(title: str) -> str:
+    """How a refusal begins that misses a column of a declared table."""
+    return f"The table {title!r} has no declared column"
+
+
+def title_of_subquery(alias: str) -> str:
+    """How a refusal begins that misses a column of a subquery."""
+    return f"The subquery {alias!r} has no column" if alias else "The subquery has no column"
+
+
+def find_known(relation: Relation, catalog: Catalog, place: Place | None) -> RelationFacts:
+    """What is known of a relation; where it does not keep units apart, the refusal points at the place."""
+    try:
+        return find_relation_facts(relation, catalog)
+    except UnitLost as error:
+        raise explain_lost_unit(error, place) from None
+
+
+def check_owner(facts: RelationFacts, what: str, place: Place | None) -> None:
+    """Refuse what needs rows that name their unit, where they do not."""
+    if facts.owner is Owner.ROW:
+        rule = f"Each row is its own unit here, so {what} would look at several units."
+        raise refusal(place, rule, "Declare a unit in the codebook, or ask without it.")
+    if facts.owner is not Owner.UNIT:
+        rule = f"{what} needs rows that say whose they are, and this join has paired rows of different units."
+        raise refusal(place, rule, "Join on the unit first.")
+
+
+def explain_lost_unit(error: UnitLost, place: Place | None) -> Exception:
+    """A refusal of a stability rule, with the place that it is about."""
+    rule, _, fix = str(error).removesuffix(" Nothing was charged.").partition(". ")
+    return refusal(place, f"{rule.rstrip('.')}.", fix or "Keep the column that names the unit, and join on it.")
+
+
+def make_unique_names(wanted: list[str]) -> Iterator[str]:
+    """The same names, numbered where one occurs again in whatever case."""
+    taken: set[str] = set()
+    for name in wanted:
+        free, number = name, 1
+        while free.lower() in taken:
+            number += 1
+            free = f"{name} {number}"
+        taken.add(free.lower())
+        yield free
+
+
+def is_named(column: VisibleColumn) -> bool:
+    """Whether a column stands in its relation under the very name that it shows."""
+    return isinstance(column.expression, Column) and column.expression.name.lower() == column.name.lower()

@@ -1,0 +1,34 @@
+"""A SELECT inside a question, to a relation that keeps units apart.
+
+Columns that are only passed on need no node of their own. New columns are a ``Projection``, which carries the unit
+along even where the SELECT does not name it. GROUP BY with the unit is ``PerUnit`` (``features``), OVER is ``Window``
+(``windows``), UNION ALL is ``Union`` (``unions``), and DISTINCT with the unit is ``Distinct``.
+"""
+
+from __future__ import annotations
+
+from discreet.frontends.resolve import unions, unit_groups, unit_windows
+from discreet.frontends.resolve.memberships import apply_where
+from discreet.frontends.resolve.rows import is_aggregate
+from discreet.frontends.resolve.scope import RelationMaker, Scope
+from discreet.frontends.resolve.select_outputs import show_outputs
+from discreet.frontends.terms.syntax import Draft, QueryTerm, UnionTerm, parts_of
+
+
+def scope_of(query: QueryTerm, maker: RelationMaker) -> Scope:
+    """The columns of a SELECT inside a question."""
+    if isinstance(query, UnionTerm):
+        return unions.resolve_union(query, maker)
+    base = apply_where(query.where, maker.resolve_from(query.source, query.where), maker)
+    derived = (
+        unit_groups.resolve_groups(query, base, maker)
+        if _has_groups(query)
+        else unit_windows.resolve_rows(query, base, maker)
+    )
+    return show_outputs(derived, maker, distinct=query.distinct)
+
+
+def _has_groups(draft: Draft) -> bool:
+    """Whether a SELECT makes groups."""
+    terms = [item.term for item in draft.select] + list(draft.having)
+    return bool(draft.group or draft.having) or any(is_aggregate(part) for term in terms for part in parts_of(term))

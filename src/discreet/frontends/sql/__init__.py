@@ -1,0 +1,1 @@
+"""SQL to terms: an allow-list over the tree that sqlglot makes."""

@@ -1,0 +1,209 @@
+"""SQL aggregates to terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.frontends.resolve.measurements import EXTREMES
+from discreet.frontends.sql import refusals
+from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form, name_of
+from discreet.frontends.terms import constants
+from discreet.frontends.terms.positions import refusal
+from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term
+from discreet.plan.nodes import Statistic
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expr as Node
+
+MEDIAN = Fraction(1, 2)
+
+
+def _read_argument(reader: ExpressionReader, node: Node, part: str = "this") -> Term:
+    """An argument of an aggregate, which must be there."""
+    inner = node.args.get(part)
+    if inner is None:
+        word = name_of(node)
+        raise refusal(reader.place_of(node), f"{word} misses an argument.", "Write for example SUM(x) or CORR(x, y).")
+    return reader.read(inner)
+
+
+def _make_aggregate_form(statistic: Statistic, *, sample: bool = False) -> Form:
+    """An aggregate of one argument."""
+
+    def read(reader: ExpressionReader, node: Node) -> Term:
+        return AggregateTerm(statistic, _read_argument(reader, node), sample=sample, place=reader.place_of(node))
+
+    return Form(read, ("this",))
+
+
+def _make_pair_form(kind: PairStatistic, *, sample: bool = False) -> Form:
+    """An aggregate of two arguments."""
+
+    def read(reader: ExpressionReader, node: Node) -> Term:
+        first, second = _read_argument(reader, node), _read_argument(reader, node, "expression")
+        return AggregateTerm(kind, first, sample=sample, second=second, place=reader.place_of(node))
+
+    return Form(read, OPERANDS)
+
+
+# Counts
+
+
+def _read_count(reader: ExpressionReader, node: Node) -> Term:
+    place = reader.place_of(node)
+    counted = node.this
+    match type(counted).__name__:
+        case "Star":
+            reader.check_parts(counted)
+            return AggregateTerm(Statistic.COUNT, place=place)
+        case "NoneType":
+            return AggregateTerm(Statistic.COUNT, place=place)
+        case "Distinct":
+            reader.check_parts(counted, "expressions")
+            if len(counted.expressions) != 1:
+                rule = "COUNT(DISTINCT ...) takes one column or expression."
+                raise refusal(place, rule, "Join texts to one: COUNT(DISTINCT a || '-' || b).")
+            return AggregateTerm(Statistic.COUNT_DISTINCT, reader.read(counted.expressions[0]), place=place)
+    return AggregateTerm(Statistic.COUNT, reader.read(counted), place=place)
+
+
+def _read_count_if(reader: ExpressionReader, node: Node) -> Term:
+    return AggregateTerm(Statistic.COUNT, condition=_read_argument(reader, node), place=reader.place_of(node))
+
+
+# Quantiles
+
+
+def _read_median(reader: ExpressionReader, node: Node) -> Term:
+    return AggregateTerm(
+        Statistic.QUANTILE, _read_argument(reader, node), share=MEDIAN, word="median", place=reader.place_of(node)
+    )
+
+
+def _make_extreme_form(word: str) -> Form:
+    def read(reader: ExpressionReader, node: Node) -> Term:
+        argument = _read_argument(reader, node)
+        return AggregateTerm(Statistic.QUANTILE, argument, share=EXTREMES[word], word=word, place=reader.place_of(node))
+
+    return Form(read, ("this",))
+
+
+def _make_quantile_reader(part: str) -> Callable[[ExpressionReader, Node], Term]:
+    """QUANTILE(x, q), where q is in this part of the node."""
+
+    def read(reader: ExpressionReader, node: Node) -> Term:
+        wanted = node.args.get(part)
+        if wanted is None:
+            raise refusal(
+                reader.place_of(node), "This quantile does not say which.", "Write for example QUANTILE(x, 0.5)."
+            )
+        return AggregateTerm(
+            Statistic.QUANTILE,
+            _read_argument(reader, node),
+            share=read_share(reader, wanted),
+            place=reader.place_of(node),
+        )
+
+    return read
+
+
+def read_share(reader: ExpressionReader, node: Node) -> Fraction:
+    """The q of a quantile, exactly as it is written."""
+    place = reader.place_of(node)
+    while type(node).__name__ == "Paren":
+        node = node.this
+    if type(node).__name__ in {"Array", "Bracket", "Tuple"}:
+        raise refusal(place, refusals.QUANTILES.rule, refusals.QUANTILES.fix)
+    if type(node).__name__ != "Literal" or node.args.get("is_string"):
+        rule = "The q of a quantile must be a constant between 0 and 1."
+        raise refusal(place, rule, "Write for example QUANTILE(x, 0.5); MIN and MAX stand for 0.01 and 0.99.")
+    text = str(node.this)
+    constants.read_number(text, place)  # refuses what is no number, before it is taken exactly
+    return Fraction(Decimal(text))
+
+
+def _read_within_group(reader: ExpressionReader, node: Node) -> Term:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), and MODE() in the same form."""
+    inner, order = node.this, node.expression
+    place = reader.place_of(inner)
+    kind = type(inner).__name__
+    if kind not in {"PercentileCont", "PercentileDisc", "Quantile", "Mode"} or type(order).__name__ != "Order":
+        rule = "WITHIN GROUP is available behind PERCENTILE_CONT, PERCENTILE_DISC and MODE."
+        raise refusal(reader.places.of(node, "WITHIN"), rule, "Leave it out.")
+    if len(order.expressions) != 1 or type(order.expressions[0]).__name__ != "Ordered":
+        raise refusal(place, "WITHIN GROUP orders by one expression.", "Write WITHIN GROUP (ORDER BY x).")
+    (ordered,) = order.expressions
+    reader.check_parts(ordered, "this", "desc", "nulls_first")
+    argument = reader.read(ordered.this)
+    if kind == "Mode":
+        reader.check_parts(inner)
+        return AggregateTerm(Statistic.MODE, argument, place=place)
+    reader.check_parts(inner, "this")
+    if inner.this is None:
+        raise refusal(place, "This quantile does not say which.", "Write PERCENTILE_CONT(0.5) WITHIN GROUP ...")
+    wanted = read_share(reader, inner.this)
+    wanted = 1 - wanted if ordered.args.get("desc") else wanted
+    return AggregateTerm(Statistic.QUANTILE, argument, share=wanted, place=place)
+
+
+# FILTER
+
+
+def _read_filter(reader: ExpressionReader, node: Node) -> Term:
+    """SUM(x) FILTER (WHERE c): the aggregate of the rows for which c is true."""
+    inner = reader.read(node.this)
+    if not isinstance(inner, AggregateTerm) or inner.condition is not None:
+        place = reader.places.of(node, "FILTER")
+        raise refusal(place, "FILTER stands behind an aggregate.", "Use WHERE for the whole question.")
+    return replace(inner, condition=reader.read(node.expression.this))
+
+
+FORMS: Mapping[str, Form] = {
+    "Count": Form(_read_count, ("this", "big_int")),
+    "CountIf": Form(_read_count_if, ("this",)),
+    "ApproxDistinct": _make_aggregate_form(Statistic.COUNT_DISTINCT),
+    "Sum": _make_aggregate_form(Statistic.SUM),
+    "Avg": _make_aggregate_form(Statistic.MEAN),
+    "VariancePop": _make_aggregate_form(Statistic.VARIANCE),
+    "Variance": _make_aggregate_form(Statistic.VARIANCE, sample=True),
+    "StddevPop": _make_aggregate_form(Statistic.STDDEV),
+    "Stddev": _make_aggregate_form(Statistic.STDDEV, sample=True),
+    "StddevSamp": _make_aggregate_form(Statistic.STDDEV, sample=True),
+    "Median": Form(_read_median, ("this",)),
+    "Min": _make_extreme_form("min"),
+    "Max": _make_extreme_form("max"),
+    "Quantile": Form(_make_quantile_reader("quantile"), ("this", "quantile")),
+    "ApproxQuantile": Form(_make_quantile_reader("quantile"), ("this", "quantile")),
+    "PercentileCont": Form(_make_quantile_reader("expression"), OPERANDS),
+    "PercentileDisc": Form(_make_quantile_reader("expression"), OPERANDS),
+    "WithinGroup": Form(_read_within_group, OPERANDS),
+    "Mode": _make_aggregate_form(Statistic.MODE),
+    "CovarPop": _make_pair_form(PairStatistic.COVARIANCE),
+    "CovarSamp": _make_pair_form(PairStatistic.COVARIANCE, sample=True),
+    "Corr": _make_pair_form(PairStatistic.CORRELATION),
+    "RegrSlope": _make_pair_form(PairStatistic.SLOPE),
+    "RegrIntercept": _make_pair_form(PairStatistic.INTERCEPT),
+    "Filter": Form(_read_filter, OPERANDS),
+}
+
+# Aggregates that the parser knows by name only.
+NAMED: Mapping[str, Statistic | PairStatistic] = {
+    "mean": Statistic.MEAN,
+    "weighted_avg": PairStatistic.WEIGHTED_MEAN,
+    "avg_weighted": PairStatistic.WEIGHTED_MEAN,
+}
+
+
+def read_named(reader: ExpressionReader, node: Node, name: str) -> Term:
+    """One of the ``NAMED`` aggregates."""
+    statistic = NAMED[name]
+    wanted = 2 if isinstance(statistic, PairStatistic) else 1
+    if len(node.expressions) != wanted:
+        usage = f"{name}(x, w)" if wanted == 2 else f"{name}(x)"
+        raise refusal(reader.place_of(node), f"{name} takes {wanted} argument{'s' * (wanted > 1)}.", f"Write {usage}.")
+    first, *rest = (reader.read(argument) for argument in node.expressions)
+    return AggregateTerm(statistic, first, second=rest[0] if rest else None, place=reader.place_of(node))

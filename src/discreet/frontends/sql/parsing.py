@@ -1,0 +1,192 @@
+"""The text of a question: its limits, its words, and the tree that sqlglot makes of them.
+
+Limits, so that no text can exhaust the stack or the clock: ``MAX_CHARACTERS`` in all, ``MAX_NESTING`` parentheses or
+CASEs within each other, ``terms.MAX_DEPTH`` functions within functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from discreet.frontends.sql import refusals
+from discreet.frontends.sql.expression_forms import split_chain
+from discreet.frontends.sql.places import Places
+from discreet.frontends.sql.refusals import ONE_SELECT
+from discreet.frontends.terms import constants
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.syntax import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from sqlglot import Dialect
+    from sqlglot.expressions import Expr
+    from sqlglot.tokenizer_core import Token
+
+MAX_CHARACTERS = 10_000
+MAX_NESTING = 30
+
+# Signs of lists, maps, structs and lambdas, which no question needs.
+LISTS = frozenset({"L_BRACKET", "R_BRACKET", "L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
+
+
+class ParsedStatement(NamedTuple):
+    """A statement as the parser sees it, and the places of its parts."""
+
+    tree: Expr
+    places: Places
+
+
+def split_words(text: str, *, google: bool = False) -> list[Token]:
+    """The words of a text, in our usual dialect or in GoogleSQL."""
+    from sqlglot.errors import SqlglotError
+
+    _check_text(text)
+    try:
+        return list(_make_dialect(google=google).tokenize(text))
+    except (SqlglotError, ValueError, IndexError):
+        raise _explain_unclosed(text) from None
+
+
+def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStatement:
+    """The tree of one statement, refused where it is none or nested too deeply."""
+    places = Places(text, tokens)
+    _check_tokens(tokens, places)
+    tree = _parse(text, tokens, places, google=google)
+    _check_depth(tree, places)
+    return ParsedStatement(tree, places)
+
+
+def _make_dialect(*, google: bool) -> Dialect:
+    from sqlglot.dialects.bigquery import BigQuery
+    from sqlglot.dialects.duckdb import DuckDB
+
+    if not google:
+        return DuckDB()
+    dialect = BigQuery()
+    dialect.NULL_ORDERING = "nulls_are_last"  # as in every answer here; GoogleSQL would sort them first
+    return dialect
+
+
+def _check_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise refusal(None, "A question is a text.", "Pass SQL as a str, for example 'SELECT COUNT(*) FROM visits'.")
+    if len(text) > MAX_CHARACTERS:
+        rule = f"The question is longer than {MAX_CHARACTERS:,} characters."
+        raise refusal(None, rule, "Ask for something simpler.")
+    constants.check_text(text, None)
+    if not text.strip():
+        raise refusal(None, "The question is empty.", "Write for example SELECT COUNT(*) FROM visits.")
+
+
+def _explain_unclosed(text: str) -> Exception:
+    """The usual reason why a text has no words: a quote that does not end."""
+    place = None
+    for quote in ("'", '"', "/*", "$$"):
+        if text.count(quote) % 2 or (quote == "/*" and text.count("*/") < text.count("/*")):
+            at = text.rfind(quote)
+            place = Place(text, at, at + len(quote))
+            break
+    return refusal(place, "A quote or comment is opened and not closed.", "Close it; a ' inside a text is written ''.")
+
+
+def _check_tokens(tokens: list[Token], places: Places) -> None:
+    """What can be said before parsing: one statement, a SELECT, not nested too deeply."""
+    statement = [token for token in tokens if token.text != ";"]
+    if not statement:
+        raise refusal(None, "The question is empty.", "Write for example SELECT COUNT(*) FROM visits.")
+    kinds = [token.token_type.name for token in tokens]
+    for token, kind, after in zip(tokens, kinds, tokens[1:]):
+        if kind == "SEMICOLON" and after.token_type.name != "SEMICOLON":
+            raise refusal(
+                places.of_token(after), "Only one statement can be asked.", "Leave out what follows the semicolon."
+            )
+        if kind == "NUMBER" and after.start == token.end + 1 and after.token_type.name == "VAR":
+            raise refusal(places.of_token(token), "This is not a number.", "Write it like 12, -3.5 or 1e6.")
+    for token, kind in zip(tokens, kinds):
+        if kind in LISTS:
+            why = _find_list_reason(tokens, token)
+            raise refusal(places.of_token(token), why.rule, why.fix)
+    first = statement[0]
+    if first.token_type.name not in {"SELECT", "FROM", "WITH"}:
+        reason = refusals.STATEMENTS.get(first.text.upper())
+        rule = reason.rule if reason else "Only SELECT can be asked."
+        raise refusal(places.of_token(first), rule, reason.fix if reason else ONE_SELECT)
+    depth = 0
+    for token, kind in zip(tokens, kinds):
+        depth += (kind in {"L_PAREN", "CASE"}) - (kind in {"R_PAREN", "END"})
+        if depth > MAX_NESTING:
+            raise explain_too_deep(places.of_token(token))
+
+
+def bare_word_of(token: Token) -> str:
+    """A word or sign in capital letters; nothing for a text or a name in quotes, whatever they hold."""
+    kind = token.token_type.name
+    return "" if kind == "IDENTIFIER" or "STRING" in kind else token.text.upper()
+
+
+def _find_list_reason(tokens: Sequence[Token], sign: Token) -> refusals.RefusalReason:
+    """Why a list is refused: in QUANTILE(x, [0.25, 0.5]) there is a way to write it."""
+    called: list[str] = [""]
+    before = ""
+    for token in tokens:
+        if token.start >= sign.start:
+            break
+        if bare_word_of(token) == "(":
+            called.append(before)
+        elif bare_word_of(token) == ")" and len(called) > 1:
+            called.pop()
+        before = bare_word_of(token)
+    return refusals.QUANTILES if "QUANTILE" in called[-1] or "PERCENTILE" in called[-1] else refusals.LISTS
+
+
+def explain_too_deep(place: Place) -> Exception:
+    """The refusal of what is nested too deeply."""
+    rule = f"The question is nested too deeply: at most {MAX_NESTING} parentheses or CASEs within each other."
+    return refusal(place, rule, "Ask for something simpler.")
+
+
+def _parse(text: str, tokens: list[Token], places: Places, *, google: bool) -> Expr:
+    from sqlglot.errors import ParseError
+
+    try:
+        trees = _make_dialect(google=google).parser().parse(tokens, text)
+    except ParseError as error:
+        raise _explain_parse_error(error, text, tokens, places) from None
+    except RecursionError:
+        raise explain_too_deep(places.find_first_word()) from None
+    except Exception as error:  # whatever else a parser raises, it could not read the text
+        rule = f"This cannot be read as SQL ({type(error).__name__})."
+        raise refusal(places.find_first_word(), rule, ONE_SELECT) from None
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
+        raise refusal(places.find_first_word(), "This cannot be read as one statement.", ONE_SELECT)
+    return found[0]
+
+
+def _explain_parse_error(error: Exception, text: str, tokens: list[Token], places: Places) -> Exception:
+    """The parser's complaint, at its place and in plain words."""
+    details = (getattr(error, "errors", None) or [{}])[0]
+    line, column = details.get("line"), details.get("col")
+    token = next((t for t in tokens if t.line == line and t.col == column), None)
+    place = places.of_token(token) if token is not None else Place(text, len(text.rstrip()), len(text.rstrip()))
+    problem = str(details.get("description") or "")
+    if problem.startswith("Expecting ") and len(problem) < 20:
+        return refusal(place, f"Here {problem.removeprefix('Expecting ')} was expected.", "Check the parentheses.")
+    if problem.startswith(("Required keyword", "Expected")):
+        side = "before" if token is not None and token.text == ")" else "after"
+        return refusal(place, f"Something is missing {side} this.", "Complete the expression or leave it out.")
+    if problem.startswith("The number of provided arguments"):
+        return refusal(place, "This function has too many arguments.", "docs/sql.md lists the functions.")
+    return refusal(place, "This was not expected here.", "Check for a missing comma, operator or quote before it.")
+
+
+def _check_depth(tree: Expr, places: Places) -> None:
+    """No tree deeper than our own recursion can bear; a AND b AND c is one level."""
+    waiting: list[tuple[Expr, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > 2 * MAX_DEPTH:
+            raise explain_too_deep(places.find_first_word())
+        flat = type(node).__name__ in {"And", "Or", "DPipe"}
+        inner = split_chain(node) if flat else node.iter_expressions()
+        waiting += [(part, depth + 1) for part in inner]

@@ -1,0 +1,232 @@
+"""SQL that is known and refused: why, and what to write instead.
+
+Nothing is accepted because it is missing here: what ``expression_forms.py`` and ``sql.py`` do not accept by name is
+refused anyway. These tables only make the refusals helpful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class RefusalReason(NamedTuple):
+    """Why something is refused, the fix, and the word in the text that shows where."""
+
+    rule: str
+    fix: str
+    word: str = ""
+
+
+ONE_SELECT = "A question is one SELECT ... FROM declared tables."
+
+# The first word of statements that are not questions.
+STATEMENTS: Mapping[str, RefusalReason] = {
+    "EXPLAIN": RefusalReason(
+        "EXPLAIN is not a question.", "A preview shows the plan, its cost and its error for free."
+    ),
+    "DESCRIBE": RefusalReason("DESCRIBE is not a question.", "The codebook lists the columns."),
+    "SUMMARIZE": RefusalReason("SUMMARIZE is not a question.", "Ask for each statistic by name: SELECT AVG(x) FROM t."),
+    "SHOW": RefusalReason("SHOW is not a question.", "The codebook lists the tables."),
+    "VALUES": RefusalReason("VALUES is not a question.", ONE_SELECT),
+    "TABLE": RefusalReason(
+        "TABLE shows single rows, which are private.", "Ask for aggregates: SELECT COUNT(*) FROM t."
+    ),
+    "PIVOT": RefusalReason("PIVOT is not available.", "Use GROUP BY with all the keys."),
+    "UNPIVOT": RefusalReason("UNPIVOT is not available.", ONE_SELECT),
+    "(": RefusalReason(
+        "A question does not begin with a parenthesis.", "Write SELECT ... without parentheses around it."
+    ),
+}
+
+# Parts of a SELECT, by the name of the part in the parser's tree.
+CLAUSES: Mapping[str, RefusalReason] = {
+    "laterals": RefusalReason("LATERAL is not available.", ONE_SELECT, "LATERAL"),
+    "distinct": RefusalReason(
+        "SELECT DISTINCT is available in subqueries only.", "Use GROUP BY with an aggregate.", "DISTINCT"
+    ),
+    "into": RefusalReason("SELECT INTO is not available: a question only asks.", "Leave INTO out.", "INTO"),
+    "qualify": RefusalReason("QUALIFY is available in subqueries only.", "Use HAVING.", "QUALIFY"),
+    "windows": RefusalReason("Window functions are available in subqueries only.", "Use GROUP BY.", "WINDOW"),
+    "sample": RefusalReason("Sampling is not available.", "Leave it out.", "SAMPLE"),
+    "pivots": RefusalReason("PIVOT is not available.", "Use GROUP BY with all the keys.", "PIVOT"),
+    "locks": RefusalReason("FOR UPDATE is not available: a question only asks.", "Leave it out.", "FOR"),
+    "hint": RefusalReason("Hints are not available.", "Leave the hint out."),
+    "exclude": RefusalReason("EXCLUDE is not available.", "Name the outputs one by one.", "EXCLUDE"),
+}
+
+_CUT = "Which rows it keeps depends on everybody's rows, so"
+# Parts of a SELECT inside a question, where they differ.
+INNER_CLAUSES: Mapping[str, RefusalReason] = {
+    **CLAUSES,
+    "limit": RefusalReason(
+        f"{_CUT} LIMIT is not available inside a question.",
+        "Use ROW_NUMBER() OVER (PARTITION BY the unit ORDER BY ...) to keep some rows of each unit.",
+        "LIMIT",
+    ),
+    "offset": RefusalReason(f"{_CUT} OFFSET is not available inside a question.", "Leave it out.", "OFFSET"),
+    "sample": RefusalReason(f"{_CUT} sampling is not available inside a question.", "Leave it out.", "SAMPLE"),
+}
+
+# Parts of a table in FROM.
+TABLE_PARTS: Mapping[str, RefusalReason] = {
+    "db": RefusalReason("A table has no schema here.", "Write its declared name alone."),
+    "catalog": RefusalReason("A table has no database or schema here.", "Write its declared name alone."),
+    "sample": RefusalReason("Sampling is not available.", "Leave TABLESAMPLE out.", "TABLESAMPLE"),
+    "pivots": CLAUSES["pivots"],
+}
+
+_NO_SUBQUERY = RefusalReason(
+    "A subquery cannot stand for a single value: it would be a number about people that nobody has released.",
+    "Ask for it first and write the released number here, or join the subquery in FROM.",
+    "SELECT",
+)
+_NOT_MEASURED = "Available are COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MIN, MAX, MODE and CORR."
+_TOP = "Use COUNT(*) with GROUP BY x, ORDER BY and LIMIT; MODE(x) is the most frequent of declared keys."
+_TOTALS = "A key that is NULL marks the rows of the total over it."
+_CLOCK = RefusalReason("A question does not read the clock.", "Write the day itself: DATE '2024-01-31'.")
+_BITS = RefusalReason("Operations on bits are not available.", "Use arithmetic, AND, OR and NOT.")
+_REGEX = RefusalReason("Regular expressions are not available.", "Use LIKE with % and _, contains or starts_with.")
+LISTS = RefusalReason("Lists, maps and structs are not available.", "Use plain columns and values.")
+QUANTILES = RefusalReason(
+    "A list of quantiles is not available.",
+    "Write one for each: QUANTILE(x, 0.25), QUANTILE(x, 0.5). They share the budget well.",
+)
+_PARAMETER = RefusalReason("Parameters are not available.", "Write the value itself into the question.")
+_SORTED = RefusalReason("The order of rows does not matter to an aggregate.", "Leave ORDER BY out of the parentheses.")
+
+# Nodes of the parser's tree, by their class.
+NODES: Mapping[str, RefusalReason] = {
+    "Star": RefusalReason(
+        "SELECT * would show single rows, which are private.", "Ask for aggregates: SELECT COUNT(*)."
+    ),
+    "Columns": RefusalReason("COLUMNS is not available.", "Name the columns one by one."),
+    "Subquery": _NO_SUBQUERY,
+    "Select": _NO_SUBQUERY,
+    "Union": RefusalReason("UNION is available in subqueries only.", "Ask two questions.", "UNION"),
+    "Lateral": RefusalReason("LATERAL is not available.", "Join on a condition.", "LATERAL"),
+    "Unnest": LISTS,
+    "Values": RefusalReason("VALUES stands in FROM only.", "Write FROM (VALUES (1), (2)) AS t (x).", "VALUES"),
+    "Intersect": RefusalReason("INTERSECT is not available.", ONE_SELECT, "INTERSECT"),
+    "Except": RefusalReason("EXCEPT is not available.", ONE_SELECT, "EXCEPT"),
+    "Window": RefusalReason(
+        "Window functions are available in subqueries only.", "Leave OVER (...) out and use GROUP BY.", "OVER"
+    ),
+    "IgnoreNulls": RefusalReason("IGNORE NULLS is not available.", "Aggregates pass NULLs over anyway.", "IGNORE"),
+    "Interval": RefusalReason("INTERVAL is not available.", "Use date_diff('day', a, b) or a date: DATE '2024-01-31'."),
+    "Placeholder": _PARAMETER,
+    "Parameter": _PARAMETER,
+    "SessionParameter": _PARAMETER,
+    "PositionalColumn": RefusalReason("Columns by number are not available.", "Name the column."),
+    "GroupConcat": RefusalReason("Joined texts of many rows would show single values.", _NOT_MEASURED),
+    "ArrayAgg": RefusalReason("Lists of values would show single rows.", _NOT_MEASURED),
+    "AnyValue": RefusalReason("ANY_VALUE would show the value of one row.", _NOT_MEASURED),
+    "ArgMax": RefusalReason("ARG_MAX would show the value of one row.", _NOT_MEASURED),
+    "ArgMin": RefusalReason("ARG_MIN would show the value of one row.", _NOT_MEASURED),
+    "ApproxTopK": RefusalReason("APPROX_TOP_K is not available.", _TOP),
+    "ApproxQuantiles": QUANTILES,
+    "Grouping": RefusalReason("GROUPING is not available.", _TOTALS),
+    "GroupingId": RefusalReason("GROUPING_ID is not available.", _TOTALS),
+    "Skewness": RefusalReason("SKEWNESS is not available.", _NOT_MEASURED),
+    "Kurtosis": RefusalReason("KURTOSIS is not available.", _NOT_MEASURED),
+    "RegrCount": RefusalReason("REGR_COUNT is not available.", "Use COUNT(*) FILTER (WHERE x + y IS NOT NULL)."),
+    "RegrR2": RefusalReason("REGR_R2 is not available.", "Use POWER(CORR(y, x), 2)."),
+    "First": RefusalReason("FIRST would show the value of one row.", _NOT_MEASURED),
+    "Last": RefusalReason("LAST would show the value of one row.", _NOT_MEASURED),
+    "LogicalAnd": RefusalReason(
+        "BOOL_AND is not available: one row decides it.", "Use AVG(CASE WHEN c THEN 1 ELSE 0 END)."
+    ),
+    "LogicalOr": RefusalReason("BOOL_OR is not available: one row decides it.", "Use COUNT(*) with WHERE."),
+    "Order": _SORTED,
+    "Rand": RefusalReason("A question is not random.", "Leave RANDOM out."),
+    "CurrentDate": _CLOCK,
+    "CurrentTimestamp": _CLOCK,
+    "CurrentTime": _CLOCK,
+    "Log": RefusalReason(
+        "LOG is not available, as its base differs between systems.", "Use LN(x) / LN(10) or LN(x) / LN(2)."
+    ),
+    "IntDiv": RefusalReason("a // b is not available.", "Use FLOOR(a / b)."),
+    "Right": RefusalReason("RIGHT is not available.", "Use ends_with(x, 'end') or x LIKE '%end'."),
+    "RegexpLike": _REGEX,
+    "RegexpILike": _REGEX,
+    "RegexpFullMatch": _REGEX,
+    "RegexpExtract": _REGEX,
+    "RegexpReplace": _REGEX,
+    "SimilarTo": _REGEX,
+    "Glob": _REGEX,
+    "Escape": RefusalReason("ESCAPE is not available.", "Use contains(x, '%') to look for the sign itself.", "ESCAPE"),
+    "Any": RefusalReason("ANY is not available.", "Use OR.", "ANY"),
+    "All": RefusalReason("ALL is not available.", "Use AND.", "ALL"),
+    "Tuple": RefusalReason("Several values in parentheses are not available here.", "Compare the columns one by one."),
+    "Collate": RefusalReason("COLLATE is not available.", "Use lower(x).", "COLLATE"),
+    "ByteString": RefusalReason("Escaped texts are not available.", "Write a plain text in single quotes."),
+    "RawString": RefusalReason("Texts between dollar signs are not available.", "Write a plain text in single quotes."),
+    "National": RefusalReason("National texts are not available.", "Write a plain text in single quotes."),
+    "HexString": RefusalReason("Hexadecimal values are not available.", "Write a plain number or text."),
+    "BitString": RefusalReason("Bit values are not available.", "Write a plain number or text."),
+    "TimeToStr": RefusalReason(
+        "Formatting dates is not available.", "Use year(d), month(d) or date_trunc('month', d)."
+    ),
+    "Monthname": RefusalReason("Names of months are not available.", "Use month(d)."),
+    "Dayname": RefusalReason("Names of days are not available.", "Use dayofweek(d): Sunday is 0."),
+    "DayOfWeekIso": RefusalReason("ISODOW is not available.", "Use dayofweek(d): Sunday is 0."),
+    "DayOfYear": RefusalReason("The day of the year is not available.", "Use month(d) and day(d)."),
+    "Replace": RefusalReason("REPLACE is not available.", "Use CASE WHEN x = 'a' THEN 'b' ELSE x END."),
+    "Distinct": RefusalReason(
+        "DISTINCT is available in COUNT(DISTINCT x) only: elsewhere one person's value would stand for many.",
+        "Leave it out.",
+        "DISTINCT",
+    ),
+    "Var": RefusalReason("A bare word cannot stand here.", "Name a column, or write a text in single quotes."),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitwiseLeftShift"), _BITS),
+    **dict.fromkeys(("BitwiseRightShift",), _BITS),
+    **dict.fromkeys(("Bracket", "Array", "Struct", "Map", "Lambda", "JSONExtract", "Explode", "Unnest"), LISTS),
+}
+
+# Functions that the parser does not know, by name.
+FUNCTIONS: Mapping[str, RefusalReason] = {
+    "now": _CLOCK,
+    "get_current_timestamp": _CLOCK,
+    "age": RefusalReason("age is not available.", "Use date_diff('year', born, day)."),
+    "list": NODES["ArrayAgg"],
+    "arbitrary": NODES["AnyValue"],
+    "histogram": RefusalReason(
+        "HISTOGRAM is not available.", "Use bin(x, 10) AS bin, COUNT(*) with GROUP BY bin(x, 10)."
+    ),
+    "top_k": NODES["ApproxTopK"],
+    "approx_top_count": NODES["ApproxTopK"],
+    "product": RefusalReason("PRODUCT is not available: one factor of zero decides it.", "Use EXP(SUM(LN(x)))."),
+    "geomean": RefusalReason("GEOMEAN is not available.", "Use EXP(AVG(LN(x))) with bounds: clamp(LN(x), 0, 10)."),
+    "mad": RefusalReason("MAD is not available.", "Use STDDEV(x), or QUANTILE(x, 0.75) - QUANTILE(x, 0.25)."),
+    "entropy": RefusalReason(
+        "ENTROPY is not available.", "Use COUNT(*) with GROUP BY x and compute it from the answer."
+    ),
+}
+
+# Parts of nodes that make them something else, by the class and the name of the part.
+PARTS: Mapping[tuple[str, str], RefusalReason] = {
+    ("Window", "spec"): RefusalReason(
+        "Frames such as ROWS BETWEEN are not available.",
+        "Leave the frame out: with ORDER BY, a sum runs from the first row of the part to this one.",
+        "BETWEEN",
+    ),
+    ("Lag", "default"): RefusalReason("LAG takes a value and an offset.", "Use COALESCE(LAG(x) OVER (...), 0)."),
+    ("Lead", "default"): RefusalReason("LEAD takes a value and an offset.", "Use COALESCE(LEAD(x) OVER (...), 0)."),
+    ("In", "query"): _NO_SUBQUERY,
+    ("In", "field"): RefusalReason(
+        "IN needs a list of constants in parentheses.", "Write for example ward IN ('A', 'B')."
+    ),
+    ("Trim", "position"): RefusalReason("Only TRIM of both ends is available.", "Write TRIM(x)."),
+    ("Trim", "expression"): RefusalReason("TRIM takes spaces away and nothing else.", "Write TRIM(x)."),
+    ("Between", "symmetric"): RefusalReason(
+        "BETWEEN SYMMETRIC is not available.", "Write x BETWEEN low AND high.", "SYMMETRIC"
+    ),
+    ("Max", "count"): RefusalReason(
+        "MAX(x, n) would show the values of n people.", "Use QUANTILE(x, 0.95) and the like."
+    ),
+    ("Min", "count"): RefusalReason(
+        "MIN(x, n) would show the values of n people.", "Use QUANTILE(x, 0.05) and the like."
+    ),
+    ("Count", "expressions"): RefusalReason("COUNT takes one column.", "Count each column on its own."),
+    ("Column", "db"): RefusalReason("A column has no schema here.", "Write table.column, or the column alone."),
+}

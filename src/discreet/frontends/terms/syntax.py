@@ -1,0 +1,290 @@
+"""What somebody asked, before names and types are looked up: the common language of SQL and of the chain.
+
+A term is a name, a constant, a function of ``plan.functions`` applied to terms, or an aggregate. Terms know where they
+were written, so that a later refusal can point there; two terms that say the same are equal wherever they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import TypeAlias
+
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.plan.nodes import Statistic
+from discreet.plan.relations import Feature, JoinKind
+from discreet.plan.types import Value
+
+MAX_DEPTH = 60  # of functions within functions
+MAX_MEMBERS = 4_000  # of an IN list, of AND, of OR
+FLAT = frozenset({"and", "or", "concat"})  # a AND (b AND c) is one AND of three
+
+
+@dataclass(frozen=True, slots=True)
+class NameTerm:
+    """A column, or the name of an output; which one is decided by where it stands."""
+
+    name: str
+    qualifier: str | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that the analyst wrote."""
+
+    value: Value
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ordinal:
+    """GROUP BY 1, ORDER BY 2: the output with this number."""
+
+    position: int
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTerm:
+    """A function of terms. Made by ``apply``, which keeps the nesting within its limit."""
+
+    function: str
+    arguments: tuple[Term, ...]
+    place: Place | None = field(default=None, compare=False, repr=False)
+    depth: int = field(default=0, compare=False, repr=False)
+
+
+class PairStatistic(StrEnum):
+    """Statistics of two arguments, which follow from released sums."""
+
+    COVARIANCE = "covar"
+    CORRELATION = "corr"
+    SLOPE = "regr_slope"  # of the first argument over the second
+    INTERCEPT = "regr_intercept"
+    WEIGHTED_MEAN = "weighted_avg"  # of the first argument, weighted by the second
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateTerm:
+    """An aggregate.
+
+    ``sample`` asks for the sample form of a variance, standard deviation or covariance. ``second`` is the other
+    argument of a paired statistic, ``share`` the q of a quantile, ``condition`` says which rows take part (FILTER), and
+    ``bounds`` what one unit may add. ``word`` is "min", "max" or "median" for quantiles that were asked for as such:
+    over all units MIN(x) is the 1 % quantile, inside one unit it may be the least value.
+    """
+
+    statistic: Statistic | PairStatistic
+    argument: Term | None = None
+    sample: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+    second: Term | None = None
+    share: Fraction | None = None
+    condition: Term | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    word: str = ""
+
+    @property
+    def inside(self) -> tuple[Term, ...]:
+        """The terms that the aggregate is made of."""
+        return tuple(term for term in (self.argument, self.second, self.condition) if term is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTerm:
+    """What can be computed inside one unit only: BOOL_OR, BOOL_AND, and the functions of windows."""
+
+    feature: Feature
+    argument: Term | None = None
+    offset: int = 1
+    condition: Term | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def inside(self) -> tuple[Term, ...]:
+        """The terms that it is made of."""
+        return tuple(term for term in (self.argument, self.condition) if term is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowTerm:
+    """A function over the rows of a part: f(x) OVER (PARTITION BY ... ORDER BY ...)."""
+
+    function: AggregateTerm | FeatureTerm
+    parts: tuple[Term, ...] = ()
+    order: tuple[Sort, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def inside(self) -> tuple[Term, ...]:
+        """The terms that it is made of, without the function itself, which is no aggregate here."""
+        return (*self.function.inside, *self.parts, *(sort.term for sort in self.order))
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipTerm:
+    """x IN (SELECT ...), and EXISTS (SELECT ...) where nothing is tested."""
+
+    tested: Term | None
+    query: QueryTerm
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """All columns, or all of one table."""
+
+    qualifier: str | None = None
+    without: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+Term: TypeAlias = (
+    NameTerm | Constant | Ordinal | FunctionTerm | AggregateTerm | FeatureTerm | WindowTerm | MembershipTerm | Star
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A wanted output and the name the analyst gave it, if any."""
+
+    term: Term
+    alias: str | None = None
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One criterion of ORDER BY."""
+
+    term: Term
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableTerm:
+    """A table by its name, and what the question calls it."""
+
+    name: NameTerm
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryTerm:
+    """A SELECT in parentheses or by a name from WITH. ``columns`` are new names for its outputs."""
+
+    query: QueryTerm
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesTerm:
+    """Rows of constants that stand in the question: VALUES (...), (...)."""
+
+    rows: tuple[tuple[Constant, ...], ...]
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTerm:
+    """Two sources side by side. ``using`` is None without USING; ``natural`` equates all columns of the same name."""
+
+    left: SourceTerm
+    right: SourceTerm
+    kind: JoinKind = JoinKind.INNER
+    on: tuple[Term, ...] = ()
+    using: tuple[NameTerm, ...] | None = None
+    natural: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+SourceTerm: TypeAlias = TableTerm | SubqueryTerm | ValuesTerm | JoinTerm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A SELECT in terms: a whole question, or a subquery. ``group`` is None for all outputs without an aggregate.
+
+    ``sets`` are several groupings, each by the positions of some keys in ``group``; None for one by all of them.
+    """
+
+    source: SourceTerm
+    where: tuple[Term, ...] = ()
+    group: tuple[Term, ...] | None = ()
+    sets: tuple[tuple[int, ...], ...] | None = None
+    select: tuple[Item, ...] = ()
+    having: tuple[Term, ...] = ()
+    order: tuple[Sort, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    distinct: bool = False
+    qualify: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnionTerm:
+    """UNION ALL of several SELECTs; UNION without ALL is ``distinct``."""
+
+    parts: tuple[QueryTerm, ...]
+    distinct: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+QueryTerm: TypeAlias = Draft | UnionTerm
+
+
+def apply(function: str, *arguments: Term, place: Place | None = None) -> FunctionTerm:
+    """A function of terms, with AND, OR and joined texts flattened; refused where it is nested too deeply.
+
+    >>> a, b, c = NameTerm("a"), NameTerm("b"), NameTerm("c")
+    >>> apply("and", a, apply("and", b, c)) == apply("and", apply("and", a, b), c)
+    True
+    """
+    parts: list[Term] = []
+    for argument in arguments:
+        if function in FLAT and isinstance(argument, FunctionTerm) and argument.function == function:
+            parts += argument.arguments
+        else:
+            parts.append(argument)
+    depth = 1 + max((_depth(part) for part in parts), default=0)
+    if depth > MAX_DEPTH:
+        raise refusal(place, f"Functions are nested more than {MAX_DEPTH} deep.", "Ask for something simpler.")
+    if len(parts) > MAX_MEMBERS:
+        raise refusal(place, f"More than {MAX_MEMBERS:,} values or conditions in one list.", "Ask for fewer at once.")
+    return FunctionTerm(function, tuple(parts), place, depth)
+
+
+def _depth(term: Term) -> int:
+    match term:
+        case FunctionTerm():
+            return term.depth
+        case AggregateTerm() | FeatureTerm() | WindowTerm():
+            return 1 + max((_depth(part) for part in term.inside), default=0)
+        case _:
+            return 0
+
+
+def parts_of(term: Term) -> Iterator[Term]:
+    """The term and everything inside it, outermost first."""
+    yield term
+    match term:
+        case FunctionTerm():
+            inside = term.arguments
+        case AggregateTerm() | FeatureTerm() | WindowTerm():
+            inside = term.inside
+        case _:
+            return
+    for part in inside:
+        yield from parts_of(part)
+
+
+def aggregates_in(term: Term) -> tuple[AggregateTerm, ...]:
+    """The aggregates in a term, outermost first."""
+    return tuple(part for part in parts_of(term) if isinstance(part, AggregateTerm))

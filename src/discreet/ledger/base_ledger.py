@@ -1,0 +1,398 @@
+"""The protocol of spending over any store. See ``ledger`` for what it promises, ``turns`` for how it takes turns."""
+
+from __future__ import annotations
+
+import json
+import uuid
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from discreet.accounting.currencies import Price
+from discreet.accounting.events import Event
+from discreet.entropy import SYSTEM
+from discreet.errors import (
+    BudgetExceeded,
+    InternalError,
+    LedgerDamaged,
+    LedgerError,
+    MixedGuarantees,
+    ParameterError,
+    RequestConflict,
+    RequestInFlight,
+)
+from discreet.exact import Exact
+from discreet.ledger import chain, lease_owners
+from discreet.ledger.amount_text import dump_budget
+from discreet.ledger.chain import Head
+from discreet.ledger.charge_history import describe_events, entry_of, loss_of
+from discreet.ledger.group_commit import GroupCommit
+from discreet.ledger.ledger import Charge, Entry, Record, Reservation
+from discreet.ledger.ledger_terms import LedgerTerms
+from discreet.ledger.log_scan import scan
+from discreet.ledger.policy import Policy, check_name
+from discreet.ledger.state import Rules, State, sum_under
+from discreet.ledger.store import Lease, ReservationRow, Store
+from discreet.privacy import Budget, Loss, Neighbours, Unit
+
+# A run that took longer than this, in seconds, and whose process cannot be asked, may be run again by someone else.
+LEASE = 600.0
+_RETRY = "Ask again with the same request id; it is charged once."
+
+
+class BaseLedger:
+    """A ledger over a store. See ``ledger.Ledger`` for the protocol and its privacy.
+
+    Make one with ``MemoryLedger``, ``SQLiteLedger.open`` or ``PostgresLedger.open``.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        state: State | None = None,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        lease: float = LEASE,
+    ) -> None:
+        self._store = store
+        self._state = state or State()
+        self._turns = GroupCommit(store, self._state)
+        self._write, self._read = self._turns.write, self._turns.read
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._lease_time = lease
+        self._least: dict[tuple[Event, ...], Price] = {}
+        self._last_price: tuple[Loss | None, Price] = (None, ())
+        self._session = lease_owners.begin_session()
+        weakref.finalize(self, lease_owners.end_session, self._session)
+
+    def write_opening(self, terms: LedgerTerms) -> None:
+        """Write the first line of an empty store."""
+        fields = terms.make_opening(str(uuid.UUID(int=SYSTEM.bits(128))))
+        self._write(lambda: self._append("opened", fields))
+
+    @property
+    def state(self) -> State:
+        """What the lines add up to, as far as this process has read them."""
+        return self._state
+
+    @property
+    def budget(self) -> Budget:
+        return self._state.rules.budget
+
+    @property
+    def policy(self) -> Policy:
+        """Caps and names in force."""
+        return self._state.rules.policy
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._state.unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which datasets must look alike."""
+        return self._state.neighbours
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name."""
+        return self._state.dataset
+
+    def replay(self, identity: str) -> Record | None:
+        def work() -> Record | None:
+            for row in self._store.find_by_identity(identity):
+                if row.answered is not None and self._read_record(row.number)["identity"] == identity:
+                    return self._read_answer(row)
+            return None
+
+        return self._read(work)
+
+    def fits(self, charge: Charge) -> bool:
+        price = self._price_charge(charge)
+
+        def work() -> bool:
+            try:
+                self._state.admit(price, charge.analyst, charge.project, self._read_clock())
+            except (LedgerError, BudgetExceeded):
+                return False
+            return True
+
+        return self._read(work)
+
+    def reserve(self, charge: Charge) -> Reservation:
+        price = self._price_charge(charge)
+        dumped, loss = describe_events(charge.events)
+        return self._write(lambda: self._reserve(charge, price, loss, dumped))
+
+    def commit(self, held: Reservation, record: Record) -> Record:
+        try:
+            text = json.dumps(record, separators=(",", ":"))
+        except (TypeError, ValueError) as error:
+            raise InternalError("An answer must be plain JSON values to be recorded.") from error
+        return self._write(lambda: self._commit(held, record, text))
+
+    def abandon(self, held: Reservation) -> None:
+        self._write(lambda: self._store.set_lease(held.number, None))
+
+    @property
+    def spent(self) -> Exact:
+        return self._read(lambda: self._state.spent)
+
+    @property
+    def remaining(self) -> Exact:
+        return self._read(lambda: self._state.remaining)
+
+    @property
+    def head(self) -> Head:
+        """How far the log is, to be kept elsewhere and checked later with ``check_head``."""
+        return self._read(lambda: self._state.head)
+
+    @property
+    def sums(self) -> Mapping[str, Any]:
+        """The exact sums over the dataset on which the filter decides, by name."""
+        return self._read(lambda: self._state.rules.currency.sums(self._state.total))
+
+    def history(self) -> Sequence[Entry]:
+        def work() -> tuple[Entry, ...]:
+            rows = {row.number: row for row in self._store.read_reservations()}
+            found = ((line, rows[number]) for number, line in self._store.read_lines(0) if number in rows)
+            return tuple(entry_of(line, row, self._state.dataset) for line, row in found)
+
+        return self._read(work)
+
+    def scan(self) -> State:
+        """Walk the whole log and the store's own bookkeeping; LedgerDamaged where anything is wrong."""
+        return self._read(lambda: scan(self._store, strictly=True))
+
+    def read_lines(self) -> list[str]:
+        """The whole log, as text."""
+        return self._read(lambda: [line for _, line in self._store.read_lines(0)])
+
+    def read_line(self, number: int) -> str | None:
+        """One line of the log, as text; None where there is none of this number."""
+        found = self._read(lambda: next(self._store.read_lines(max(number, 0)), None))
+        return found[1] if found is not None and found[0] == number else None
+
+    def check_head(self, head: Head) -> None:
+        """Refuse a log that does not hold the line a head names: it was cut back, forked, or is another one."""
+        found = self.read_line(head.number)
+        if head.ledger != self._state.ledger:
+            raise LedgerDamaged("This is another ledger than the one the head was taken from.")
+        if found is None or chain.digest(found) != head.hash:
+            raise LedgerDamaged(
+                f"The ledger does not hold entry {head.number} as the head has it: the file is older than the head, or "
+                "was forked before it. Nothing is released until a person has looked: see docs/ledger.md."
+            )
+
+    def close(self) -> None:
+        lease_owners.end_session(self._session)
+        self._turns.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def amend(self, *, by: str, reason: str, budget: Budget | None = None, policy: Policy | None = None) -> Head:
+        """Put another budget or policy on record, from now on. What is spent stays spent.
+
+        Privacy: the guarantee is the budget that is in force in the end. That holds when the amendment was decided
+        without looking at answers; a pure budget holds in any case (see ``accounting.filters.Odometer``).
+        """
+        fields = {"by": check_name(by, "by"), "reason": _check_reason(reason)}
+
+        def work() -> Head:
+            before = self._state.rules
+            after = Rules.of(budget or before.budget, policy or before.policy)
+            if after.budget.notion != before.budget.notion or len(after.currency.nothing) != len(
+                before.currency.nothing
+            ):
+                raise LedgerError(
+                    "A budget of another kind cannot take over what was counted. Keep the kind (ε, ε with δ, ρ or μ), "
+                    "or start a dataset of another name. Nothing was changed."
+                )
+            sums = sum_under(after, (line for _, line in self._store.read_lines(0)))
+            declared = {"budget": dump_budget(after.budget), "policy": after.policy.dump(), "totals": sums}
+            self._append("amended", fields | declared)
+            return self._state.head
+
+        return self._write(work)
+
+    def renew(self, *, by: str, reason: str, version: str = "") -> Head:
+        """Declare that the data is now about other people, so that the whole budget is there again.
+
+        Privacy: true only if no one of the earlier data is in the new data. A new version about the same people keeps
+        the same budget, and needs no declaration.
+        """
+        fields = {"by": check_name(by, "by"), "reason": _check_reason(reason), "version": version}
+
+        def work() -> Head:
+            self._append("renewed", fields)
+            return self._state.head
+
+        return self._write(work)
+
+    def declare_restored(self, lost: Head | None, *, by: str, reason: str) -> Head:
+        """Put on record that an older copy took the place of the log; what the lost head had spent stays spent."""
+        fields = {"by": check_name(by, "by"), "reason": _check_reason(reason)}
+        if lost is None or lost.ledger != self._state.ledger:
+            raise LedgerError("There is no head of a newer state of this ledger, so there is nothing to restore.")
+
+        def work() -> Head:
+            self._append("restored", fields | {"lost": asdict(lost)})
+            return self._state.head
+
+        return self._write(work)
+
+    def _reserve(
+        self, charge: Charge, price: Price, loss: Mapping[str, str], dumped: list[dict[str, Any]]
+    ) -> Reservation:
+        body = _fingerprint(charge, dumped, self._state.generation)
+        row = self._store.find_by_request(charge.analyst, charge.request)
+        if row is not None and self._read_record(row.number)["body"] != body:
+            raise RequestConflict(
+                "This request id was used for another question, or on data that was since renewed. Use a new id. "
+                "Nothing was charged."
+            )
+        row = row or self._find_unfinished(charge, body)
+        if row is not None:
+            return self._resume(row)
+        time = self._read_clock()
+        self._state.admit(price, charge.analyst, charge.project, time)
+        fields = {
+            "price": [None if part is None else str(part) for part in price],
+            "analyst": charge.analyst,
+            "project": charge.project,
+            "request": charge.request,
+            "identity": charge.identity,
+            "body": body,
+            "version": charge.version,
+            "question": charge.question,
+            "events": dumped,
+            "loss": loss,
+        }
+        number = self._append("reserved", fields, time)
+        self._store.add_reservation(ReservationRow(number, charge.analyst, charge.request, charge.identity))
+        self._take_lease(number)
+        return Reservation(ledger=self._state.ledger, number=number, hash=self._state.hash)
+
+    def _find_unfinished(self, charge: Charge, body: str) -> ReservationRow | None:
+        """A charge for the same question of the same analyst on the same data that was never answered."""
+        for row in self._store.find_by_identity(charge.identity):
+            if row.analyst == charge.analyst and row.answered is None and self._read_record(row.number)["body"] == body:
+                return row
+        return None
+
+    def _resume(self, row: ReservationRow) -> Reservation:
+        """A request that was made before: its answer, or leave to run it again under the same charge."""
+        digest = chain.digest(next(self._store.read_lines(row.number))[1])
+        held = Reservation(ledger=self._state.ledger, number=row.number, hash=digest)
+        if row.answered is not None:
+            return Reservation(ledger=held.ledger, number=held.number, hash=held.hash, record=self._read_answer(row))
+        lease, now = self._store.find_lease(row.number), self._clock().timestamp()
+        # A lease further ahead than any lease can be was given before the clock was set back.
+        if lease is not None and now < lease.until <= now + self._lease_time and not lease_owners.is_gone(lease.owner):
+            raise RequestInFlight(f"This question is being answered right now. {_RETRY} Nothing was charged.")
+        self._append("resumed", {"of": row.number})
+        self._take_lease(row.number)
+        return held
+
+    def _commit(self, held: Reservation, record: Record, text: str) -> Record:
+        row = self._store.find_by_number(held.number)
+        if row is None or held.ledger != self._state.ledger:
+            raise InternalError("An answer without a reservation is never recorded.")
+        if row.answered is None:
+            number = self._append("answered", {"of": row.number, "answer": chain.digest(text)})
+            self._store.add_answer(row.number, number, text)
+            self._store.set_lease(row.number, None)
+            return record
+        return self._read_answer(row)
+
+    def _read_answer(self, row: ReservationRow) -> Record:
+        """The recorded answer, checked against the hash in the log."""
+        text = row.answer or ""
+        if row.answered is None or self._read_record(row.answered).get("answer") != chain.digest(text):
+            raise LedgerDamaged("A recorded answer was changed. See docs/ledger.md. Nothing was charged.")
+        return _read_json(text)
+
+    def _read_record(self, number: int) -> dict[str, Any]:
+        found = next(self._store.read_lines(number), None)
+        if found is None or found[0] != number:
+            raise LedgerDamaged("An entry of the ledger is missing. See docs/ledger.md. Nothing was charged.")
+        return _read_json(found[1])
+
+    def _take_lease(self, number: int) -> None:
+        until = self._clock().timestamp() + self._lease_time
+        self._store.set_lease(number, Lease(lease_owners.name_of(self._session), until))
+
+    def _append(self, kind: str, fields: Mapping[str, Any], time: str | None = None) -> int:
+        number = self._state.number + 1
+        line = chain.make_line(number, self._state.hash, kind, time or self._read_clock(), fields)
+        self._state.absorb(number, line)
+        self._store.append(number, line, self._state.hash)
+        return number
+
+    def _read_clock(self) -> str:
+        """The ledger's time: never earlier than any time in it."""
+        return max(self._state.time, chain.time_to_text(self._clock()))
+
+    def _find_least_price(self, events: tuple[Event, ...]) -> Price:
+        """The least price of these events; remembered, because questions come in kinds."""
+        found = self._least.get(events)
+        if found is None:
+            if len(self._least) > 4096:
+                self._least.clear()
+            found = self._least[events] = self._state.rules.currency.price(loss_of(events))
+        return found
+
+    def _price_charge(self, charge: Charge) -> Price:
+        """What a charge costs in the ledger's currency; refused where that is not known or not possible."""
+        (
+            check_name(charge.request, "request"),
+            check_name(charge.analyst, "analyst"),
+            check_name(charge.project, "project"),
+        )
+        if self._state.dataset and charge.dataset != self._state.dataset:
+            raise LedgerError("This ledger is of another dataset. Nothing was charged.")
+        if not isinstance(charge.loss, Loss):
+            raise ParameterError("loss", "must be a loss", "Give for example mechanism.privacy. Nothing was charged.")
+        if (charge.loss.unit, charge.loss.neighbours) != (self._state.unit, self._state.neighbours):
+            raise MixedGuarantees(
+                f"The ledger protects {self._state.unit} ({self._state.neighbours}), the charge {charge.loss.unit} "
+                f"({charge.loss.neighbours}). Nothing was charged."
+            )
+        currency = self._state.rules.currency
+        known, price = self._last_price
+        if known is not charge.loss:
+            price = currency.price(charge.loss)
+            self._last_price = (charge.loss, price)
+        needed = self._find_least_price(charge.events)
+        if any(part is not None and part < 0 for part in price) or _is_less(price, needed):
+            raise InternalError("The price of a charge is below what its events cost. Nothing was charged.")
+        return price
+
+
+def _fingerprint(charge: Charge, dumped: list[dict[str, Any]], generation: int) -> str:
+    """What a request id stands for: the question and its events, whatever the version of the data."""
+    facts = [charge.analyst, charge.project, charge.question, dumped, generation]
+    return chain.digest(json.dumps(facts, separators=(",", ":")))
+
+
+def _is_less(price: Price, needed: Price) -> bool:
+    """Whether any sum is below what it must be; a sum that is not known is never too low."""
+    return any(a is not None and (b is None or a < b) for a, b in zip(price, needed, strict=True))
+
+
+def _check_reason(reason: object) -> str:
+    if not isinstance(reason, str) or not reason.strip():
+        raise ParameterError("reason", "is missing", "Say why, in a sentence: it stays on record.")
+    return reason.strip()
+
+
+def _read_json(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    return found

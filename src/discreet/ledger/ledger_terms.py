@@ -1,0 +1,71 @@
+"""What a ledger is for: one dataset, who is protected in it, and what may be spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.errors import LedgerError
+from discreet.ledger.amount_text import dump_budget
+from discreet.ledger.policy import Policy
+from discreet.ledger.state import VERSION, Rules, State
+from discreet.privacy import Budget, Neighbours, Unit
+
+_AMEND = "`discreet ledger amend CODEBOOK --by NAME --reason WHY`. Nothing was charged."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerTerms:
+    """The terms that a codebook states. Without a policy, whatever the ledger has is meant."""
+
+    dataset: str
+    budget: Budget
+    unit: Unit
+    neighbours: Neighbours
+    policy: Policy | None = None
+
+    def make_opening(self, ledger: str) -> dict[str, Any]:
+        """The first line of a new ledger; refused where the terms cannot be counted."""
+        policy = Policy() if self.policy is None else self.policy
+        Rules.of(self.budget, policy)
+        return {
+            "version": VERSION,
+            "ledger": ledger,
+            "dataset": self.dataset,
+            "unit": self.unit.column,
+            "neighbours": str(self.neighbours),
+            "budget": dump_budget(self.budget),
+            "policy": policy.dump(),
+        }
+
+    def check(self, state: State) -> None:
+        """Refuse a ledger that was made for something else."""
+        self.check_people(state)
+        self._check_limits(state)
+
+    def check_people(self, state: State) -> None:
+        """Refuse a ledger of another dataset, or of one that protects others."""
+        if self.dataset != state.dataset:
+            raise LedgerError(
+                "This ledger is of another dataset. Give the dataset its old name, or its ledger a place of its own. "
+                "Nothing was charged."
+            )
+        if (self.unit, self.neighbours) != (state.unit, state.neighbours):
+            raise LedgerError(
+                f"This ledger protects {state.unit} ({state.neighbours}); the codebook says {self.unit} "
+                f"({self.neighbours}). Losses of the two cannot be added. Undo the change, or start a dataset of "
+                "another name. Nothing was charged."
+            )
+
+    def _check_limits(self, state: State) -> None:
+        rules = state.rules
+        if dump_budget(self.budget) != dump_budget(rules.budget):
+            raise LedgerError(
+                f"The ledger has {rules.budget!r}, the codebook {self.budget!r}. Undo the change, or put it on record "
+                f"with {_AMEND}"
+            )
+        if self.policy is not None and self.policy.dump() != rules.policy.dump():
+            raise LedgerError(
+                "The caps or names in the codebook differ from the ledger's. Undo the change, or put it on record with "
+                f"{_AMEND}"
+            )

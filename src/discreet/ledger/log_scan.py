@@ -1,0 +1,201 @@
+"""Walk a whole ledger: every line follows from the one before, every answer has its hash in the log, the sums hold.
+
+A million entries take seconds, so equal prices are counted first and added up when the rules change. That gives the
+very sums that adding one by one gives, as long as no sum has to be rounded; where one might, they are added one by one
+after all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from json.encoder import encode_basestring_ascii as quoted
+from typing import TypeAlias, TypeVar
+
+from discreet.accounting.currencies import Currency, LogarithmCurrency, Price
+from discreet.errors import LedgerDamaged
+from discreet.ledger.amount_text import load_budget, read_price
+from discreet.ledger.policy import Bucket, Policy
+from discreet.ledger.state import START_OF_LINE, Rules, State, sum_under
+from discreet.ledger.store import ReservationRow, Store
+
+_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+# Sums with longer denominators than this, in bits, may have been rounded on the way.
+_EXACT = 100
+
+# How lines go on after "kind":" , and how long the time is that follows.
+_RESERVED, _ANSWERED, _TIME = 'reserved","time":"', 'answered","time":"', 27
+_CHARGE_TEXT = re.compile(r'","price":(\[[^\]]*\]),"analyst":("(?:[^"\\]|\\.)*"),"project":("(?:[^"\\]|\\.)*")')
+
+T = TypeVar("T")
+_ChargeKind: TypeAlias = tuple[str, str]
+"""Charges that are alike: price, analyst and project as they are written, and the day."""
+
+
+def scan(store: Store, *, strictly: bool = False) -> State:
+    """The state that a store's lines add up to, or LedgerDamaged.
+
+    ``strictly`` also checks that no limit was ever exceeded, that amendments began with the right sums, and the
+    store's own bookkeeping of its file.
+    """
+    try:
+        return _Walk(store, strictly=strictly).run()
+    except (ValueError, TypeError, AttributeError, KeyError):  # values of kinds that no ledger of ours holds
+        raise LedgerDamaged(f"The ledger's file is damaged. {_LOOK}") from None
+
+
+class _Walk:
+    """One pass over the lines and the reservations, side by side."""
+
+    def __init__(self, store: Store, *, strictly: bool) -> None:
+        self.store, self.strictly, self.state = store, strictly, State()
+        self.alike: Counter[_ChargeKind] = Counter()
+        self.since = 0  # the first line under the present rules
+        self.analysts = _Analysts()
+        self.due: dict[int, str] = {}  # lines that must record an answer, and how they must end
+
+    def run(self) -> State:
+        """The state at the end."""
+        self._walk_lines()
+        state = self.state
+        if self.due or self.store.read_head() != (state.number, state.hash):
+            raise LedgerDamaged(f"The end of the ledger was changed, or is missing. {_LOOK}")
+        if state.number < 0:
+            raise LedgerDamaged(f"The ledger has no entries. {_LOOK}")
+        if self.strictly:
+            self.store.check()
+        return state
+
+    def _walk_lines(self) -> None:
+        state, due, alike = self.state, self.due, self.alike
+        rows = _fetch_in_portions(self.store.read_reservations())
+        sha256, analysts = hashlib.sha256, self.analysts
+        number, previous, time = -1, state.hash, ""
+        row = next(rows, None)
+        for at, line in _fetch_in_portions(self.store.read_lines(0)):
+            start = f'{{"number":{number + 1},"previous":"{previous}","kind":"'
+            begin = len(start)
+            if at != number + 1 or not line.startswith(start):
+                raise LedgerDamaged(f"Entry {number + 1} of the ledger was changed, or is missing. {_LOOK}")
+            if line.startswith(_ANSWERED, begin):
+                begin += len(_ANSWERED)
+                rest = due.pop(at, None)
+                if rest is None or line[begin + _TIME :] != rest:
+                    raise LedgerDamaged(f"The answer recorded in entry {at} was changed or is missing. {_LOOK}")
+                when = line[begin : begin + _TIME]
+                state.answers += 1
+            elif line.startswith(_RESERVED, begin):
+                begin += len(_RESERVED)
+                when, end = line[begin : begin + _TIME], line.index(',"request":', begin)
+                said = line[begin + _TIME : end]
+                if row is None or row.number != at or analysts[said] != row.analyst:
+                    raise LedgerDamaged(f"Entry {at} of the ledger has lost its reservation. {_LOOK}")
+                self._check_reservation(line, end, row)
+                alike[said, when[:10]] += 1
+                row = next(rows, None)
+            else:
+                when = self._take_other_line(at, line, number, previous, time)
+            if when < time:
+                raise LedgerDamaged(f"Entry {at} of the ledger is earlier than the one before. {_LOOK}")
+            number, previous, time = at, sha256(line.encode()).hexdigest(), when
+        if row is not None:
+            raise LedgerDamaged(f"There are reservations that no entry made. {_LOOK}")
+        self._add_up(number + 1)
+        state.number, state.hash, state.time = number, previous, time
+
+    def _check_reservation(self, line: str, end: int, row: ReservationRow) -> None:
+        """A reservation must be found under the names that its line has, and its answer be whole."""
+        if not line.startswith(f',"request":{quoted(row.request)},"identity":{quoted(row.identity)},', end):
+            raise LedgerDamaged(f"The reservation of entry {row.number} was changed. {_LOOK}")
+        if row.answered is not None and row.answer is not None:
+            digest = hashlib.sha256(row.answer.encode()).hexdigest()
+            self.due[row.answered] = f'","of":{row.number},"answer":"{digest}"}}'
+        elif row.answered is not None or row.answer is not None:
+            raise LedgerDamaged(f"The answer of entry {row.number} is not whole. {_LOOK}")
+
+    def _take_other_line(self, at: int, line: str, number: int, previous: str, time: str) -> str:
+        """A line that is neither a charge nor an answer: bring the state up to here, and let it take in the line."""
+        found = START_OF_LINE.search(line)
+        if found is not None and found["kind"] == "resumed" and found["of"]:
+            return found["time"]
+        self._add_up(at)
+        if self.strictly and '"kind":"amended"' in line[:120]:
+            self._check_amendment(at, line)
+        state = self.state
+        state.number, state.hash, state.time = number, previous, time
+        return state.absorb(at, line)["time"]
+
+    def _add_up(self, end: int) -> None:
+        """Add what was charged under the present rules, up to a line, and see that it was allowed."""
+        if self.alike:
+            state, rules = self.state, self.state.rules
+            charges = state.charges + self.alike.total()
+            grown: dict[Bucket, Currency] = {}
+            for (said, day), times in self._count_charges(rules, end):
+                price, who, what = _read_charge(said)
+                when = f"{day}T"
+                state.charge(_multiply(price, times), who, what, when)
+                grown |= {bucket: currency for bucket, currency, _ in rules.find_buckets(who, what, when)}
+            state.charges = charges
+            if self.strictly and not all(currency.fits(state.totals[bucket]) for bucket, currency in grown.items()):
+                raise LedgerDamaged(f"Entries of the ledger before number {end} exceed a limit. {_LOOK}")
+        self.alike.clear()
+        self.since = end
+
+    def _count_charges(self, rules: Rules, end: int) -> Iterator[tuple[_ChargeKind, int]]:
+        """The charges, equal ones together where no sum can have been rounded, otherwise one by one in order."""
+        bottoms = [part.denominator for said, _ in self.alike for part in _read_charge(said)[0] if part is not None]
+        before = [part.denominator for total in self.state.totals.values() for part in total if part is not None]
+        if not isinstance(rules.currency, LogarithmCurrency) and math.lcm(*bottoms, *before).bit_length() <= _EXACT:
+            return iter(self.alike.items())
+        return self._read_one_by_one(end)
+
+    def _read_one_by_one(self, end: int) -> Iterator[tuple[_ChargeKind, int]]:
+        for at, line in self.store.read_lines(self.since):
+            if at >= end:
+                return
+            begin = line.index('"kind":"') + len('"kind":"')
+            if line.startswith(_RESERVED, begin):
+                begin += len(_RESERVED)
+                yield (line[begin + _TIME : line.index(',"request":', begin)], line[begin : begin + 10]), 1
+
+    def _check_amendment(self, number: int, line: str) -> None:
+        """An amendment must begin with the sums of what was charged before."""
+        record = json.loads(line)
+        rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+        earlier = (text for at, text in self.store.read_lines(0) if at < number)
+        if sum_under(rules, earlier) != record["totals"]:
+            raise LedgerDamaged(f"Entry {number} of the ledger begins with wrong sums. {_LOOK}")
+
+
+def _fetch_in_portions(items: Iterator[T]) -> Iterator[T]:
+    """The same items, fetched some at a time: two streams that take turns at every item are much slower."""
+    while portion := list(islice(items, 512)):
+        yield from portion
+
+
+@lru_cache(maxsize=65_536)
+def _read_charge(said: str) -> tuple[Price, str, str]:
+    """Price, analyst and project from how they are written."""
+    found = _CHARGE_TEXT.fullmatch(said)
+    if found is None:
+        raise ValueError("not a charge")
+    return read_price(found[1]), json.loads(found[2]), json.loads(found[3])
+
+
+class _Analysts(dict[str, str]):
+    """The analyst of each way in which charges are written, worked out once."""
+
+    def __missing__(self, said: str) -> str:
+        self[said] = _read_charge(said)[1]
+        return self[said]
+
+
+def _multiply(price: Price, count: int) -> Price:
+    return price if count == 1 else tuple(None if part is None else part * count for part in price)

@@ -1,0 +1,65 @@
+"""Several quantiles of many small groups at once: every row is drawn its place, and all groups go level by level.
+
+The same law as ``ties``, which is for groups with many rows. Groups that are drawn together differ in nothing but
+their rows and the ends of their sides, so that one call of numpy serves them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.entropy import EntropySource
+from discreet.exact import Integers
+from discreet.mechanisms.quantiles.ranks import CellCounts, draw_all, runs_of_groups
+from discreet.samplers import uniform_below
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSides:
+    """One side of each group: its rows, sorted by group and place, the group of each row, and the ends of the sides."""
+
+    rows: Integers
+    number: Integers
+    low: Integers
+    high: Integers
+
+
+def expand_rows(groups: Sequence[CellCounts], bits: int, low: int, high: int, source: EntropySource) -> GroupSides:
+    """All rows of all groups, each with a place of its own among the 2^bits of its cell."""
+    counts = np.concatenate([counts for _, counts in groups])
+    cells = np.repeat(np.concatenate([cells for cells, _ in groups]), counts)
+    number = np.repeat(np.arange(len(groups)), [int(counts.sum()) for _, counts in groups])
+    places = (cells << bits) + uniform_below(1 << bits, cells.size, source=source)
+    order = np.lexsort((places, number))
+    ends = np.ones(len(groups), dtype=np.int64)
+    return GroupSides(places[order], number[order], low * ends, high * ends)
+
+
+def draw_quantiles_of_groups(
+    sides: GroupSides, shares: list[Fraction], factor: Callable[[Fraction], Fraction], source: EntropySource
+) -> list[Integers]:
+    """For each of ``shares`` the places in all groups: the middle share first, then those of the sides it leaves."""
+    if not shares:
+        return []
+    middle = len(shares) // 2
+    q = shares[middle]
+    rows, number, groups = sides.rows, sides.number, len(sides.low)
+    new = np.ones(rows.size, dtype=np.bool_)
+    new[1:] = (rows[1:] != rows[:-1]) | (number[1:] != number[:-1])
+    first = np.flatnonzero(new)
+    counts = np.diff(np.append(first, rows.size))
+    sizes = np.bincount(number[first], minlength=groups)
+    runs = runs_of_groups(rows[first], counts, sizes, q, low=sides.low, high=sides.high)
+    found = draw_all(runs, factor(q), source)
+    under, over = rows < found[number], rows > found[number]
+    below = GroupSides(rows[under], number[under], sides.low, found)
+    above = GroupSides(rows[over], number[over], found, sides.high)
+    return [
+        *draw_quantiles_of_groups(below, [s / q for s in shares[:middle]], factor, source),
+        found,
+        *draw_quantiles_of_groups(above, [(s - q) / (1 - q) for s in shares[middle + 1 :]], factor, source),
+    ]
