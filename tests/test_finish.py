@@ -19,8 +19,8 @@ from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import NoisyGroups, Plan, Release, draw
-from tests import hospital
-from tests.hospital import COUNT, ask, catalog, of
+from tests.worlds import hospital
+from tests.worlds.hospital import COUNT, ask, catalog, of
 
 ADD = Neighbours.ADD_REMOVE
 

@@ -25,7 +25,7 @@ from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release, draw
-from tests.hospital import COUNT, GROUPS, ROWS, UNITS, ask, catalog, column, of
+from tests.worlds.hospital import COUNT, GROUPS, ROWS, UNITS, ask, catalog, column, of
 
 PURE, APPROX, ZCDP = Budget(epsilon=3), Budget(epsilon=3, delta=1e-6), Budget(rho=1)
 PATIENT = Unit("patient")

@@ -16,7 +16,7 @@ from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
-from tests.hospital import COUNT, ROWS, ask, catalog, column, of
+from tests.worlds.hospital import COUNT, ROWS, ask, catalog, column, of
 
 
 def quantile(name: str, share: Fraction) -> Aggregate:

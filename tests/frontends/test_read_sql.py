@@ -7,8 +7,8 @@ import pytest
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
 from discreet.plan.show import show
-from tests.frontends.cases import QuestionCase, cases
-from tests.frontends.tables import CATALOG, world
+from tests.fixtures.cases import QuestionCase, cases
+from tests.worlds.tables import CATALOG, world
 
 CASES = cases()
 

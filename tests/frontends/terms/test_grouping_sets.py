@@ -13,7 +13,7 @@ from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder, col, count
 from discreet.frontends.terms import grouping_sets
 from discreet.plan.nodes import Question
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 VISITS = TableBuilder(CATALOG, "visits")
 NAMES = ("ward", "smoker", "note", "day")

@@ -12,7 +12,7 @@ from discreet.frontends import read_sql
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column
 from discreet.plan.types import Type, Value
-from tests.frontends.tables import CATALOG, VISITS
+from tests.worlds.tables import CATALOG, VISITS
 
 DAY = dt.date(2024, 2, 29)
 SEEN = dt.datetime.fromisoformat

@@ -20,7 +20,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.relations import Join, Scan, Values, walk_relations
 from discreet.plan.types import Type
 from discreet.privacy import Unit
-from tests.frontends.tables import HOSPITAL, LABS, PUBLIC, STAYS
+from tests.worlds.tables import HOSPITAL, LABS, PUBLIC, STAYS
 
 VISITS, PATIENTS, LAB, WARDS, WORKERS = (
     TableBuilder(HOSPITAL, name) for name in ("visits", "patients", "labs", "wards", "workers")

@@ -16,10 +16,10 @@ from discreet.frontends import read_sql
 from tests.engines.clinics import same_secret_order
 from tests.engines.test_agreement import as_dict, duckdb_order
 from tests.engines.worlds import ARROW, SALT
-from tests.frontends.cases import QuestionCase, cases
-from tests.frontends.plain import Tables, some_tables
-from tests.frontends.random_sql import a_question
-from tests.frontends.tables import HOSPITAL, PUBLIC, SEVERAL
+from tests.fixtures.cases import QuestionCase, cases
+from tests.worlds.plain import Tables, some_tables
+from tests.worlds.random_sql import a_question
+from tests.worlds.tables import HOSPITAL, PUBLIC, SEVERAL
 
 __all__ = ["duckdb_order"]  # a fixture
 

@@ -18,7 +18,7 @@ from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Expression, ReleasedValue
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
-from tests.frontends.tables import HOSPITAL, PUBLIC
+from tests.worlds.tables import HOSPITAL, PUBLIC
 
 Tables = dict[str, list[dict[str, Value]]]
 SQL_TYPES = {

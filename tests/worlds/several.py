@@ -24,7 +24,7 @@ from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
 from tests.engines.worlds import ARROW, SALT
-from tests.frontends.random_sql import Part, Writer
+from tests.worlds.random_sql import Part, Writer
 
 Row = dict[str, Value]
 Tables = dict[str, list[Row]]

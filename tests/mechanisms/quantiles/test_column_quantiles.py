@@ -19,8 +19,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Interval
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.quantiles.ranks import draw, runs_of
-
-from .selecting import Untouched, max_divergence
+from tests.mechanisms.selecting import Untouched, max_divergence
 
 GRID = range(4)
 Data = tuple[int, ...]

@@ -42,7 +42,7 @@ from discreet.plan.reach import reach
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 GOOD = """
@@ -721,11 +721,11 @@ def reference() -> str:
     return "\n".join(lines) + "\n"
 
 
-BEGIN, END = "<!-- entries: written by `python -m tests.test_codebook` -->\n", "<!-- end of entries -->\n"
+BEGIN, END = "<!-- entries: written by `python -m tests.codebook.test_codebook` -->\n", "<!-- end of entries -->\n"
 
 
 def test_the_published_schema_is_current() -> None:
-    """docs/codebook.schema.json is what the code reads; `python -m tests.test_codebook` writes it anew."""
+    """docs/codebook.schema.json is what the code reads; `python -m tests.codebook.test_codebook` writes it anew."""
     assert (DOCS / "codebook.schema.json").read_text() == json_schema()
 
 

@@ -27,9 +27,8 @@ from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.quantiles.lazy_rows import LazyRows, Side, count_heads, draw_quantiles
 from discreet.mechanisms.quantiles.ranks import CellCounts, runs_of_counts
 from discreet.samplers import lazy
-
-from .selecting import Untouched, log_ratio
-from .test_quantile import rank_error
+from tests.mechanisms.quantiles.test_column_quantiles import rank_error
+from tests.mechanisms.selecting import Untouched, log_ratio
 
 Rows = tuple[int, ...]
 Law = dict[Rows, float]

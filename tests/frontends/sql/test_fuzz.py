@@ -17,8 +17,8 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression, ReleasedValue, walk
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
-from tests.frontends.cases import QuestionCase, cases
-from tests.frontends.tables import CATALOG, VISITS, world
+from tests.fixtures.cases import QuestionCase, cases
+from tests.worlds.tables import CATALOG, VISITS, world
 
 TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|\s+|[<>=!|:]+|.", re.DOTALL)
 CASES = cases()

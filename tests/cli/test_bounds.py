@@ -13,7 +13,7 @@ import pytest
 
 from discreet import demo
 from discreet.cli import main
-from tests.test_cli import on_terminal
+from tests.cli.test_main import on_terminal
 
 Run = Callable[..., tuple[int, str, str]]
 

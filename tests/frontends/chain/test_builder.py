@@ -15,7 +15,7 @@ from discreet.errors import QuestionError
 from discreet.frontends.chain.builder import TableBuilder, col, count, count_units, lit, mean, sum_, when
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 VISITS = TableBuilder(CATALOG, "visits")
 

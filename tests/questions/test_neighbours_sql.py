@@ -38,10 +38,8 @@ from discreet.plan.relations import (
 )
 from discreet.plan.types import Type
 from tests.engines.oracle import exceeds, histograms, moved, overreaches
-from tests.frontends.cases import cases
-from tests.frontends.tables import CATALOG, HOSPITAL, PUBLIC, SURVEY
-from tests.frontends.tables import world as world_of
-from tests.several import (
+from tests.fixtures.cases import cases
+from tests.worlds.several import (
     Data,
     Neighbour,
     a_question,
@@ -53,6 +51,8 @@ from tests.several import (
     unit_neighbours,
     without,
 )
+from tests.worlds.tables import CATALOG, HOSPITAL, PUBLIC, SURVEY
+from tests.worlds.tables import world as world_of
 
 
 @dataclass(frozen=True)

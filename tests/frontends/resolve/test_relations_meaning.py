@@ -13,10 +13,10 @@ from discreet.errors import QuestionError
 from discreet.frontends import read_sql
 from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Distinct, Join, PerUnit, Relation, Union, Window, walk_relations
-from tests.frontends.cases import QuestionCase, cases
-from tests.frontends.plain import Tables, answer, plain, some_tables, theirs
-from tests.frontends.random_sql import a_question
-from tests.frontends.tables import HOSPITAL, PUBLIC, SEVERAL
+from tests.fixtures.cases import QuestionCase, cases
+from tests.worlds.plain import Tables, answer, plain, some_tables, theirs
+from tests.worlds.random_sql import a_question
+from tests.worlds.tables import HOSPITAL, PUBLIC, SEVERAL
 
 COMPUTED = (Statistic.COUNT, Statistic.SUM, Statistic.MEAN)
 

@@ -14,8 +14,8 @@ from discreet.frontends.google.clause_options import MOST, NAMES
 from discreet.frontends.sql.expression_forms import FORMS
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate, Question, Statistic
-from tests.frontends.cases import cases
-from tests.frontends.tables import CATALOG, HOSPITAL
+from tests.fixtures.cases import cases
+from tests.worlds.tables import CATALOG, HOSPITAL
 
 WITH = "SELECT WITH DIFFERENTIAL_PRIVACY "
 

@@ -25,7 +25,7 @@ from discreet.frontends import read_sql
 from discreet.offer import Offer
 from discreet.price import PriceTerms, price
 from discreet.release import NoisyGroups, Release
-from tests.test_noise_off import comparable
+from tests.questions.test_noise_off import comparable
 
 PEOPLE, VISITS, LABS = 60, 240, 300
 TABLES = {

@@ -15,9 +15,9 @@ from discreet.frontends.sql import expression_forms, function_tables, inner_form
 from discreet.plan.expressions import Call, walk
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.nodes import Statistic
-from tests.frontends.tables import CATALOG, HOSPITAL
+from tests.worlds.tables import CATALOG, HOSPITAL
 
-PAGE = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "sql.md").read_text()
 
 
 def count_of(expression: str) -> str:
