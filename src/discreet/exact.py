@@ -1,8 +1,8 @@
 """Exact numbers: rationals, logarithms of rationals, and rounding that errs on the private side.
 
 Between a person's row and a published number there is no float. Parameters are ``Fraction`` or ``Ln`` (the natural
-logarithm of a rational, so that the ε = ln 3 of a fair coin is a value and not an approximation). An irrational function
-of them is a certified integer interval at any precision, computed with directed integer arithmetic alone.
+logarithm of a rational, so that the ε = ln 3 of a fair coin is exact). An irrational function of them is a certified
+integer interval at any precision, computed with directed integer arithmetic alone.
 
 Where a float must be shown, ``float_up`` and ``float_down`` round it in a known direction. A float that a person types
 or reads means the decimal that it prints as: 0.1 is one tenth, so ten charges of 0.1 fit a budget of 1. In the samplers

@@ -90,7 +90,7 @@ class Account:
         return LossDistribution(self.events).for_group(self.group)
 
     def _find_loss(self, notion: str | None) -> Loss:
-        """The loss, or only the notion that is asked for, so that the others need not be computed for a distribution."""
+        """The loss; for a distribution only that notion, so that the others need not be computed."""
         if notion is not None and notion not in KINDS:
             fix = f"Use one of {', '.join(KINDS)}, or None for the best."
             raise ParameterError("notion", "is not a known notion", fix)

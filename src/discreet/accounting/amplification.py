@@ -66,7 +66,7 @@ def sampled_gaussian_curve(mu_squared: Fraction, rate: Fraction) -> Renyi:
 
 
 def _log_moment(order: float, mu: float, q: float) -> float:
-    """The logarithm of E[(1 − q + qw)^α] for w = e^(μz − μ²/2), z standard normal; infinite where not tried."""
+    """The logarithm of E[(1 − q + qw)^α] for w = e^(μz − μ²/2), z standard normal; infinite where not computed."""
     width = min(3.0, 3.0 / mu)  # half-width of the strip: 1 − q + qw has no zero for |Im z| < π/μ
     h = 2.0 ** math.floor(math.log2(width / 8))  # a power of two, so that grid points are exact
     spread = math.sqrt(2 * (45 + (order - 1) * -math.log(q)))
@@ -87,7 +87,7 @@ def _log_moment(order: float, mu: float, q: float) -> float:
 def _excess(z: Floats, order: float, mu: float, q: float) -> tuple[float, float]:
     """The sum of e^(−z²/2)·((1+x)^α − 1 − αx) for x = q(e^(μz − μ²/2) − 1), and a bound on its rounding error."""
     u = mu * z - mu * mu / 2
-    # Beyond this u the ratio is taken in logarithms, where nothing overflows.
+    # For larger u the ratio is computed in logarithms, which do not overflow.
     most = 30 - math.log(q)
     big = u > most
     x = q * np.expm1(np.minimum(u, most))

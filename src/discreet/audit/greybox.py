@@ -35,6 +35,7 @@ from discreet.audit.output_encoding import RaisedError, encode
 from discreet.errors import DiscreetError
 from discreet.mechanisms.exponential import Exponential, SelectionMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid_noise import GridNoise
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import NoisyMax, TopK
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
@@ -48,8 +49,7 @@ from discreet.privacy import Neighbours
 
 # Where private values meet noise. Everything else in the package is made of these.
 PRIMITIVES: tuple[tuple[type, str], ...] = (
-    (Laplace, "release"),
-    (Gaussian, "release"),
+    (GridNoise, "release"),
     (RandomizedResponse, "release"),
     (Exponential, "release"),
     (PermuteAndFlip, "release"),

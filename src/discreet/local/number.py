@@ -293,9 +293,6 @@ class HybridResponse(NumberProtocol):
         return np.concatenate([share * self.window.law(answer), (1 - share) * self.sign.law(answer)])
 
 
-
-
-
 def draw_in_window(start: Integers, width: int, spare: int, inside: object, cell: Words) -> Integers:
     """A cell of the window where ``inside``, otherwise one of the ``spare`` cells beside it."""
     beside = pick(cell, spare)

@@ -80,8 +80,6 @@ class SubsetSelection(BitVectorProtocol):
     def random_bytes(self) -> int:
         return 8 * self.domain_size
 
-
-
     @property
     def epsilon(self) -> Ln:
         # C(d−1, w)/C(d−1, w−1) = (d − w)/w: the odds of a set with the answer over one without it.

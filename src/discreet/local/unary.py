@@ -75,8 +75,6 @@ class UnaryEncoding(BitVectorProtocol):
     def random_bytes(self) -> int:
         return planes.DIGITS * self.payload_bytes
 
-
-
     @property
     def epsilon(self) -> Ln:
         return loss_of(Fraction(self.one * (ALWAYS - self.other), self.other * (ALWAYS - self.one)))
