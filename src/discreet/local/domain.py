@@ -131,7 +131,7 @@ class Domain:
         return {label: place for place, label in enumerate(self.labels or ())}
 
     def indices(self, answers: Sequence[object] | npt.NDArray[np.generic]) -> Integers:
-        """The index of each answer, or −1 where the domain does not have it. It never raises: an error would reveal it."""
+        """The index of each answer; −1 where the domain does not have it. It never raises, so no error reveals it."""
         if self.labels is not None:
             places = self._places
             if isinstance(answers, np.ndarray) and answers.dtype.kind == "U":
