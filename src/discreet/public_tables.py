@@ -1,7 +1,7 @@
-"""Public rows that a question brings along: an answer that was released before, or a frame of the analyst's own.
+"""Reads public rows that a question brings: an answer that was released before, or a frame of the analyst's own.
 
-They are part of the question, so they are recorded with it and replayed with it. Nothing about them is private: an
-answer has been paid for, and what the analyst brings the analyst knows.
+These rows are part of the question, so they are recorded with it and replayed with it. Nothing in them is private: an
+answer has been paid for, and the analyst knows the analyst's own frame.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_ROWS = 100_000
 
 
 def read_public_values(tables: Mapping[str, Any] | None) -> dict[str, Values]:
-    """Public tables by name, as values of a plan; refused where they are too large or of no known kind."""
+    """Public tables by name, as values of a plan. A table that is too large or of no known kind is refused."""
     return {name: _read_values(name, table) for name, table in (tables or {}).items()}
 
 
@@ -50,7 +50,7 @@ def _is_text(value: str) -> bool:
 
 
 def _read_frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:
-    """The columns of a frame that questions can use."""
+    """The names, types and values of the columns that questions can use."""
     from discreet.engines.duckdb.sources import to_arrow_table
 
     kinds = types_of(table)

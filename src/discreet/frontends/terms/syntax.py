@@ -67,6 +67,10 @@ class PairStatistic(StrEnum):
     WEIGHTED_MEAN = "weighted_avg"  # of the first argument, weighted by the second
 
 
+# The quantiles that MIN and MAX stand for over all units: a true extreme is the value of one person.
+EXTREMES = {"min": Fraction(1, 100), "max": Fraction(99, 100)}
+
+
 @dataclass(frozen=True, slots=True)
 class AggregateTerm:
     """An aggregate.
