@@ -14,7 +14,7 @@ from discreet.codebook.frame_types import types_of
 from discreet.errors import ParameterError, UsageError
 from discreet.plan.evaluate import settle
 from discreet.plan.relations import Values
-from discreet.plan.types import Type, Value
+from discreet.plan.types import Type, Value, is_storable_text
 
 MAX_ROWS = 100_000
 
@@ -34,19 +34,10 @@ def _read_values(name: str, table: Any) -> Values:
             f"The public table {name!r} has {rows:,} rows; a question can bring {MAX_ROWS:,}. "
             "Declare it in the codebook as public. Nothing was charged."
         )
-    if any(isinstance(value, str) and not _is_text(value) for _, _, values in columns for value in values):
+    if any(isinstance(value, str) and not is_storable_text(value) for _, _, values in columns for value in values):
         raise UsageError(f"The public table {name!r} holds text that is not Unicode. Mend it. Nothing was charged.")
     kinds = tuple((column, kind) for column, kind, _ in columns)
     return Values(name, kinds, tuple(zip(*(values for _, _, values in columns))))
-
-
-def _is_text(value: str) -> bool:
-    """Whether a text can be written down: half of a pair of code units cannot."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in value
 
 
 def _read_frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:
