@@ -7,9 +7,8 @@ from fractions import Fraction
 from discreet import parameters
 from discreet.errors import UsageError
 from discreet.frontends.chain.operands import ChainExpression, Operand, as_expression
-from discreet.frontends.resolve.measurements import EXTREMES
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term, aggregates_in
+from discreet.frontends.terms.syntax import EXTREMES, AggregateTerm, PairStatistic, Term, aggregates_in
 from discreet.parameters import Number
 from discreet.plan.nodes import Statistic
 

@@ -7,7 +7,6 @@ numbers. MIN and MAX are the 1 % and the 99 % quantile, as a true extreme is the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.bounding.stability import Owner, RelationFacts
@@ -15,7 +14,7 @@ from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, make
 from discreet.frontends.resolve.correlation import ArgumentPair, make_pair_statistic
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term
+from discreet.frontends.terms.syntax import EXTREMES, AggregateTerm, PairStatistic, Term
 from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.functions import make_literal
 from discreet.plan.nodes import Aggregate, Statistic
@@ -24,8 +23,6 @@ from discreet.plan.types import Type
 RowResolver: TypeAlias = Callable[[Term, str], Expression]
 
 FINEST = 10**12  # of which a quantile's q may be a multiple
-# What MIN and MAX are over all units.
-EXTREMES = {"min": Fraction(1, 100), "max": Fraction(99, 100)}
 
 
 class Aggregates:

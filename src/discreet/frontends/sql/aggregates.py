@@ -8,12 +8,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.frontends.resolve.measurements import EXTREMES
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form, name_of
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term
+from discreet.frontends.terms.syntax import EXTREMES, AggregateTerm, PairStatistic, Term
 from discreet.plan.nodes import Statistic
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""How the functions of a question are written in SQL: for "did you mean", and for the table in docs/sql.md."""
+"""Tables of how functions and aggregates are written in SQL, for hints in refusals and for docs/sql.md."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from discreet.plan.catalog import suggest_nearest
 from discreet.plan.functions import FUNCTIONS
 
-# One way to write each function of ``plan.functions``; tests read each of these and find the function in the plan.
-WRITTEN: Mapping[str, str] = {
+# One way to write each function of ``plan.functions``. Tests read each and find the function in the plan.
+EXAMPLES: Mapping[str, str] = {
     "add": "age + 1",
     "subtract": "age - 1",
     "multiply": "age * 2",
@@ -65,7 +65,7 @@ WRITTEN: Mapping[str, str] = {
     "to_timestamp": "CAST(day AS TIMESTAMP)",
 }
 
-# Every name that can stand before a parenthesis.
+# Every name that can stand before a parenthesis, for hints.
 NAMES = (
     "abs", "approx_count_distinct", "approx_quantile", "avg", "avg_weighted", "bin", "ceil", "clamp", "coalesce",
     "concat", "contains", "corr", "count", "count_if", "covar_pop", "covar_samp", "date_diff", "date_part",
@@ -78,7 +78,7 @@ NAMES = (
 )  # fmt: skip  # a list of words
 
 
-# What can be measured, in one or more ways to write it; tests read each of them.
+# The aggregates, each with the ways to write it. Tests read each of them.
 AGGREGATES: Mapping[tuple[str, ...], str] = {
     ("COUNT(*)", "COUNT(1)"): "rows",
     ("COUNT(age)",): "rows where a value is there",
@@ -106,7 +106,7 @@ AGGREGATES: Mapping[tuple[str, ...], str] = {
 
 
 def suggest_function(name: str) -> str:
-    """A hint at the function that was meant.
+    """A hint: the name of the nearest function, or where the functions are listed.
 
     >>> suggest_function("averge")
     "Did you mean 'avg'?"
@@ -122,7 +122,7 @@ def write_function_table() -> str:
         fixed = sorted(position + 1 for position in function.constants if position < 4)
         constants = "the list" if name == "in" else ", ".join(f"argument {position}" for position in fixed)
         words = f" ({', '.join(function.words)})" if function.words else ""
-        rows.append(f"| `{WRITTEN[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
+        rows.append(f"| `{EXAMPLES[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
     return "\n".join(rows)
 
 
