@@ -20,7 +20,8 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.catalog import ContributionLimits
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import Offer, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release, draw

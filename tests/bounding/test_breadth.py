@@ -12,7 +12,8 @@ from discreet.bounding.contributions import Counts, sensitivity
 from discreet.errors import DiscreetError, Unbounded, UsageError
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import Offer, price
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.hospital import COUNT, ROWS, ask, catalog, column, of

@@ -29,8 +29,9 @@ ExpressionWriter: TypeAlias = Callable[[Expression], str]
 def show(question: Question) -> str:
     """The plan from the rows up, one line a step. Where several relations meet, columns are written with theirs.
 
-    >>> from discreet.plan.nodes import Aggregate, Output, Statistic
+    >>> from discreet.plan.nodes import Aggregate, Output
     >>> from discreet.plan.relations import Scan
+    >>> from discreet.plan.statistics.definitions import Statistic
     >>> q = Question(source=Scan("visits"), aggregates=(Aggregate(Statistic.COUNT),))
     >>> print(show(Question(source=q.source, aggregates=q.aggregates, outputs=(Output("n", q.refer_to_aggregate(0)),))))
     rows of visits

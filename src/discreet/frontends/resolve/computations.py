@@ -8,18 +8,12 @@ from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, FeatureTerm, Term
 from discreet.plan.expressions import Expression, Literal
 from discreet.plan.functions import make_literal
-from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Feature, FeatureCall
+from discreet.plan.statistics.table import list_wordings
 from discreet.plan.types import Type
 
-STATISTICS = {
-    Statistic.COUNT: Feature.COUNT,
-    Statistic.COUNT_UNITS: Feature.COUNT_DISTINCT,
-    Statistic.COUNT_DISTINCT: Feature.COUNT_DISTINCT,
-    Statistic.SUM: Feature.SUM,
-    Statistic.MEAN: Feature.MEAN,
-}
-QUANTILES = {"min": Feature.MIN, "max": Feature.MAX, "median": Feature.MEDIAN}
+# What an aggregate is inside one unit, by the statistic and by the word of a quantile that has one.
+FEATURES = {(statistic, wording.word): wording.inside for statistic, wording in list_wordings()}
 WITHOUT_ARGUMENT = frozenset({Feature.COUNT, Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK})
 NUMBERS = frozenset({Feature.SUM, Feature.MEAN, Feature.MEDIAN})
 WORDS = {Feature.MEAN: "avg", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
@@ -51,9 +45,7 @@ def make_compute(term: AggregateTerm | FeatureTerm, find: ColumnFinder) -> Featu
 def _find_feature(term: AggregateTerm | FeatureTerm) -> Feature:
     if isinstance(term, FeatureTerm):
         return term.feature
-    if term.statistic is Statistic.QUANTILE and term.word in QUANTILES:
-        return QUANTILES[term.word]
-    found = STATISTICS.get(term.statistic) if isinstance(term.statistic, Statistic) else None
+    found = FEATURES[term.statistic, term.word]
     if found is None or term.bounds is not None:
         rule = "This aggregate is not available inside a question."
         fix = "Inside are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, BOOL_OR and BOOL_AND."

@@ -7,24 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, Item, PairStatistic
+from discreet.frontends.terms.syntax import AggregateTerm, Item
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import PairStatistic
+from discreet.plan.statistics.table import STATISTICS
 
 LONGEST = 60  # of a name made up here
 MAX_NAME = 128  # of a name that was given
 
-WORDS = {
-    Statistic.COUNT: "count",
-    Statistic.COUNT_UNITS: "count_units",
-    Statistic.SUM: "sum",
-    Statistic.MEAN: "avg",
-    Statistic.VARIANCE: "variance",
-    Statistic.STDDEV: "stddev",
-    Statistic.COUNT_DISTINCT: "count_distinct",
-    Statistic.QUANTILE: "quantile",
-    Statistic.MODE: "mode",
-}
 # Functions that only change how a value looks keep its name.
 SAME_NAME = frozenset(
     {"round", "coalesce", "to_integer", "to_real", "to_text", "to_date", "to_timestamp", "to_boolean"}
@@ -76,14 +67,15 @@ def sql_word_of(measure: AggregateTerm) -> str:
     """How a refusal calls an aggregate: SUM, MEDIAN, MIN."""
     if measure.word:
         return measure.word.upper()
-    word = measure.statistic.value if isinstance(measure.statistic, PairStatistic) else WORDS[measure.statistic]
-    return word.upper()
+    if isinstance(measure.statistic, PairStatistic):
+        return measure.statistic.value.upper()
+    return STATISTICS[measure.statistic].output.upper()
 
 
 def _word_of(aggregate: Aggregate) -> str:
     """The word for what is measured; quantiles are named by their percentage."""
     if aggregate.share is None:
-        return WORDS[aggregate.statistic]
+        return STATISTICS[aggregate.statistic].output
     if aggregate.share == Fraction(1, 2):
         return "median"
     return f"quantile_{float(100 * aggregate.share):.6g}".replace(".", "_")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Feature, JoinKind
+from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Value
 
 MAX_DEPTH = 60  # of functions within functions
@@ -55,16 +54,6 @@ class FunctionTerm:
     arguments: tuple[Term, ...]
     place: Place | None = field(default=None, compare=False, repr=False)
     depth: int = field(default=0, compare=False, repr=False)
-
-
-class PairStatistic(StrEnum):
-    """Statistics of two arguments, which follow from released sums."""
-
-    COVARIANCE = "covar"
-    CORRELATION = "corr"
-    SLOPE = "regr_slope"  # of the first argument over the second
-    INTERCEPT = "regr_intercept"
-    WEIGHTED_MEAN = "weighted_avg"  # of the first argument, weighted by the second
 
 
 @dataclass(frozen=True, slots=True)
