@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from discreet.frontends.resolve.calls import check_condition, make
 from discreet.frontends.resolve.rows import ColumnFinder, resolve_row
 from discreet.frontends.terms.positions import refusal
@@ -62,9 +64,20 @@ def _cast_argument(feature: Feature, argument: Expression, term: Term) -> tuple[
             return check_condition(argument, feature.upper(), term.place), Type.BOOLEAN
         case Feature.MIN | Feature.MAX | Feature.LAG | Feature.LEAD:
             return argument, argument.type
+        case Feature.SUM:
+            number = _cast_number(feature, argument, term)
+            return number, number.type
+        case Feature.MEAN | Feature.MEDIAN:
+            return _cast_number(feature, argument, term), Type.REAL
+        case _:
+            assert_never(feature)
+
+
+def _cast_number(feature: Feature, argument: Expression, term: Term) -> Expression:
+    """The argument as a number; a condition counts as 1 and 0."""
     if argument.type is Type.BOOLEAN:
         argument = make("to_integer", (argument,), term.place)
     if not argument.type.is_number:
         rule = f"{feature.upper()} needs numbers; this is of type {argument.type}."
         raise refusal(term.place, rule, "COUNT, MIN and MAX take every type.")
-    return argument, argument.type if feature is Feature.SUM else Type.REAL
+    return argument

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Item
@@ -48,6 +49,8 @@ class Titles:
                 return self.of_aggregate(aggregate)
             case Call():
                 return self._of_call(expression)
+            case _:
+                assert_never(expression)
 
     def of_aggregate(self, aggregate: Aggregate) -> str:
         """sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""

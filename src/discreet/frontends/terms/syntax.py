@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.plan.relations import Feature, JoinKind
@@ -256,8 +256,10 @@ def _depth(term: Term) -> int:
             return term.depth
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             return 1 + max((_depth(part) for part in term.inside), default=0)
-        case _:
+        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
             return 0
+        case _:
+            assert_never(term)
 
 
 def parts_of(term: Term) -> Iterator[Term]:
@@ -268,8 +270,10 @@ def parts_of(term: Term) -> Iterator[Term]:
             inside = term.arguments
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             inside = term.inside
-        case _:
+        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
             return
+        case _:
+            assert_never(term)
     for part in inside:
         yield from parts_of(part)
 
