@@ -20,7 +20,7 @@ from discreet.plan.nodes import Aggregate, Order, Output, Question
 from discreet.plan.relations import Caps, Join, JoinKind, Projection, Relation, Scan, Union, Values, Where
 from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
-from tests.frontends.tables import HOSPITAL
+from tests.worlds.tables import HOSPITAL
 
 GOOD = read_sql.read("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 2", HOSPITAL, {})
 WARD, UNIT = Column("visits", "ward", Type.TEXT), Column("visits", "patient_id", Type.INTEGER)

@@ -29,7 +29,7 @@ from discreet.frontends.chain.aggregates import (
 )
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.frontends.chain.operands import col, lit, when
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 VISITS = TableBuilder(CATALOG, "visits")
 ANSWERS = TableBuilder(CATALOG, "answers")

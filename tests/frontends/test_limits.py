@@ -16,7 +16,7 @@ from discreet.frontends.chain.aggregates import count
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.frontends.chain.operands import col, lit
 from discreet.frontends.terms import syntax
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 
 def where(condition: str) -> str:

@@ -43,7 +43,7 @@ from discreet.plan.statistics.definitions import (
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
 from discreet.plan.statistics.table import PAIR_STATISTICS, STATISTICS, list_names, list_wordings
 from discreet.plan.types import Type
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 ROWS = 40
 FRAME = pa.table(
