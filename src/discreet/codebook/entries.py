@@ -27,10 +27,14 @@ ROW = "row"
 # What ``discreet init`` writes where only a person can know the answer.
 BLANK = "?"
 # Endings of files, and what they hold.
-ENDINGS = {
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+FileKind: TypeAlias = Literal["parquet", "csv", "duckdb"]
+ENDINGS: Mapping[str, FileKind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
     ".csv": "csv",
-    **dict.fromkeys((".duckdb", ".ddb", ".db"), "duckdb"),
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+    ".db": "duckdb",
 }
 # Among the names in ``per_analyst`` and ``per_project``: everyone else.
 OTHERS = "*"
