@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         mode,
         quantile,
         slope,
+        standard_error,
         stddev,
         variance,
         weighted_mean,
@@ -65,6 +66,7 @@ __all__ = [
     "open",
     "quantile",
     "slope",
+    "standard_error",
     "stddev",
     "sum",
     "variance",
@@ -75,7 +77,7 @@ __all__ = [
 # Names that need an engine or a parser load it when they are first used, so that importing discreet stays quick.
 _AGGREGATES = (
     "correlation", "count", "count_distinct", "count_units", "covariance", "intercept", "mean", "median", "mode",
-    "quantile", "slope", "stddev", "variance", "weighted_mean",
+    "quantile", "slope", "standard_error", "stddev", "variance", "weighted_mean",
 )  # fmt: skip  # a list of words
 _LATE = {
     "curate": ("discreet.opening", "curate"),

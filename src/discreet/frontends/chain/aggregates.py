@@ -71,6 +71,11 @@ def stddev(value: Operand, *, sample: bool = False) -> ChainExpression:
     return _make_aggregate(Statistic.STDDEV, value, sample=sample)
 
 
+def standard_error(value: Operand) -> ChainExpression:
+    """The standard error of the mean: how far the average of so many values is off by the chance of sampling."""
+    return _make_aggregate(Statistic.STANDARD_ERROR, value)
+
+
 def median(value: Operand) -> ChainExpression:
     """The value with half of the rows below it."""
     return _make_named_quantile("median", value)

@@ -27,6 +27,7 @@ class Statistic(StrEnum):
     MEAN = "mean"
     VARIANCE = "variance"  # of the population
     STDDEV = "stddev"
+    STANDARD_ERROR = "sem"  # of the mean, as of a sample
     QUANTILE = "quantile"  # the value with about a share of the rows below it
     MODE = "mode"  # the most frequent of the argument's public keys
 

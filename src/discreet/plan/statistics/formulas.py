@@ -53,3 +53,8 @@ def find_deviation(of: SecondMoments) -> Floats:
     """The standard deviation of the population."""
     deviation: Floats = np.sqrt(find_variance(of))
     return deviation
+
+
+def find_standard_error(of: SecondMoments) -> Floats:
+    """How far the mean of a sample of this size typically is off: the standard deviation over the root of the count."""
+    return find_deviation(of) / np.sqrt(of.first.count)

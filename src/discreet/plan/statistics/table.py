@@ -28,7 +28,7 @@ from discreet.plan.statistics.definitions import (
     SumBasis,
     Wording,
 )
-from discreet.plan.statistics.formulas import find_deviation, find_mean, find_variance
+from discreet.plan.statistics.formulas import find_deviation, find_mean, find_standard_error, find_variance
 from discreet.plan.types import Type
 
 EVERY_TYPE = frozenset(Type)
@@ -212,6 +212,27 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
                 help="standard deviation of a sample: the root of its variance; NULL when n is not above 1",
                 inside=None,
                 sample=True,
+            ),
+        ),
+    ),
+    Statistic.STANDARD_ERROR: StatisticDefinition(
+        takes=NUMBERS_AND_CONDITIONS,
+        result=Type.REAL,
+        basis=SecondMomentBasis(find_standard_error),
+        title="standard error",
+        output="sem",
+        group_bounds=GroupBounds.REFUSED,
+        sample=None,
+        wordings=(
+            Wording(
+                names=("sem",),
+                parsed=(),
+                google=(),
+                verb="standard_error",
+                arguments=ArgumentForm.VALUE,
+                examples=("SEM({number})",),
+                help="standard error of the mean: STDDEV_POP over the root of n; it tells of sampling, not of noise",
+                inside=None,
             ),
         ),
     ),
