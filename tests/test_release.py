@@ -21,7 +21,8 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release, draw

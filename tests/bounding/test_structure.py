@@ -16,8 +16,9 @@ from discreet.frontends import read_sql
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Order, Output, Question
 from discreet.plan.relations import Caps, Join, JoinKind, Projection, Relation, Scan, Union, Values, Where
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from tests.worlds.tables import HOSPITAL
 

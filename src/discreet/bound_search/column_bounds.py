@@ -17,9 +17,10 @@ from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import make_call
 from discreet.plan.magnitude import IntOrFloat, ends
-from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Output, Question
 from discreet.plan.reach import reach
 from discreet.plan.relations import Relation, Where
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type, Value
 from discreet.preview import Preview
 

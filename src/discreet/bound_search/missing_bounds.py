@@ -24,17 +24,14 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Expression, Literal, ReleasedValue, walk
 from discreet.plan.functions import make_call
 from discreet.plan.magnitude import IntOrFloat
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Type
 from discreet.preview import Preview
 from discreet.privacy import Loss
 
 # The part of an offer that pays for all searches together.
 SEARCH_SHARE = Fraction(1, 2)
-
-_BOUNDED = frozenset(
-    {Statistic.SUM, Statistic.MEAN, Statistic.VARIANCE, Statistic.STDDEV, Statistic.QUANTILE}
-)  # these cannot be measured without bounds
 
 
 def find_unbounded(question: Question, catalog: Catalog) -> tuple[Expression, ...]:
@@ -64,7 +61,7 @@ def add_bounds(question: Question, bounds: Mapping[Expression, tuple[IntOrFloat,
 
 def _lacks_bounds(aggregate: Aggregate) -> bool:
     """Whether a statistic needs bounds that the analyst did not set."""
-    return aggregate.statistic in _BOUNDED and aggregate.bounds is None
+    return STATISTICS[aggregate.statistic].needs_bounds and aggregate.bounds is None
 
 
 def _to_type(end: IntOrFloat, kind: Type) -> IntOrFloat:

@@ -19,9 +19,10 @@ from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Output, Question
 from discreet.plan.reach import reach
 from discreet.plan.relations import Feature, FeatureCall, PerUnit, Relation
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from discreet.preview import Preview
 

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import isqrt
+from typing import assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
@@ -89,8 +90,10 @@ class Measure:
                 return max(0, self.last)
             case Counts.SQUARES:
                 return max(self.first**2, self.last**2)
-            case _:
+            case Counts.ROWS | Counts.VALUES | Counts.UNITS | Counts.DISTINCT | Counts.WEIGHT:
                 return 1
+            case _:
+                assert_never(self.counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

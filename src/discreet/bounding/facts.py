@@ -16,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, assert_never
 
 from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
@@ -57,6 +57,8 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
             arguments = tuple(facts_of(argument, catalog) for argument in expression.arguments)
             known = RULES.get(expression.function, _know_nothing)(expression, arguments)
             return _add_keys(expression, arguments, known, catalog)
+        case _:
+            assert_never(expression)
 
 
 def _facts_of_literal(expression: Literal) -> ColumnFacts:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, walk
@@ -20,6 +20,7 @@ from discreet.plan.relations import (
     NUMBERINGS,
     WINDOW_FEATURES,
     Caps,
+    Distinct,
     Feature,
     FeatureCall,
     Join,
@@ -27,6 +28,7 @@ from discreet.plan.relations import (
     PerUnit,
     Projection,
     Relation,
+    Scan,
     Union,
     Values,
     Where,
@@ -62,6 +64,10 @@ def check_shape(relation: Relation, *sources: Columns) -> None:
             _check_window(relation, sources[0])
         case Union():
             _check_union(relation)
+        case Scan() | Distinct():
+            pass  # a scan has declared columns only, and each row once has those of its source
+        case _:
+            assert_never(relation)
 
 
 def check_expression(expression: Expression, columns: Columns, kind: Type | None = None) -> None:
@@ -102,6 +108,8 @@ def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | N
                 _check_call(part)
             case Literal():
                 check_expression(part, ())
+            case _:
+                raise _make_error("something that is no expression stands where one is needed")
 
 
 def _check_call(expression: Call) -> None:
@@ -131,7 +139,10 @@ def _holds(value: Value, kind: Type) -> bool:
             return math.isfinite(value)
         case dt.datetime():
             return value.tzinfo is None
-    return True
+        case None | str() | dt.date():
+            return True
+        case _:
+            assert_never(value)
 
 
 def _check_values(relation: Values) -> None:

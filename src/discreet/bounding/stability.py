@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import assert_never
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import add_limits, limit_pairs, most_rows
@@ -108,6 +109,8 @@ def find_relation_facts(relation: Relation, catalog: Catalog) -> RelationFacts:
             return _facts_of_distinct(sources[0])
         case Union():
             return _facts_of_union(relation, sources)
+        case _:
+            assert_never(relation)
 
 
 def _facts_of_scan(relation: Scan, catalog: Catalog) -> RelationFacts:
@@ -182,15 +185,13 @@ def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *,
     if relation.caps is not None and not (left.private and right.private):
         raise UnitLost(TRUNCATED)
     columns = _join_columns(relation.kind, left, right)
-    match left.private, right.private:
-        case False, False:
-            return RelationFacts(columns=columns, owner=Owner.NOBODY)
-        case True, False:
-            return _join_public(relation, left, columns, private_side=JoinKind.LEFT)
-        case False, True:
-            return _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
-        case _:
-            return _join_private(relation, left, right, columns, catalog)
+    if left.private and right.private:
+        return _join_private(relation, left, right, columns, catalog)
+    if left.private:
+        return _join_public(relation, left, columns, private_side=JoinKind.LEFT)
+    if right.private:
+        return _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
+    return RelationFacts(columns=columns, owner=Owner.NOBODY)
 
 
 def _facts_of_link(
@@ -309,6 +310,8 @@ def _join_private(
             units = right.units
         case JoinKind.FULL:
             units = (make_call("coalesce", ours, theirs),)
+        case _:
+            assert_never(relation.kind)
     return RelationFacts(columns=columns, owner=Owner.UNIT, units=units, limits=limits)
 
 
@@ -381,7 +384,9 @@ def _facts_of_feature(call: FeatureCall, source: RelationFacts) -> ColumnFacts:
         case Feature.COUNT | Feature.COUNT_DISTINCT | Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
             high = None if public else rows
             return ColumnFacts(nullable=False, low=Fraction(0), high=high, resolution=Fraction(1))
-        case Feature.SUM if facts.low is not None and facts.high is not None and not public:
+        case Feature.SUM:
+            if facts.low is None or facts.high is None or public:
+                return ColumnFacts()
             low, high = min(facts.low, facts.low * rows), max(facts.high, facts.high * rows)
             return ColumnFacts(nullable=True, low=low, high=high, resolution=facts.resolution)
         case Feature.MIN | Feature.MAX | Feature.LAG | Feature.LEAD:
@@ -390,7 +395,8 @@ def _facts_of_feature(call: FeatureCall, source: RelationFacts) -> ColumnFacts:
             return ColumnFacts(nullable=True, low=facts.low, high=facts.high)
         case Feature.ANY | Feature.ALL:
             return ColumnFacts(nullable=True, keys=(False, True, None))
-    return ColumnFacts()
+        case _:
+            assert_never(call.feature)
 
 
 def _facts_of_window(relation: Window, source: RelationFacts) -> RelationFacts:

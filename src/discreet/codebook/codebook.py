@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discreet.codebook import owners
 from discreet.codebook.column_facts import FactsByName
-from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
+from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, FileKind, SourceEntry, TableEntry
 from discreet.codebook.entry_reader import read_entries
 from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
-from discreet.errors import CodebookError, Problem
+from discreet.errors import CodebookError, InternalError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.types import Type, Value
 from discreet.privacy import Budget, Neighbours, Unit
@@ -33,7 +33,7 @@ from discreet.privacy import Budget, Neighbours, Unit
 class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file."""
 
-    kind: Literal["parquet", "csv", "duckdb"]
+    kind: FileKind
     path: str
     table: str | None = None
 
@@ -238,7 +238,7 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind: Literal["parquet", "csv", "duckdb"] = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
+    kind: FileKind = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
     table = (place.table or name) if kind == "duckdb" else None
     return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
@@ -307,5 +307,7 @@ def _find_start(day: dt.date, width: str) -> dt.date:
             return day.replace(day=1, month=day.month - (day.month - 1) % 3)
         case "year":
             return day.replace(day=1, month=1)
-        case _:
+        case "day":
             return day
+        case _:
+            raise InternalError("A width of dates that the reader of codebooks does not accept.")

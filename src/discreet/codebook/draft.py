@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from discreet.codebook.codebook import TableSource
 from discreet.codebook.entries import BLANK, ROW, kind_of_file
@@ -99,8 +100,10 @@ def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema]]:
                 return TableSource(kind="parquet", path=file), {_table_name_of(paths[0]): _read_parquet(paths[0])}
             case "csv":
                 return TableSource(kind="csv", path=file), {_table_name_of(paths[0]): _read_header(paths[0])}
-            case _:
+            case "duckdb":
                 return TableSource(kind="duckdb", path=file), _read_duckdb(paths[0])
+            case _:
+                assert_never(kind)
     except (OSError, ValueError, RuntimeError):
         # The reader's own words may quote the file, so they are not passed on.
         raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None

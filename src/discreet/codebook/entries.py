@@ -26,11 +26,15 @@ from discreet.plan.types import Type, Value
 ROW = "row"
 # A blank, which ``discreet init`` writes where only a person can know the answer.
 BLANK = "?"
-# The endings of file names, and the kinds of their files.
-ENDINGS = {
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+# Endings of files, and what they hold.
+FileKind: TypeAlias = Literal["parquet", "csv", "duckdb"]
+ENDINGS: Mapping[str, FileKind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
     ".csv": "csv",
-    **dict.fromkeys((".duckdb", ".ddb", ".db"), "duckdb"),
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+    ".db": "duckdb",
 }
 # The name that means everyone else in ``per_analyst`` and ``per_project``.
 OTHERS = "*"
@@ -87,7 +91,7 @@ def _read_width(value: object) -> Fraction | str:
         raise PydanticCustomError("width", "must be a number, or for dates one of {words}", {"words": words}) from error
 
 
-def kind_of_file(path: str) -> str | None:
+def kind_of_file(path: str) -> FileKind | None:
     """The kind of a file by the ending of its name; None for an unknown ending."""
     return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), None)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.bounding.facts import MAX_KEYS
 from discreet.codebook import owners, spending
@@ -198,6 +199,8 @@ def is_of_kind(value: object, kind: Type) -> bool:
             return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
         case Type.TIMESTAMP:
             return isinstance(value, dt.datetime) and value.tzinfo is None
+        case _:
+            assert_never(kind)
 
 
 def _check_bins(path: str, bins: Bins, column: ColumnEntry, kind: Type) -> Iterator[Problem]:

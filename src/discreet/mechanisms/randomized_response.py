@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -169,8 +169,10 @@ class RandomizedResponse(OneEventMechanism):
                 return bool(indices)
             case "one int":
                 return int(indices)
-            case _:
+            case "one label":
                 return (self._labels or ())[int(indices)]
+            case _:
+                assert_never(kind)
 
     def estimate(self, responses: object, confidence: Number = 0.95) -> Any:
         """The shares of the true answers, from the responses: unbiased, with standard errors and intervals.

@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
@@ -34,6 +34,8 @@ def evaluate(expression: Expression, row: RowValues) -> Value:
         case Call():
             values = [evaluate(argument, row) for argument in expression.arguments]
             return settle(_apply(expression, values), expression.type)
+        case _:
+            assert_never(expression)
 
 
 def _align_types(call: Call, values: list[Value]) -> list[Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Expression
 from discreet.plan.types import Type, Value
@@ -196,8 +196,10 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
             return relation.left, relation.right
         case Union():
             return relation.sources
-        case _:
+        case Where() | Projection() | PerUnit() | Window() | Distinct():
             return (relation.source,)
+        case _:
+            assert_never(relation)
 
 
 def walk_relations(relation: Relation) -> Iterator[Relation]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from discreet.plan.expressions import Call, Column, Expression
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import (
     Distinct,
@@ -29,8 +29,9 @@ ExpressionWriter: TypeAlias = Callable[[Expression], str]
 def show(question: Question) -> str:
     """The plan as text, one line for each step, from the rows up. With several relations, columns have their names.
 
-    >>> from discreet.plan.nodes import Aggregate, Output, Statistic
+    >>> from discreet.plan.nodes import Aggregate, Output
     >>> from discreet.plan.relations import Scan
+    >>> from discreet.plan.statistics.definitions import Statistic
     >>> q = Question(source=Scan("visits"), aggregates=(Aggregate(Statistic.COUNT),))
     >>> print(show(Question(source=q.source, aggregates=q.aggregates, outputs=(Output("n", q.refer_to_aggregate(0)),))))
     rows of visits
@@ -80,6 +81,8 @@ def show_rows(relation: Relation, write: ExpressionWriter) -> list[str]:
         case Union():
             parts = [line for source in relation.sources for line in ("and", *_indent(show_rows(source, write)))]
             return ["union of", *parts[1:], f"as {relation.name}"]
+        case _:
+            assert_never(relation)
 
 
 def _show_join(relation: Join, write: ExpressionWriter) -> list[str]:
@@ -141,5 +144,7 @@ def _write_qualified(expression: Expression) -> str:
             return f"{expression.table}.{expression.name}"
         case Call():
             return f"{expression.function}({', '.join(map(_write_qualified, expression.arguments))})"
-        case _:
+        case Literal() | ReleasedValue():
             return str(expression)
+        case _:
+            assert_never(expression)

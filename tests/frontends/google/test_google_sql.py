@@ -13,7 +13,8 @@ from discreet.frontends.google import functions, privacy_clause
 from discreet.frontends.google.clause_options import MAX_LIMIT, NAMES
 from discreet.frontends.sql.expression_forms import FORMS
 from discreet.plan.catalog import ContributionLimits
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import Statistic
 from tests.fixtures.cases import cases
 from tests.worlds.tables import CATALOG, HOSPITAL
 

@@ -84,7 +84,7 @@ def read(
 def _check_all_used(bounds: Mapping[int, ContributionBounds], used: set[int]) -> None:
     for start, bound in bounds.items():
         if start not in used:
-            rule = "Contribution bounds belong to COUNT, SUM, AVG, VAR_POP, STDDEV_POP and PERCENTILE_CONT."
+            rule = "Contribution bounds belong to aggregates that docs/sql.md lists with them."
             raise refusal(bound.place, rule, "Leave them out here.")
 
 

@@ -11,6 +11,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from typing import assert_never
 
 from discreet.bounding.stability import find_relation_facts
 from discreet.frontends.resolve import subqueries
@@ -58,6 +59,8 @@ class SourceResolver:
                 return self._resolve_values(source)
             case JoinTerm():
                 return self._join(source, pending)
+            case _:
+                assert_never(source)
 
     def resolve_subquery(self, query: QueryTerm, place: Place | None = None) -> Scope:
         """The columns of a SELECT inside a question."""

@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, Item, PairStatistic
+from discreet.frontends.terms.syntax import AggregateTerm, Item
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import PairStatistic
+from discreet.plan.statistics.table import STATISTICS
 
 LONGEST = 60  # characters of a name that is made here
 MAX_NAME = 128  # characters of a name that the analyst gave
 
-WORDS = {
-    Statistic.COUNT: "count",
-    Statistic.COUNT_UNITS: "count_units",
-    Statistic.SUM: "sum",
-    Statistic.MEAN: "avg",
-    Statistic.VARIANCE: "variance",
-    Statistic.STDDEV: "stddev",
-    Statistic.COUNT_DISTINCT: "count_distinct",
-    Statistic.QUANTILE: "quantile",
-    Statistic.MODE: "mode",
-}
-# An output of these functions has the name of their argument.
+# Functions that only change how a value looks keep its name.
 SAME_NAME = frozenset(
     {"round", "coalesce", "to_integer", "to_real", "to_text", "to_date", "to_timestamp", "to_boolean"}
 )
@@ -57,6 +49,8 @@ class Titles:
                 return self.of_aggregate(aggregate)
             case Call():
                 return self._of_call(expression)
+            case _:
+                assert_never(expression)
 
     def of_aggregate(self, aggregate: Aggregate) -> str:
         """A plain name for an aggregate: sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
@@ -76,14 +70,15 @@ def sql_word_of(measure: AggregateTerm) -> str:
     """The name of an aggregate in a refusal: SUM, MEDIAN, MIN."""
     if measure.word:
         return measure.word.upper()
-    word = measure.statistic.value if isinstance(measure.statistic, PairStatistic) else WORDS[measure.statistic]
-    return word.upper()
+    if isinstance(measure.statistic, PairStatistic):
+        return measure.statistic.value.upper()
+    return STATISTICS[measure.statistic].output.upper()
 
 
 def _word_of(aggregate: Aggregate) -> str:
     """The word for a statistic. A quantile is named by its percentage."""
     if aggregate.share is None:
-        return WORDS[aggregate.statistic]
+        return STATISTICS[aggregate.statistic].output
     if aggregate.share == Fraction(1, 2):
         return "median"
     return f"quantile_{float(100 * aggregate.share):.6g}".replace(".", "_")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from discreet.errors import UsageError
 from discreet.frontends.resolve import output_names
@@ -28,16 +29,20 @@ from discreet.frontends.terms.syntax import (
     AggregateTerm,
     Constant,
     Draft,
+    FeatureTerm,
     FunctionTerm,
     Item,
+    MembershipTerm,
     NameTerm,
     Ordinal,
     Sort,
+    Star,
     Term,
+    WindowTerm,
     aggregates_in,
 )
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Call, Column, Expression, ReleasedValue, find_columns
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.nodes import Order, Output, Question
 from discreet.plan.relations import Values
 
@@ -212,8 +217,10 @@ class _Resolver:
             case Call():
                 arguments = tuple(self._replace_keys(a, term, clause) for a in expression.arguments)
                 return Call(expression.function, arguments, expression.type)
-            case _:
+            case Literal() | ReleasedValue():
                 return expression
+            case _:
+                assert_never(expression)
 
     def _explain_left_over(self, column: Column, term: Term, clause: str) -> UsageError:
         name = next((shown.name for shown in self.scope.columns if shown.expression == column), column.name)
@@ -230,8 +237,10 @@ def find_noisy_parts(expression: Expression, keys: int) -> list[bool]:
             return [expression.index >= keys]
         case Call():
             return [part for argument in expression.arguments for part in find_noisy_parts(argument, keys)]
-        case _:
+        case Column() | Literal():
             return []
+        case _:
+            assert_never(expression)
 
 
 def _describe_count(count: int) -> str:
@@ -246,5 +255,7 @@ def _place_of_name(term: Term, name: str) -> Place | None:
         case FunctionTerm():
             found = (_place_of_name(argument, name) for argument in term.arguments)
             return next((place for place in found if place is not None), term.place)
-        case _:
+        case Constant() | Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
             return None
+        case _:
+            assert_never(term)

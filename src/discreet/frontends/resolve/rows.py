@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.errors import UsageError
 from discreet.frontends.resolve.calls import make
@@ -38,10 +38,12 @@ def resolve_row(term: Term, find: ColumnFinder, clause: str, special: SpecialRes
             return make_literal(term.value)
         case FunctionTerm():
             return make_call(term, tuple(resolve_row(argument, find, clause, special) for argument in term.arguments))
-        case _ if special is not None:
-            return special(term)
-        case _:
+        case Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
+            if special is not None:
+                return special(term)
             raise explain_misplaced(term, clause)
+        case _:
+            assert_never(term)
 
 
 def make_call(term: FunctionTerm, arguments: tuple[Expression, ...]) -> Expression:
@@ -63,8 +65,10 @@ def explain_misplaced(term: Term, clause: str) -> UsageError:
             return refusal(term.place, rule, "Compute it in a subquery, and use its column here.")
         case Star():
             return refusal(term.place, "* stands for columns in SELECT only.", "Name the columns.")
-        case _:
+        case NameTerm() | Constant() | FunctionTerm() | AggregateTerm() | FeatureTerm():
             return _explain_aggregate(term, clause)
+        case _:
+            assert_never(term)
 
 
 def _explain_aggregate(term: Term, clause: str) -> UsageError:

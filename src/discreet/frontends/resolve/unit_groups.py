@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
@@ -20,7 +21,7 @@ from discreet.frontends.resolve.scope import (
 from discreet.frontends.resolve.select_outputs import SelectResult, expand_stars, title_of
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Draft, FeatureTerm, Item, NameTerm, Ordinal, Term, parts_of
-from discreet.plan.expressions import Call, Column, Expression, find_columns
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.relations import FeatureCall, PerUnit
 
 
@@ -162,15 +163,19 @@ class _GroupingResolver:
         if expression in self.keys:
             return self.keys[expression]
         match expression:
-            case Column() if expression.table != self.relation:
+            case Column():
+                if expression.table == self.relation:
+                    return expression
                 rule = f"{expression.name!r} in {clause} is neither in GROUP BY nor inside an aggregate."
                 fix = f"Add {expression.name} to GROUP BY, or use MIN, MAX, SUM, AVG or COUNT of it."
                 raise refusal(term.place, rule, fix)
             case Call():
                 arguments = tuple(self._replace_keys(a, term, clause) for a in expression.arguments)
                 return Call(expression.function, arguments, expression.type)
-            case _:
+            case Literal() | ReleasedValue():
                 return expression
+            case _:
+                assert_never(expression)
 
     def _resolve_having(self, term: Term) -> tuple[Expression, ...]:
         return split_conditions(check_condition(self._resolve_above(term, "HAVING"), "HAVING", term.place))

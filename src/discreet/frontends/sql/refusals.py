@@ -81,7 +81,7 @@ _NO_SUBQUERY = RefusalReason(
     "Ask for it first and write the released number here, or join the subquery in FROM.",
     "SELECT",
 )
-_NOT_MEASURED = "Available are COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MIN, MAX, MODE and CORR."
+_NOT_MEASURED = "Available are COUNT, SUM, AVG, MEDIAN and the others that docs/sql.md lists."
 _TOP = "Use COUNT(*) with GROUP BY x, ORDER BY and LIMIT; MODE(x) is the most frequent of declared keys."
 _TOTALS = "A key that is NULL marks the rows of the total over it."
 _CLOCK = RefusalReason("A question does not read the clock.", "Write the day itself: DATE '2024-01-31'.")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Feature, JoinKind
+from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Value
 
 MAX_DEPTH = 60  # functions within functions
@@ -55,20 +54,6 @@ class FunctionTerm:
     arguments: tuple[Term, ...]
     place: Place | None = field(default=None, compare=False, repr=False)
     depth: int = field(default=0, compare=False, repr=False)
-
-
-class PairStatistic(StrEnum):
-    """Statistics of two arguments. They are computed from released sums."""
-
-    COVARIANCE = "covar"
-    CORRELATION = "corr"
-    SLOPE = "regr_slope"  # of the first argument over the second
-    INTERCEPT = "regr_intercept"
-    WEIGHTED_MEAN = "weighted_avg"  # of the first argument, weighted by the second
-
-
-# The quantiles that MIN and MAX stand for over all units: a true extreme is the value of one person.
-EXTREMES = {"min": Fraction(1, 100), "max": Fraction(99, 100)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +256,10 @@ def _depth(term: Term) -> int:
             return term.depth
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             return 1 + max((_depth(part) for part in term.inside), default=0)
-        case _:
+        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
             return 0
+        case _:
+            assert_never(term)
 
 
 def parts_of(term: Term) -> Iterator[Term]:
@@ -283,8 +270,10 @@ def parts_of(term: Term) -> Iterator[Term]:
             inside = term.arguments
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             inside = term.inside
-        case _:
+        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
             return
+        case _:
+            assert_never(term)
     for part in inside:
         yield from parts_of(part)
 
