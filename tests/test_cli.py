@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from discreet import demo
-from discreet.cli import main
+from discreet.cli import ask, main
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
 
@@ -293,7 +293,7 @@ def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: Ba
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(main, "open_curator", fail)
+    monkeypatch.setattr(ask, "open_curator", fail)
     assert run("explain", "x.toml", COUNT)[0] == code
 
 

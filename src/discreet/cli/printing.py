@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -18,7 +17,7 @@ from discreet.exact import float_down, float_up
 from discreet.finish import Cell
 from discreet.picture import show
 from discreet.plan.types import Value
-from discreet.preview import ColumnPreview, Preview, describe_cost, list_clamped
+from discreet.preview import BatchPreview, ColumnPreview, Preview, describe_cost, list_clamped
 
 _BAR = 20
 _SHOWN = 50
@@ -28,6 +27,16 @@ _STYLES = {Grade.GOOD: "green", Grade.WEAK: "yellow", Grade.WRONG: "bold red"}
 
 def _make_table(*, header: bool = True) -> Table:
     return Table(box=box.SIMPLE_HEAD if header else None, show_header=header, pad_edge=False, header_style="bold")
+
+
+def print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
+    """A table of short texts, of which none is wrapped."""
+    table = _make_table()
+    for place, head in enumerate(heads):
+        table.add_column(head, style="cyan" if place == 0 else "", no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    console.print(table)
 
 
 def print_heading(console: Console, text: str) -> None:
@@ -112,8 +121,25 @@ def print_answer(console: Console, given: Answer) -> None:
         console.print(f"... {len(rows.rows) - _SHOWN:,} more rows; --json shows all")
     if not rows.rows:
         console.print("No group was named: all were too small to be shown safely.")
+    print_facts(console, [*list_costs(given), ("left", given.remaining)])
+
+
+def list_costs(given: Answer) -> list[tuple[str, str]]:
+    """Who is protected, and what the answer cost now."""
     cost = "nothing: given before" if given.replayed else str(given.receipt["cost"])
-    print_facts(console, [("protects", str(given.receipt["protects"])), ("cost", cost), ("left", given.remaining)])
+    return [("protects", str(given.receipt["protects"])), ("cost", cost)]
+
+
+def describe_receipt(given: Answer) -> str:
+    """What an answer cost and what is left, in one line."""
+    cost = "given before, free now" if given.replayed else f"cost {given.receipt['cost']}"
+    return f"{cost}; left {given.remaining}"
+
+
+def describe_price(shown: Preview | BatchPreview) -> str:
+    """What an answer would cost and what is left, in one line."""
+    fits = "" if shown.fits else " (more than is left)"
+    return f"cost {shown.cost}{fits}; left {shown.remaining}; nothing was charged, no data was read"
 
 
 def _format_cell(cell: Cell, *, measured: bool) -> list[str]:
@@ -205,8 +231,3 @@ def print_error(console: Console, message: str, code: str) -> None:
     text = Text("✗ ", style="bold red").append(Text(message, style=""))
     console.print(text)
     console.print(Text(f"  code {code}, see docs/errors.md#{code}", style="dim"))
-
-
-def to_json_value(value: Any) -> Any:
-    """A value that JSON can hold."""
-    return value.isoformat() if hasattr(value, "isoformat") else value
