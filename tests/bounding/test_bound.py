@@ -13,7 +13,7 @@ from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Statistic
 from discreet.privacy import Neighbours
-from tests.hospital import COUNT, ROWS, UNITS, ask, catalog, column, of
+from tests.worlds.hospital import COUNT, ROWS, UNITS, ask, catalog, column, of
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 

@@ -19,7 +19,7 @@ from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
 from discreet.plan.relations import Caps, Join, JoinKind, Projection, Relation, Scan, Union, Values, Where
 from discreet.plan.types import Type
-from tests.frontends.tables import HOSPITAL
+from tests.worlds.tables import HOSPITAL
 
 GOOD = read_sql.read("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n LIMIT 2", HOSPITAL, {})
 WARD, UNIT = Column("visits", "ward", Type.TEXT), Column("visits", "patient_id", Type.INTEGER)

@@ -21,7 +21,7 @@ from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Literal, ReleasedValue, walk
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type, Value
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 VISITS = TableBuilder(CATALOG, "visits")
 AGE, COST, SMOKER = (

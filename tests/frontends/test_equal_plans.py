@@ -31,7 +31,7 @@ from discreet.frontends.chain.builder import (
     weighted_mean,
     when,
 )
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 VISITS = TableBuilder(CATALOG, "visits")
 ANSWERS = TableBuilder(CATALOG, "answers")

@@ -14,7 +14,7 @@ from discreet.errors import QuestionError
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder, col, count, lit
 from discreet.frontends.terms import syntax
-from tests.frontends.tables import CATALOG
+from tests.worlds.tables import CATALOG
 
 
 def where(condition: str) -> str:

@@ -19,8 +19,7 @@ from discreet.accounting.rdp import Renyi
 from discreet.errors import BudgetExceeded, UnknownLoss
 from discreet.exact import upper
 from discreet.privacy import Budget, Loss, Notion
-
-from . import plans
+from tests.laws import plans
 
 DELTA = 1e-6
 # The distribution has its own, slower laws; here it takes part where few examples suffice.

@@ -19,8 +19,7 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Budget
-
-from .exactly import Untouchable, growth, reached, violated
+from tests.mechanisms.exactly import Untouchable, growth, reached, violated
 
 ONE, TWO = Laplace(sensitivity=1, epsilon=1), Laplace(sensitivity=1, epsilon=2)
 

@@ -20,8 +20,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Interval, ln
 from discreet.mechanisms.exponential import Exponential, shorten_down, utility_loss
 from discreet.mechanisms.scores import read_scores
-
-from .selecting import Untouched, max_divergence, neighbours_of
+from tests.mechanisms.selecting import Untouched, max_divergence, neighbours_of
 
 SCORES = [(0,), (0, 0), (0, 3), (2, 0, 1), (0, 0, 5)]
 

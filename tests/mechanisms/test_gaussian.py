@@ -18,8 +18,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Interval, ln
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laws import DiscreteGaussianLaw
-
-from .exactly import Untouchable, hockey_stick
+from tests.mechanisms.exactly import Untouchable, hockey_stick
 
 
 def exact_delta(gaussian: Gaussian, epsilon: Fraction, shift: int) -> Interval:

@@ -12,8 +12,7 @@ import pytest
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.mechanisms.histogram import Histogram
-
-from .exactly import Untouchable, reached, violated
+from tests.mechanisms.exactly import Untouchable, reached, violated
 
 
 def contributions(k: int, groups: int, weight: int) -> list[tuple[int, ...]]:

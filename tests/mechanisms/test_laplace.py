@@ -17,8 +17,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import Interval, ln
 from discreet.mechanisms.laplace import Laplace
-
-from .exactly import Untouchable, reached, violated
+from tests.mechanisms.exactly import Untouchable, reached, violated
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(37, 10), Fraction(20)]
 

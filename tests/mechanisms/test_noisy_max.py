@@ -19,8 +19,7 @@ from discreet.exact import Interval, ln
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.noisy_max import NoisyMax, TopK
 from discreet.mechanisms.winner import OneSidedNoise, TwoSidedNoise, reach, win_probability
-
-from .selecting import Untouched, max_divergence, neighbours_of
+from tests.mechanisms.selecting import Untouched, max_divergence, neighbours_of
 
 SCORES = [(0, 0), (0, 3), (1, 0, 0)]
 

@@ -18,8 +18,7 @@ from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Interval, ln
 from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
-
-from .selecting import Untouched, max_divergence, neighbours_of
+from tests.mechanisms.selecting import Untouched, max_divergence, neighbours_of
 
 SCORES = [(0,), (0, 0), (0, 3), (2, 0, 1), (0, 0, 5)]
 

@@ -17,8 +17,7 @@ from discreet.exact import Interval, ln
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.privacy import Neighbours, Unit
-
-from .exactly import Untouchable, reached, violated
+from tests.mechanisms.exactly import Untouchable, reached, violated
 
 
 def test_the_coin_is_ln_3_exactly() -> None:

@@ -18,8 +18,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import ln
 from discreet.mechanisms.sparse_vector import SparseVector
-
-from .selecting import Untouched, max_divergence
+from tests.mechanisms.selecting import Untouched, max_divergence
 
 EPS = 2
 

@@ -23,8 +23,7 @@ from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.noise_mechanism import rho_within
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.variance import Variance
-
-from .exactly import Untouchable, reached, violated
+from tests.mechanisms.exactly import Untouchable, reached, violated
 
 BOUNDS = [(0, 3), (-2, 1), (-3, -1), (1, 2)]
 

@@ -20,8 +20,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.exact import ln
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
-
-from .selecting import Untouched
+from tests.mechanisms.selecting import Untouched
 
 Rule = LaplaceThreshold | GaussianThreshold
 

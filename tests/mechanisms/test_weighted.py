@@ -27,8 +27,7 @@ from discreet.mechanisms.weighted_selection import (
     better_selection,
 )
 from discreet.privacy import Neighbours
-
-from .selecting import Untouched
+from tests.mechanisms.selecting import Untouched
 
 Keys = frozenset[int]
 

@@ -86,7 +86,6 @@ def verify(
 def history(ledger: LedgerPath, *, output: OutputOptions) -> None:
     """Every charge, oldest first."""
     from discreet.cli.rows import make_rows
-    from discreet.preview import describe_cost
 
     with _open_existing(ledger) as book:
         charges: list[dict[str, Any]] = [
@@ -95,7 +94,7 @@ def history(ledger: LedgerPath, *, output: OutputOptions) -> None:
                 "time": entry.time,
                 "analyst": entry.charge.analyst,
                 "project": entry.charge.project,
-                "cost": describe_cost(entry.charge.loss, book.budget),
+                "cost": book.budget.describe_loss(entry.charge.loss),
                 "answered": entry.answered,
                 "question": entry.charge.question,
             }

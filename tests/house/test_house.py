@@ -1,0 +1,271 @@
+"""Tests of the house itself: layers, public names, statements, links, and what never happens."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet import errors
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "discreet"
+MODULES = {
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+
+# Who may import whom: a module imports only from floors below its own. Rooms on one floor do not know each other.
+FLOORS: list[set[str]] = [
+    {"errors"},
+    {"exact"},
+    {"parameters", "odds"},
+    {"privacy", "entropy"},
+    {"samplers", "plan"},
+    {"accounting", "bounding"},
+    {"mechanisms"},
+    {"frontends", "engines", "ledger", "codebook", "local"},
+    {"offer", "release"},
+    {"price", "finish", "explanation"},
+    {"batch_price", "preview"},
+    {"quote"},
+    {"picture"},
+    {"answer"},
+    {"public_tables", "bound_search"},
+    {"curator"},
+    {"demo", "opening"},
+    {"audit", "attacks"},
+    {"cli"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def imported(path: Path) -> set[str]:
+    """Every discreet module that a file imports, at its top or later, ``TYPE_CHECKING`` included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            members = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = members & MODULES.keys()
+            found |= modules if len(modules) == len(members) else modules | {node.module or ""}
+    return {name for name in found if name in MODULES}
+
+
+def room(module: str) -> str:
+    """The part of the house a module belongs to: its file or package directly under discreet."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def _goes_down(own: str, target: str) -> bool:
+    """Whether an import leads to a lower floor; the package's front door is open to the shell only."""
+    return FLOOR[target] < FLOOR[own] if target else own == "cli"
+
+
+def upward(module: str, targets: set[str]) -> list[str]:
+    """Imports that do not point to a lower floor or stay in the same package."""
+    own = room(module)
+    return [
+        f"{module} -> {target}"
+        for target in targets
+        if own and room(target) != own and not _goes_down(own, room(target))
+    ]
+
+
+def find_cycle(edges: dict[str, set[str]]) -> list[str]:
+    """One import cycle, or nothing."""
+    done: set[str] = set()
+
+    def visit(module: str, trail: list[str]) -> list[str]:
+        if module in trail:
+            return [*trail[trail.index(module) :], module]
+        if module in done:
+            return []
+        for target in sorted(edges.get(module, ())):
+            if cycle := visit(target, [*trail, module]):
+                return cycle
+        done.add(module)
+        return []
+
+    for module in edges:
+        if cycle := visit(module, []):
+            return cycle
+    return []
+
+
+def test_every_room_has_a_floor() -> None:
+    """A new module or package must be given its place before anything may import it."""
+    assert {room(name) for name in MODULES} - {""} == set(FLOOR)
+
+
+def test_imports_point_one_way() -> None:
+    """No module imports from its own floor or above, not even lazily."""
+    assert [edge for name, path in MODULES.items() for edge in upward(name, imported(path))] == []
+
+
+def test_no_import_cycles() -> None:
+    """No two modules need each other."""
+    edges = {name: imported(path) - {name} for name, path in MODULES.items()}
+    # A package's __init__ names its members; members never import their own package.
+    assert find_cycle(edges) == []
+
+
+def test_the_layer_checks_can_fail() -> None:
+    """Negative control: an upward edge and a cycle are seen."""
+    assert upward("discreet.exact", {"discreet.mechanisms"}) == ["discreet.exact -> discreet.mechanisms"]
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+
+
+def public_packages() -> list[str]:
+    return [
+        "discreet",
+        "discreet.accounting",
+        "discreet.local",
+        "discreet.audit",
+        "discreet.mechanisms",
+        "discreet.samplers",
+    ]
+
+
+@pytest.mark.parametrize("name", public_packages())
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    """What a package lists in __all__ is there, sorted, and says what it is."""
+    module = importlib.import_module(name)
+    assert list(module.__all__) == sorted(module.__all__)
+    for public in module.__all__:
+        assert (getattr(module, public).__doc__ or "").strip(), f"{name}.{public} has no docstring"
+
+
+def test_top_level_surface_is_deliberate() -> None:
+    """The names a user types at the top; changing them is a decision, made here."""
+    values = ["Budget", "DiscreetError", "Loss", "Neighbours", "Unit", "ln"]
+    verbs = ["col", "count", "count_units", "curate", "lit", "mean", "open", "stddev", "sum", "variance", "when"]
+    verbs += ["correlation", "count_distinct", "covariance", "intercept", "max", "median", "min", "mode", "quantile"]
+    verbs += ["slope", "weighted_mean"]
+    assert sorted(discreet.__all__) == sorted(values + verbs)
+
+
+def mechanism_classes() -> list[type]:
+    mechanisms = importlib.import_module("discreet.mechanisms")
+    return [value for name in mechanisms.__all__ if isinstance(value := getattr(mechanisms, name), type)]
+
+
+@pytest.mark.parametrize("kind", mechanism_classes(), ids=lambda kind: kind.__name__)
+def test_every_mechanism_states_its_privacy(kind: type) -> None:
+    """A mechanism's docstring has a Privacy section that names neighbours, a reason and a reference."""
+    text = (kind.__doc__ or "").partition("Privacy:")[2]
+    assert text, f"{kind.__name__} has no Privacy: section"
+    assert re.search(r"add-remove|replace|neighbour", text), f"{kind.__name__} names no neighbouring relation"
+    assert re.search(r"Why:|because|Reason", text), f"{kind.__name__} gives no reason"
+    assert re.search(r"Reference", text) and re.search(r"\b(19|20)\d\d\b", text), f"{kind.__name__} cites nothing"
+
+
+def code_without_strings(path: Path) -> str:
+    """The names and attributes used in a file, without its comments and strings."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names.append(f"{node.value.id}.{node.attr}")
+        elif isinstance(node, ast.Import):
+            names += [f"import {alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [f"import {node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Name):
+            names.append(node.id)
+    return "\n".join(names)
+
+
+UNSAFE = re.compile(
+    r"^(import random|import random\..*|import numpy\.random.*|np\.random|numpy\.random|import secrets.*)$", re.M
+)
+
+
+def test_no_other_randomness() -> None:
+    """Noise comes from entropy.py alone: nothing in src uses random, numpy.random or secrets."""
+    assert [name for name, path in MODULES.items() if UNSAFE.search(code_without_strings(path))] == []
+
+
+def test_the_randomness_check_can_fail(tmp_path: Path) -> None:
+    """Negative control: each forbidden form is seen."""
+    for line in (
+        "import random",
+        "from numpy import random",
+        "import numpy as np\nnp.random.laplace()",
+        "import secrets",
+    ):
+        (tmp_path / "bad.py").write_text(line)
+        assert UNSAFE.search(code_without_strings(tmp_path / "bad.py")), line
+
+
+def test_seeded_source_is_used_by_nobody_in_src() -> None:
+    """The seedable source is defined in entropy.py and named nowhere else in the package."""
+    users = [name for name, path in MODULES.items() if "SeededForTestsOnly" in code_without_strings(path)]
+    assert [name for name in users if name != "discreet.entropy"] == []
+
+
+def error_classes() -> list[type[errors.DiscreetError]]:
+    return [v for v in vars(errors).values() if isinstance(v, type) and issubclass(v, errors.DiscreetError)]
+
+
+def test_every_error_is_drawn_and_has_a_page() -> None:
+    """The tree in errors.py names every class, and docs/errors.md has a section for every code."""
+    page = (ROOT / "docs" / "errors.md").read_text()
+    codes = [kind.code for kind in error_classes()]
+    assert len(set(codes)) == len(codes)
+    for kind in error_classes():
+        assert kind.__name__ in (errors.__doc__ or "")
+        assert f"## {kind.code}\n" in page
+
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def anchors(path: Path) -> set[str]:
+    """The link targets a Markdown page offers, as GitHub writes them."""
+    heads = re.findall(r"^#+ (.+)$", path.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+def pages() -> list[Path]:
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_documentation_links_resolve(page: Path) -> None:
+    """Every relative link leads to a file, and every anchor to a heading."""
+    for target in LINK.findall(page.read_text()):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{page.name}: {target}"
+
+
+def test_nothing_unfinished_or_of_one_machine() -> None:
+    """No unfinished marks in src, and no paths of a machine anywhere in the project."""
+    path_of_machine = re.compile(r"(?<![\w.])/(?:work|root|home|tmp)/\w")
+    for path in MODULES.values():
+        assert not re.search(r"\bTODO\b|\bFIXME\b|NotImplementedError", path.read_text()), path
+    for path in [*ROOT.glob("*"), *(ROOT / "docs").rglob("*"), *(ROOT / "benchmarks").rglob("*"), *MODULES.values()]:
+        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".lock", ""}:
+            assert not path_of_machine.search(path.read_text()), path
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    """Each module opens with a docstring."""
+    assert [name for name, path in MODULES.items() if not ast.get_docstring(ast.parse(path.read_text()))] == []
+
+
+def test_all_modules_import() -> None:
+    """Nothing in the package is broken at import, including modules that load late."""
+    for info in pkgutil.walk_packages(discreet.__path__, "discreet."):
+        importlib.import_module(info.name)
