@@ -451,6 +451,21 @@ def test_only_json_is_json() -> None:
     assert not wants_json([])
 
 
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("width", [60, 120])
+def test_tables_fit_and_cut_no_number(folder: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """No line is wider than the terminal, and no number ends in dots, which would make another number of it."""
+    monkeypatch.chdir(folder)
+    plan = ("local", "plan", "c", "--labels", "red,green", "--epsilon", "1", "--people", "500")
+    for words in (("ask", H, COUNT, "--epsilon", "1"), ("budget", H), ("local", "estimate", "colour.state"), plan):
+        done = CliRunner().invoke(main.app, words, env={"COLUMNS": str(width)})
+        assert done.exit_code == 0
+        table = done.output.partition("krr:")[0].partition(" reports.")[0]
+        assert max(map(len, table.splitlines())) <= width
+        assert not re.search(r"\d…", table)
+    assert all(name in table for name in ("krr", "hadamard", "chosen")) and ("───" in table) == (width > 80)
+
+
 def test_pictures_have_no_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--svg and a format of rows contradict each other."""
     monkeypatch.chdir(folder)

@@ -114,12 +114,12 @@ def _make_shares(total: Aggregator, found: Frequencies) -> Printout:
 
 def _draw_shares(console: Console, total: Aggregator, found: Frequencies, rows: Sequence[dict[str, object]]) -> None:
     top = max((_to_real(row["high"]) for row in rows), default=1.0)
-    cells: list[tuple[str | Text, ...]] = []
+    cells, bars = [], []
     for row in rows[:_SHOWN]:
         share, low, high, kept = (_to_real(row[key]) for key in ("share", "low", "high", "consistent"))
-        shown = (str(row["value"]), f"{share:.4f}", f"[{low:.4f}, {high:.4f}]", f"{kept:.4f}")
-        cells.append((*shown, _draw_bar(share, low, high, top)))
-    printing.print_table(console, ("value", "share", f"{found.level:.0%} interval", "consistent", ""), cells)
+        cells.append((str(row["value"]), f"{share:.4f}", f"[{low:.4f}, {high:.4f}]", f"{kept:.4f}"))
+        bars.append(_draw_bar(share, low, high, top))
+    printing.print_table(console, ("value", "share", f"{found.level:.0%} interval", "consistent"), cells, bars)
     if len(rows) > _SHOWN:
         console.out(f"... {len(rows) - _SHOWN:,} more values; --format csv shows all", highlight=False)
     console.out(_describe_reports(total, found, "intervals are"), highlight=False)
@@ -154,11 +154,8 @@ def _draw_distribution(console: Console, found: Distribution, words: str) -> Non
     step = -(-len(found.shares) // 24)
     parts = [float(found.shares[at : at + step].sum()) for at in range(0, len(found.shares), step)]
     top = max(parts)
-    rows = [
-        (f"{found.edges[at * step]:.6g} …", f"{share:.4f}", _draw_bar(share, share, share, top))
-        for at, share in enumerate(parts)
-    ]
-    printing.print_table(console, ("from", "share", ""), rows)
+    rows = [(f"{found.edges[at * step]:.6g} …", f"{share:.4f}") for at, share in enumerate(parts)]
+    printing.print_table(console, ("from", "share"), rows, [_draw_bar(share, share, share, top) for share in parts])
     console.out(words, highlight=False)
 
 

@@ -29,13 +29,26 @@ def _make_table(*, header: bool = True) -> Table:
     return Table(box=box.SIMPLE_HEAD if header else None, show_header=header, pad_edge=False, header_style="bold")
 
 
-def print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """A table of short texts, of which none is wrapped."""
+def print_table(
+    console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], bars: Sequence[Text] = ()
+) -> None:
+    """A table of short texts, and bars beside them if there is room.
+
+    Where the table itself has no room, each row is a sentence: a number that is cut or folded would be another one.
+    """
+    widths = [max(map(len, column)) for column in zip(heads, *rows)]
+    room = console.width - sum(widths) - 3 * len(widths) + 1
+    if room < 0:
+        for name, *cells in rows:
+            parts = [f"{head} {cell}".strip() for head, cell in zip(heads[1:], cells) if cell]
+            console.print(Text(name, style="cyan").append(f"  {', '.join(parts)}", style="default"))
+        return
+    drawn = bars if max((len(bar) for bar in bars), default=0) + 3 <= room else ()
     table = _make_table()
-    for place, head in enumerate(heads):
-        table.add_column(head, style="cyan" if place == 0 else "", no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    for place, head in enumerate([*heads, ""] if drawn else heads):
+        table.add_column(head, style="cyan" if place == 0 else "", no_wrap=True)
+    for number, row in enumerate(rows):
+        table.add_row(*map(Text, row), *drawn[number : number + 1])
     console.print(table)
 
 
@@ -110,7 +123,8 @@ def print_answer(console: Console, given: Answer) -> None:
     for name, kind, measured in zip(rows.names, rows.types, rows.measured):
         table.add_column(Text(name), justify="right" if kind.is_number else "left", overflow="ellipsis", no_wrap=True)
         if measured:
-            table.add_column(str(given.receipt["level"]), style="dim", no_wrap=True)
+            # Where there is no room an interval goes on in the next line: a number that is cut would be another one.
+            table.add_column(str(given.receipt["level"]), style="dim", overflow="fold")
     if drawn:
         table.add_column("", no_wrap=True)
     for number, row in enumerate(body):
@@ -206,8 +220,9 @@ def print_budget(console: Console, curator: Curator, odds: str) -> None:
     left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
     words, entries, of = curator.remaining, curator.history(), curator.budget
     share = 0.0 if whole <= 0 else max(0.0, min(1.0, left / whole))
-    full = math.floor(share * 2 * _BAR)
-    bar = Text("█" * full, style="green").append("░" * (2 * _BAR - full), style="dim")
+    size = max(_BAR // 2, min(2 * _BAR, console.width - len(words) - 8))
+    full = math.floor(share * size)
+    bar = Text("█" * full, style="green").append("░" * (size - full), style="dim")
     console.print(Text("left  ", style="cyan").append(bar).append(f"  {words}"))
     console.print(Text(odds))
     if not entries:
