@@ -11,19 +11,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from discreet import demo
-from discreet.cli import main
+from discreet.cli import ask
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
+from tests.cli.conftest import Run
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +34,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hospital(files: Path, tmp_path: Path) -> Path:
     """The demo's codebook in a folder of its own, with nothing spent."""
     return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process: its exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as left:
-            main.main()
-        code = left.value.code
-        captured = capsys.readouterr()
-        return code if isinstance(code, int) else 0, captured.out, captured.err
-
-    return call
 
 
 def on_terminal(*arguments: object, width: int = 80, typed: str = "") -> tuple[int, str]:
@@ -293,7 +276,7 @@ def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: Ba
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(main, "open_curator", fail)
+    monkeypatch.setattr(ask, "open_curator", fail)
     assert run("explain", "x.toml", COUNT)[0] == code
 
 
