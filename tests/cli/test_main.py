@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,60 +17,9 @@ from discreet import demo
 from discreet.cli import main
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
+from tests.cli.commands import Run, on_terminal
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return demo.write(tmp_path_factory.mktemp("demo")).parent
-
-
-@pytest.fixture
-def hospital(files: Path, tmp_path: Path) -> Path:
-    """The demo's codebook in a folder of its own, with nothing spent."""
-    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process: its exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as left:
-            main.main()
-        code = left.value.code
-        captured = capsys.readouterr()
-        return code if isinstance(code, int) else 0, captured.out, captured.err
-
-    return call
-
-
-def on_terminal(*arguments: object, width: int = 80, typed: str = "") -> tuple[int, str]:
-    """Run the command line in a pseudo-terminal of a width, type into it, and see what a person would."""
-    code, parent = 0, 0
-    child, parent = pty.fork()
-    if child == 0:  # pragma: no cover  # the child becomes another program
-        os.environ.update(COLUMNS=str(width), LINES="50", TERM="xterm-256color")
-        os.execv(sys.executable, [sys.executable, "-m", "discreet.cli.main", *map(str, arguments)])  # noqa: S606  # our own program
-    os.write(parent, typed.encode())
-    seen = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and select.select([parent], [], [], 60)[0]:
-        try:
-            part = os.read(parent, 65536)
-        except OSError:  # the terminal is closed
-            break
-        if not part:
-            break
-        seen += part
-    _, status = os.waitpid(child, 0)
-    os.close(parent)
-    code = os.waitstatus_to_exitcode(status)
-    return code, seen.decode()
 
 
 def test_help_names_every_command(run: Run) -> None:
