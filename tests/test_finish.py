@@ -13,9 +13,10 @@ from discreet.bounding.bound import AggregateRecipe, bound, bound_all
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
 from discreet.finish import Rows, compute_statistic, finish
+from discreet.offer import Offer
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
-from discreet.price import Offer, price
+from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import NoisyGroups, Plan, Release, draw
 from tests.worlds import hospital
@@ -25,9 +26,8 @@ ADD = Neighbours.ADD_REMOVE
 
 
 def priced(question: Question, **offer: Any) -> Release:
-    budget = Budget(epsilon=1000)
-    unit, neighbours = Unit("patient"), Neighbours.ADD_REMOVE
-    (release,) = price((bound(question, catalog()),), Offer(**offer), budget, unit=unit, neighbours=neighbours).releases
+    terms = PriceTerms(budget=Budget(epsilon=1000), unit=Unit("patient"), neighbours=Neighbours.ADD_REMOVE)
+    (release,) = price((bound(question, catalog()),), Offer(**offer), terms).releases
     return release
 
 
@@ -154,9 +154,8 @@ def test_a_level_beyond_simulation_is_not_claimed() -> None:
 def test_groupings_stand_in_one_table() -> None:
     """Keys that a grouping does not group by are NULL, and ORDER BY and LIMIT see the rows of all groupings."""
     question = replace(ask(COUNT, keys=("ward", "sex")), sets=((0,), (1,), ()))
-    plan = price(
-        bound_all(question, catalog()), Offer(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
-    )
+    terms = PriceTerms(budget=Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD)
+    plan = price(bound_all(question, catalog()), Offer(epsilon=1), terms)
     drawn = [
         NoisyGroups((("A",), ("B",), ("C",)), {0: np.array([5, 50, 7])}),
         NoisyGroups((("f",), ("m",)), {0: np.array([30, 31])}),
@@ -182,9 +181,8 @@ def test_groupings_stand_in_one_table() -> None:
 def test_groupings_share_the_price() -> None:
     """Three groupings at a third each: together what was offered, each with three times the noise of one alone."""
     question = replace(ask(COUNT, keys=("ward",)), sets=((0,), ()))
-    plan = price(
-        bound_all(question, catalog()), Offer(epsilon=1), Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD
-    )
+    terms = PriceTerms(budget=Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD)
+    plan = price(bound_all(question, catalog()), Offer(epsilon=1), terms)
     assert plan.loss.epsilon() == 1.0
     alone = priced(ask(COUNT, keys=("ward",)), epsilon=Fraction(1, 2))
     assert plan.releases[0].noises == alone.noises

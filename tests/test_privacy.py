@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 
 from discreet.accounting import events, loss_of
+from discreet.accounting.currencies import choose_currency, dearest_event
 from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.pure import PureNotion
 from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import ln
-from discreet.privacy import Budget, Loss, Neighbours, Unit
+from discreet.privacy import BUDGET_KINDS, Budget, BudgetNotion, Loss, Neighbours, Unit
 
 ROW, ADD = Unit(), Neighbours.ADD_REMOVE
 
@@ -174,3 +176,19 @@ def test_budget_slack_is_exact() -> None:
 def test_bad_budgets_are_refused(fields: dict[str, float]) -> None:
     with pytest.raises(ParameterError):
         Budget(**fields)
+
+
+def test_the_table_of_budgets_is_whole() -> None:
+    """Every notion of a budget has a row that says how it is written, offered, charged and shown."""
+    assert set(BUDGET_KINDS) == set(get_args(BudgetNotion))
+    budgets = (Budget(epsilon=1), Budget(epsilon=1, delta=1e-6), Budget(rho=1), Budget(mu=1))
+    assert [budget.notion for budget in budgets] == list(BUDGET_KINDS)
+    for budget in budgets:
+        half = budget.with_amount(Fraction(1, 2))
+        assert (half.notion, half.amount(), half.slack()) == (budget.notion, Fraction(1, 2), budget.slack())
+        assert getattr(budget, budget.kind.word) == 1
+        assert budget.describe(Fraction(1, 2)) == f"{budget.symbol} 0.5"
+        assert budget.describe_left(Fraction(1, 2)).startswith(f"{budget.symbol} 0.5 of 1")
+        assert choose_currency(budget, None, None, 0.5).nothing
+        dearest = dearest_event(budget, unit=Unit(), neighbours=Neighbours.ADD_REMOVE)
+        assert budget.describe_loss(loss_of(dearest))

@@ -19,9 +19,10 @@ from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.weighted_selection import WeightedSelection
+from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate, Question, Statistic
-from discreet.price import Offer, price
+from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release, draw
 from tests.worlds.hospital import COUNT, GROUPS, ROWS, UNITS, ask, catalog, column, of
@@ -35,7 +36,9 @@ def priced(
     question: Question, budget: Budget, *, neighbours: Neighbours = Neighbours.ADD_REMOVE, **offer: Any
 ) -> Release:
     bounded = bound(question, catalog(neighbours=neighbours))
-    (release,) = price((bounded,), Offer(**offer), budget, unit=PATIENT, neighbours=neighbours).releases
+    (release,) = price(
+        (bounded,), Offer(**offer), PriceTerms(budget=budget, unit=PATIENT, neighbours=neighbours)
+    ).releases
     return release
 
 
@@ -211,7 +214,9 @@ def test_choices_are_calibrated_for_the_reach_of_a_unit(
     """Quantiles and modes state as many groups and rows as one unit reaches."""
     question = ask(Aggregate(Statistic.QUANTILE, column("age"), Fraction(1, 2)), of(Statistic.MODE, "ward"), keys=keys)
     form = bound(question, catalog(limits=limits, neighbours=neighbours))
-    (release,) = price((form,), Offer(epsilon=1), APPROX, unit=PATIENT, neighbours=neighbours).releases
+    (release,) = price(
+        (form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=neighbours)
+    ).releases
     far = reach(form.bounded, neighbours)
     assert len(release.choices) == 2
     for choice in release.choices.values():
@@ -223,7 +228,7 @@ def test_units_in_one_group_weigh_their_number() -> None:
     """Where a unit is in one group, its weight there is one whole weight: no more, no less."""
     form = bound(ask(COUNT, keys=("town",)), catalog(limits=ContributionLimits(max_groups=1, max_rows_per_group=3)))
     assert form.weights is None
-    (release,) = price((form,), Offer(epsilon=1), APPROX, unit=PATIENT, neighbours=ADD).releases
+    (release,) = price((form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD)).releases
     rule = release.selection
     assert isinstance(rule, WeightedSelection)
     few, many = rule.bar // (3 * rule.weight(1)), rule.kept_from(Fraction(1, 10**12))
@@ -238,6 +243,6 @@ def test_groupings_with_private_keys_share_a_delta() -> None:
     """What was said for the question is for all of its groupings together."""
     question = replace(ask(COUNT, keys=("town", "ward")), sets=((0, 1), (0,), ()))
     forms = bound_all(question, catalog())
-    plan = price(forms, Offer(epsilon=1, delta=3e-8), APPROX, unit=PATIENT, neighbours=ADD)
+    plan = price(forms, Offer(epsilon=1, delta=3e-8), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD))
     deltas = [Fraction(event.delta) for event in plan.events if isinstance(event, ZeroConcentrated)]
     assert len(deltas) == 2 and sum(deltas) <= Fraction(3, 10**8)

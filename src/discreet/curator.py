@@ -25,18 +25,19 @@ from discreet.bound_search import buy_bounds as column_bounds
 from discreet.engines.engine import Engine, ProgressCallback
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import DiscreetError, EngineFailure, ParameterError, UsageError
-from discreet.exact import float_down, float_up
+from discreet.exact import float_down
+from discreet.explanation import explain
 from discreet.finish import finish
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
+from discreet.offer import Offer
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 from discreet.plan.show import show
-from discreet.preview import BatchPreview, Preview, describe_cost, explain, loss_to_dict
-from discreet.price import Offer
+from discreet.preview import BatchPreview, Preview
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
@@ -141,18 +142,18 @@ class Curator:
         if stored is not None:
             return self._replay(stored)
         charge = self._make_charge(quoted, analyst, request, project)
-        held = self._ledger.reserve(charge)
-        if held.record is not None:
-            return self._replay(held.record)
-        with _hide_failure(self._ledger, held):
-            answers = tuple(self._answer(plan, quoted, charge, held, watch) for plan in quoted.plans)
+        reservation = self._ledger.reserve(charge)
+        if reservation.record is not None:
+            return self._replay(reservation.record)
+        with _hide_failure(self._ledger, reservation):
+            answers = tuple(self._answer(plan, quoted, charge, reservation, watch) for plan in quoted.plans)
             record = _to_record(answers)
-            kept = self._ledger.commit(held, record)
+            kept = self._ledger.commit(reservation, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
         return answers if kept is record else self._replay(kept)
 
     def _answer(
-        self, plan: Plan, quoted: Quote, charge: Charge, held: Reservation, watch: ProgressCallback | None
+        self, plan: Plan, quoted: Quote, charge: Charge, reservation: Reservation, watch: ProgressCallback | None
     ) -> Answer:
         """One question: exact integers, noise, and what follows from noisy numbers. After the charge, and only then."""
         drawn = []
@@ -163,7 +164,7 @@ class Curator:
             rows=finish(plan, drawn),
             spent=plan.loss,
             remaining=self.remaining,
-            receipt=self._make_receipt(plan, quoted, charge, held),
+            receipt=self._make_receipt(plan, quoted, charge, reservation),
             explanation=explain(plan, self.budget),
         )
 
@@ -221,9 +222,9 @@ class Curator:
     def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
         asked = self._read(question, public)
-        said = offer if offer or asked.offer else self._make_default_offer()
-        request = _make_offer(asked, said, said.pop("level", 0.95))
-        return explain(quote(asked.question, request, self._quote_context).plans[0], self.budget)
+        words = offer if offer or asked.offer else self._make_default_offer()
+        stated = _make_offer(asked, words, words.pop("level", 0.95))
+        return explain(quote(asked.question, stated, self._quote_context).plans[0], self.budget)
 
     def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
         """Buy bounds for a column: a metered question like any other, and the line for the codebook."""
@@ -253,10 +254,7 @@ class Curator:
     @property
     def remaining(self) -> str:
         """What is left of the budget, in words."""
-        symbol = {"pure": "ε", "approx": "ε", "zcdp": "ρ", "gdp": "μ"}[self.budget.notion]
-        at = f" at δ {float(self.budget.slack()):.2g}" if self.budget.slack() else ""
-        left, whole = float_down(self._ledger.remaining), float_up(self.budget.amount())
-        return f"{symbol} {left:.4g} of {whole:.4g}{at}"
+        return self.budget.describe_left(self._ledger.remaining)
 
     @property
     def ledger(self) -> Ledger:
@@ -329,8 +327,7 @@ class Curator:
 
     def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
-        name = "rho" if self.budget.notion == "zcdp" else "epsilon"
-        return {name: float_down(self.budget.amount()) / 10}
+        return {self.budget.kind.offers[0]: float_down(self.budget.amount()) / 10}
 
     def _make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
         return Charge(
@@ -345,8 +342,8 @@ class Curator:
             version=quoted.version,
         )
 
-    def _make_receipt(self, plan: Plan, quoted: Quote, charge: Charge, held: Reservation) -> dict[str, Any]:
-        whole = {} if len(quoted.plans) == 1 else {"batch": describe_cost(quoted.loss, self.budget)}
+    def _make_receipt(self, plan: Plan, quoted: Quote, charge: Charge, reservation: Reservation) -> dict[str, Any]:
+        whole = {} if len(quoted.plans) == 1 else {"batch": self.budget.describe_loss(quoted.loss)}
         return {
             "request": charge.request,
             "dataset": self.name,
@@ -354,12 +351,12 @@ class Curator:
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "question": show(plan.question),
             "protects": f"{plan.unit} ({plan.neighbours})",
-            "cost": describe_cost(plan.loss, self.budget),
-            "loss": loss_to_dict(plan.loss, self.budget),
+            "cost": self.budget.describe_loss(plan.loss),
+            "loss": self.budget.loss_to_dict(plan.loss),
             "level": f"{float(plan.level):.0%}",
             "mechanisms": [events.dump(event) for event in plan.events],
             **whole,
-            "ledger": {"ledger": held.ledger, "number": held.number, "hash": held.hash},
+            "ledger": {"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
         }
 
     def _replay(self, record: Record) -> tuple[Answer, ...]:
@@ -404,7 +401,7 @@ class Table(TableBuilder):
 
 
 @contextmanager
-def _hide_failure(ledger: Ledger, held: Reservation) -> Iterator[None]:
+def _hide_failure(ledger: Ledger, reservation: Reservation) -> Iterator[None]:
     """Whatever goes wrong inside is told to the caller in one constant sentence, and to the log in full.
 
     An interrupt stays an interrupt; the charge stands all the same, and the request may be run again under it.
@@ -413,7 +410,7 @@ def _hide_failure(ledger: Ledger, held: Reservation) -> Iterator[None]:
         yield
     except BaseException as error:
         with suppress(DiscreetError):  # a ledger that has halted is told about by the next question
-            ledger.abandon(held)
+            ledger.abandon(reservation)
         if not isinstance(error, Exception):
             raise
         LOG.error("A question failed after it was charged.", exc_info=error)
@@ -422,12 +419,12 @@ def _hide_failure(ledger: Ledger, held: Reservation) -> Iterator[None]:
 
 def _make_offer(asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], level: Number) -> Offer:
     """What is offered: by the caller, else by the question's own words."""
-    said = {name: value for name, value in given.items() if value is not None}
-    both = sorted(said.keys() & asked.offer.keys())
+    stated = {name: value for name, value in given.items() if value is not None}
+    both = sorted(stated.keys() & asked.offer.keys())
     if both:
         rule = f"is said twice, in the question and beside it: {', '.join(both)}"
         raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
-    return Offer(**{**asked.offer, **said}, level=level)
+    return Offer(**{**asked.offer, **stated}, level=level)
 
 
 def _is_automatic(bounds: str | None) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import events
 from discreet.bounding.bound import AggregateRecipe
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, sensitivity
+from discreet.bounding.contributions import Counts, Measure, Spread
+from discreet.explanation import describe_grouping
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.nodes import Statistic
-from discreet.plan.show import show as show_plan
 from discreet.privacy import Budget, Loss
 from discreet.release import Plan, Release
 
@@ -64,7 +63,7 @@ class Preview:
     @property
     def cost(self) -> str:
         """The cost in the budget's own notion first, and what it means beside it."""
-        return describe_cost(self.loss, self.budget)
+        return self.budget.describe_loss(self.loss)
 
     @property
     def columns(self) -> tuple[ColumnPreview, ...]:
@@ -76,7 +75,7 @@ class Preview:
         """Which groups there will be."""
         if len(self.plan.releases) > 1:
             each = "; ".join(
-                f"{_describe_grouping(release)}, {_describe_groups(release).partition(';')[0]}"
+                f"{describe_grouping(release)}, {_describe_groups(release).partition(';')[0]}"
                 for release in self.plan.releases
             )
             return f"{len(self.plan.releases)} groupings share the price: {each}"
@@ -86,7 +85,7 @@ class Preview:
         """The preview as plain JSON values."""
         return {
             "cost": self.cost,
-            "loss": loss_to_dict(self.loss, self.budget),
+            "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
             "remaining": self.remaining,
             "level": float(self.plan.level),
@@ -129,13 +128,13 @@ class BatchPreview:
     @property
     def cost(self) -> str:
         """What all of them cost together."""
-        return describe_cost(self.loss, self.budget)
+        return self.budget.describe_loss(self.loss)
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
             "cost": self.cost,
-            "loss": loss_to_dict(self.loss, self.budget),
+            "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
@@ -164,11 +163,6 @@ def _format_table(preview: Preview) -> str:
             *(f"clamped   {line}" for line in list_clamped(plan)),
         ]
     )
-
-
-def _describe_grouping(release: Release) -> str:
-    """What a grouping groups by, in words."""
-    return "by " + ", ".join(map(str, release.bounded.bounded.keys)) if release.bounded.keys else "in all"
 
 
 def _describe_groups(release: Release) -> str:
@@ -260,93 +254,3 @@ def list_clamped(plan: Plan) -> list[str]:
         what = what if len(what) <= 60 else f"{what[:57]}..."
         found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
     return list(found.values())
-
-
-def describe_cost(loss: Loss, budget: Budget) -> str:
-    """A loss in the budget's own notion first, its (ε, δ) beside it."""
-    if budget.notion == "pure":
-        return f"ε {loss.epsilon():.4g}"
-    rho = loss.notion("zcdp").words()
-    if budget.notion == "zcdp":
-        return rho
-    delta = float(budget.slack())
-    return f"ε {loss.epsilon(delta):.4g} at δ {delta:.2g} by itself, charged as {rho}"
-
-
-def loss_to_dict(loss: Loss, budget: Budget) -> dict[str, Any]:
-    """A loss as plain values: every notion in words, and the ε at the budget's δ."""
-    delta = float(budget.slack())
-    return {
-        "notions": {notion.kind: notion.words() for notion in loss.notions if notion.kind != "pld"},
-        "epsilon": loss.epsilon(delta),
-        "delta": delta,
-    }
-
-
-def explain(plan: Plan, budget: Budget) -> str:
-    """The plan, the facts it rests on, its sensitivities, its noise, and why."""
-    lines = [show_plan(plan.question)]
-    for release in plan.releases:
-        title = [] if len(plan.releases) == 1 else ["", f"grouped {_describe_grouping(release)}"]
-        lines += [
-            *title,
-            "",
-            "bounded",
-            *(f"  {line}" for line in _describe_limits(release.bounded.bounded)),
-            "",
-            "measured",
-        ]
-        lines += _describe_measures(release)
-    return "\n".join(
-        [*lines, "", f"cost      {describe_cost(plan.loss, budget)}", f"protects  {plan.unit} ({plan.neighbours})"]
-    )
-
-
-def _describe_measures(release: Release) -> list[str]:
-    """What is measured or chosen in one grouping, how far one unit can move it, and the noise."""
-    bounded, lines = release.bounded.bounded, []
-    for position, measure in enumerate(bounded.measures):
-        moves = sensitivity(bounded, measure, release.neighbours)
-        noise = release.noises.get(position)
-        drawn = "chooses the groups" if noise is None else _describe_noise(noise)
-        lines.append(
-            f"  {_describe_measure(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
-            f"{moves.linf} in one; {drawn}"
-        )
-    for position, spread in enumerate(bounded.spreads):
-        choice = release.choices[position]
-        lines.append(
-            f"  spread of {spread.argument} over {spread.last - spread.first + 1:,} cells: one unit changes at most "
-            f"{choice.max_rows} rows in a group, as if in {choice.groups} groups; chosen by the exponential mechanism"
-        )
-    return lines
-
-
-def _describe_noise(noise: Any) -> str:
-    spread = f"scale {float(noise.event.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
-    return f"discrete {type(noise).__name__} noise, {spread}"
-
-
-def _describe_measure(measure: Measure) -> str:
-    if measure.argument is None:
-        return str(measure.counts)
-    if measure.counts is Counts.VALUES:
-        return f"values of {measure.argument}"
-    return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
-
-
-def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
-    if bounded.unit is None and bounded.spread_rows > 1:
-        return (f"rows of different units are joined after truncation: one unit changes {bounded.spread_rows:,} rows",)
-    if bounded.unit is None:
-        return ("each row is its own unit, in one group: no limit is needed",)
-    words = []
-    if bounded.max_rows is not None:
-        words.append(f"at most {bounded.max_rows} rows of a unit")
-    if bounded.max_rows_per_group is not None:
-        words.append(f"at most {bounded.max_rows_per_group} rows of a unit in a group")
-    if bounded.max_groups is not None:
-        words.append(f"at most {bounded.max_groups} groups of a unit, chosen by a secret order")
-    elif bounded.keys and bounded.max_rows is None:
-        words.append("no cap on groups: there are not more groups than a unit may be in")
-    return words

@@ -12,11 +12,11 @@ a ``Loss`` only asks them, takes the tightest answer, and refuses to add what ca
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 from discreet import parameters
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
@@ -190,6 +190,33 @@ class Loss:
     __repr__ = __str__
 
 
+BudgetNotion: TypeAlias = Literal["pure", "approx", "zcdp", "gdp"]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetKind:
+    """How budgets in one notion are written, offered and shown.
+
+    ``word`` is the parameter that states the amount, ``symbol`` its letter. ``offers`` are the words in which a
+    question may offer a loss, the budget's own first. ``charged`` is the notion in which a charge is shown.
+    """
+
+    word: str
+    symbol: str
+    offers: tuple[str, ...]
+    charged: str
+
+
+BUDGET_KINDS: Mapping[BudgetNotion, BudgetKind] = {
+    "pure": BudgetKind("epsilon", "ε", ("epsilon",), "pure"),
+    "approx": BudgetKind("epsilon", "ε", ("epsilon", "rho"), "zcdp"),
+    "zcdp": BudgetKind("rho", "ρ", ("rho",), "zcdp"),
+    # Discrete noise has no exact price in μ, so no question can be offered in it.
+    "gdp": BudgetKind("mu", "μ", (), "gdp"),
+}
+"""The one table of budgets, by the notion they are counted in."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What may be spent in all: ``epsilon``, ``epsilon`` with ``delta``, ``rho`` (zCDP), or ``mu`` (Gaussian).
@@ -224,24 +251,63 @@ class Budget:
                 parameters.read_positive(value, name)
 
     @property
-    def notion(self) -> str:
-        """The kind of notion this budget is counted in."""
+    def notion(self) -> BudgetNotion:
+        """The kind of notion this budget is counted in: the name of a row of ``BUDGET_KINDS``."""
         if self.epsilon is not None:
             return "approx" if self.delta else "pure"
         return "zcdp" if self.rho is not None else "gdp"
+
+    @property
+    def kind(self) -> BudgetKind:
+        """How budgets in this notion are written, offered and shown."""
+        return BUDGET_KINDS[self.notion]
+
+    @property
+    def symbol(self) -> str:
+        """The Greek letter of the amount: ε, ρ or μ."""
+        return self.kind.symbol
 
     def amount(self) -> Exact:
         """The declared ε, ρ or μ, exactly."""
         if self.epsilon is not None:
             return parameters.read_epsilon(self.epsilon)
-        name = "rho" if self.rho is not None else "mu"
-        return parameters.read_positive(getattr(self, name), name)
+        return parameters.read_positive(getattr(self, self.kind.word), self.kind.word)
 
     def slack(self) -> Fraction:
         """The declared δ, exactly; zero where there is none."""
         return parameters.read_delta(self.delta or 0)
 
+    def with_amount(self, amount: Exact) -> Budget:
+        """A budget of the same kind and δ, of another amount."""
+        values: dict[str, Any] = {self.kind.word: amount, "delta": self.delta}
+        return Budget(**values)
+
+    def describe(self, amount: Exact) -> str:
+        """An amount in this budget's own form: ``ε 0.5``."""
+        return f"{self.symbol} {float_down(amount):.4g}"
+
+    def describe_left(self, left: Exact) -> str:
+        """What is left of the whole, for people: ``ε 2.5 of 3 at δ 1e-06``."""
+        at = f" at δ {float(self.slack()):.2g}" if self.slack() else ""
+        return f"{self.describe(left)} of {float_up(self.amount()):.4g}{at}"
+
+    def describe_loss(self, loss: Loss) -> str:
+        """A loss in this budget's own notion first, its (ε, δ) beside it."""
+        own = loss.notion(self.kind.charged).words()
+        if self.notion != "approx":
+            return f"ε {loss.epsilon():.4g}" if self.notion == "pure" else own
+        delta = float(self.slack())
+        return f"ε {loss.epsilon(delta):.4g} at δ {delta:.2g} by itself, charged as {own}"
+
+    def loss_to_dict(self, loss: Loss) -> dict[str, Any]:
+        """A loss as plain values: every notion in words, and the ε at this budget's δ."""
+        delta = float(self.slack())
+        return {
+            "notions": {notion.kind: notion.words() for notion in loss.notions if notion.kind != "pld"},
+            "epsilon": loss.epsilon(delta),
+            "delta": delta,
+        }
+
     def __repr__(self) -> str:
-        symbol = {"pure": "ε", "approx": "ε", "zcdp": "ρ", "gdp": "μ"}[self.notion]
         at = f" at δ = {float(self.slack()):g}" if self.delta else ""
-        return f"Budget({symbol} = {float_up(self.amount()):g}{at})"
+        return f"Budget({self.symbol} = {float_up(self.amount()):g}{at})"

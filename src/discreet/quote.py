@@ -9,25 +9,37 @@ from fractions import Fraction
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
+from discreet.batch_price import PricedBatch, price_batch
 from discreet.bounding.bound import bound_all
+from discreet.offer import Offer
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
-from discreet.price import Offer, price, price_batch, price_fixed, read_weights
+from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Loss
 from discreet.release import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuoteContext:
-    """Where prices are quoted: the dataset, what is public about it, what may be spent, and the version of its data."""
+    """What quoting needs to know of a dataset: its name, what is public about it, its budget, and its version."""
 
     name: str
     catalog: Catalog
     budget: Budget
     version: Callable[[Question], str]
     per_query: Fraction | None = None
+
+    @property
+    def terms(self) -> PriceTerms:
+        """What every price depends on."""
+        return PriceTerms(
+            budget=self.budget,
+            unit=self.catalog.unit,
+            neighbours=self.catalog.neighbours,
+            per_query=self.per_query,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +61,30 @@ class Quote:
         return compose(self.events).loss
 
 
-def quote(question: Question, offer: Offer, desk: QuoteContext) -> Quote:
+def quote(question: Question, offer: Offer, context: QuoteContext) -> Quote:
     """One question, at what is offered."""
-    plan = price(
-        bound_all(question, desk.catalog),
-        offer,
-        desk.budget,
-        unit=desk.catalog.unit,
-        neighbours=desk.catalog.neighbours,
-        most=desk.per_query,
-    )
-    return _make_quote((plan,), plan.events, desk)
+    plan = price(bound_all(question, context.catalog), offer, context.terms)
+    return _make_quote(PricedBatch((plan,), plan.events), context)
 
 
 def quote_batch(
-    questions: Sequence[Question], offer: Offer, desk: QuoteContext, *, weights: Sequence[Number] | None, fixed: bool
+    questions: Sequence[Question],
+    offer: Offer,
+    context: QuoteContext,
+    *,
+    weights: Sequence[Number] | None,
+    fixed: bool,
 ) -> Quote:
     """Several questions under one price; ``fixed`` prices them as one plan by its privacy-loss distribution."""
-    shares = read_weights(weights, len(questions))
-    pricing = price_fixed if fixed else price_batch
-    plans, charged = pricing(
-        [bound_all(question, desk.catalog) for question in questions],
-        offer,
-        desk.budget,
-        weights=shares,
-        unit=desk.catalog.unit,
-        neighbours=desk.catalog.neighbours,
-        most=desk.per_query,
-    )
-    return _make_quote(plans, charged, desk)
+    bounded = [bound_all(question, context.catalog) for question in questions]
+    return _make_quote(price_batch(bounded, offer, context.terms, weights=weights, fixed=fixed), context)
 
 
-def _make_quote(plans: tuple[Plan, ...], charged: tuple[events.Event, ...], desk: QuoteContext) -> Quote:
+def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:
     """The identity is of the dataset, its version, the questions and the mechanisms: equal ones have one answer."""
-    versions = [desk.version(plan.question) for plan in plans]
-    facts = [desk.name]
+    plans, charged = priced.plans, priced.charged
+    versions = [context.version(plan.question) for plan in plans]
+    facts = [context.name]
     for plan, version in zip(plans, versions):
         facts += [version, repr(plan.question), *map(str, map(events.dump, plan.events))]
     if charged != plans[0].events:

@@ -40,7 +40,7 @@ KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
 SUM_LIMIT = 1 << 61
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Release:
     """A priced question: the noise of each measure, the choice from each spread, the rule for keys, and their events.
 
@@ -59,7 +59,7 @@ class Release:
     unit: Unit
     neighbours: Neighbours
 
-    @property
+    @cached_property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
         drawn = (*self.noises.values(), *self.choices.values(), *(() if self.selection is None else (self.selection,)))
@@ -102,7 +102,7 @@ class Plan:
         """What was asked."""
         return self.releases[0].bounded.question
 
-    @property
+    @cached_property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
         return tuple(event for release in self.releases for event in release.events)

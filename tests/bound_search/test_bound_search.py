@@ -30,13 +30,13 @@ from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.memory import MemoryLedger
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Expression
 from discreet.plan.magnitude import BUCKETS, IntOrFloat
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
-from discreet.price import Offer
 from discreet.release import draw
 
 PURE, APPROXIMATE, RHO = (

@@ -10,10 +10,11 @@ import pytest
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.contributions import Counts, sensitivity
 from discreet.errors import DiscreetError, Unbounded, UsageError
+from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Statistic
-from discreet.price import Offer, price
+from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.worlds.hospital import COUNT, ROWS, ask, catalog, column, of
 
@@ -117,11 +118,6 @@ def test_limits_beyond_all_noise_are_refused_for_free() -> None:
     """A unit that may move a count by 2^70 cannot be hidden."""
     huge = replace(ask(COUNT, keys=("ward",)), limits=ContributionLimits(max_rows=1 << 70))
     for budget in (Budget(epsilon=1), Budget(epsilon=1, delta=1e-6)):
+        terms = PriceTerms(budget=budget, unit=Unit("patient"), neighbours=Neighbours.ADD_REMOVE)
         with pytest.raises(Unbounded, match=r"no noise can hide it.*Nothing was charged"):
-            price(
-                (bound(huge, catalog()),),
-                Offer(epsilon=1),
-                budget,
-                unit=Unit("patient"),
-                neighbours=Neighbours.ADD_REMOVE,
-            )
+            price((bound(huge, catalog()),), Offer(epsilon=1), terms)

@@ -22,7 +22,8 @@ from discreet.engines.engine import Engine
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.finish import finish
 from discreet.frontends import read_sql
-from discreet.price import Offer, price
+from discreet.offer import Offer
+from discreet.price import PriceTerms, price
 from discreet.release import NoisyGroups
 
 N = 600
@@ -74,7 +75,9 @@ QUESTIONS = [
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     """The answer's values, with the exact integers in the place of noisy ones."""
     bounded = bound(read_sql.read(question, CATALOG), CATALOG)
-    plan = price((bounded,), Offer(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
+    plan = price(
+        (bounded,), Offer(epsilon=3), PriceTerms(budget=BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
+    )
     (release,) = plan.releases
     groups = engine.run(bounded.bounded, salt=bytes(16))
     where = {key: i for i, key in enumerate(groups.keys)}

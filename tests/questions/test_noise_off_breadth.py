@@ -22,7 +22,8 @@ from discreet.engines.engine import EMPTY, Engine, Groups
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.finish import finish
 from discreet.frontends import read_sql
-from discreet.price import Offer, price
+from discreet.offer import Offer
+from discreet.price import PriceTerms, price
 from discreet.release import NoisyGroups, Release
 from tests.questions.test_noise_off import comparable
 
@@ -142,7 +143,7 @@ def _cells(cells: Any, counts: Any, shares: tuple[Fraction, ...]) -> tuple[int, 
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     """The answer's values, with the exact integers in the place of noisy ones."""
     forms = bound_all(read_sql.read(question, CATALOG), CATALOG)
-    plan = price(forms, Offer(epsilon=3), BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
+    plan = price(forms, Offer(epsilon=3), PriceTerms(budget=BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours))
     drawn = []
     for form, release in zip(forms, plan.releases):
         groups = engine.run(form.bounded, salt=bytes(16))

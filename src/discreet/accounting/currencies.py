@@ -10,10 +10,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, assert_never
 
 from discreet import parameters
-from discreet.accounting.approximate import ApproximateNotion as Pairs
+from discreet.accounting import events
+from discreet.accounting.approximate import ApproximateNotion
 from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.pure import PureNotion
 from discreet.accounting.rdp import ORDERS, SCALE, Renyi
@@ -21,7 +22,7 @@ from discreet.accounting.zcdp import ZeroConcentratedNotion, epsilon_of, rho_for
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln, ceil_div, decimal, float_down, lower, sqrt_upper, upper
 from discreet.parameters import Number
-from discreet.privacy import Budget, Loss
+from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 Price: TypeAlias = tuple[Fraction, ...]
 
@@ -42,6 +43,22 @@ def round_sum(x: Fraction) -> Fraction:
 def _is_at_most(x: Fraction, limit: Fraction) -> bool:
     """Whether x ≤ limit: in plain integers, several times as quick as comparing Fractions."""
     return x.numerator * limit.denominator <= limit.numerator * x.denominator
+
+
+def dearest_event(budget: Budget, *, unit: Unit, neighbours: Neighbours) -> events.Event:
+    """The dearest thing that fits a budget, as an event: what the whole budget may come to."""
+    common: dict[str, Any] = {"unit": unit, "neighbours": neighbours}
+    match budget.notion:
+        case "pure":
+            return events.Pure(epsilon=budget.amount(), **common)
+        case "approx":
+            return events.Approximate(epsilon=budget.amount(), delta=budget.slack(), **common)
+        case "zcdp":
+            return events.ZeroConcentrated(rho=upper(budget.amount()), **common)
+        case "gdp":
+            return events.Gaussian(sensitivity=upper(budget.amount()), sigma=1, **common)
+        case unknown:
+            assert_never(unknown)
 
 
 class Currency(Protocol):
@@ -222,7 +239,7 @@ class ApproximateCurrency:
     def price(self, loss: Loss) -> Price:
         pairs = loss.notion("approx") if loss.has("approx") else None
         zcdp = loss.notion("zcdp") if loss.has("zcdp") else None
-        if isinstance(pairs, Pairs):
+        if isinstance(pairs, ApproximateNotion):
             epsilon, delta = pairs.basic_total()
             squares = sum((part.count * upper(part.epsilon) ** 2 for part in pairs.parts), Fraction(0))
             rho = squares / 2

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from discreet.answer import Answer
 from discreet.errors import ParameterError
+from discreet.offer import BudgetOffer, Offer
 from discreet.plan.catalog import Catalog
 from discreet.preview import Preview
-from discreet.price import BudgetOffer, Offer
 from discreet.privacy import Budget
 
 
@@ -46,5 +46,5 @@ def divide(offered: Offer, budget: Budget, shares: Sequence[Fraction]) -> list[d
         fix = "The error follows from the bounds, which are not known yet: offer epsilon or rho. Nothing was charged."
         raise ParameterError("error", "cannot be promised where bounds are missing", fix)
     amount = BudgetOffer(offered, budget).to_amount()
-    name = "epsilon" if budget.notion == "pure" else "rho"
+    name = budget.kind.offers[-1]
     return [{name: amount * share} for share in shares]

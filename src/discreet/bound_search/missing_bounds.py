@@ -13,6 +13,7 @@ from discreet.bound_search.column_bounds import Bounds, BoundsPreview, buy, look
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
 from discreet.errors import BudgetExceeded, Unbounded
+from discreet.offer import Offer
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Expression, Literal, ReleasedValue, walk
 from discreet.plan.functions import make_call
@@ -20,7 +21,6 @@ from discreet.plan.magnitude import IntOrFloat
 from discreet.plan.nodes import Aggregate, Question, Statistic
 from discreet.plan.types import Type
 from discreet.preview import Preview
-from discreet.price import Offer
 from discreet.privacy import Loss
 
 # The part of an offer that pays for bounds, all of them together.

@@ -52,8 +52,6 @@ def verify(
 @app.command()
 def history(ledger: LedgerPath, *, as_json: LedgerJsonOption = False) -> None:
     """Every charge, oldest first."""
-    from discreet.preview import describe_cost
-
     with _open_existing(ledger) as book:
         rows: list[dict[str, Any]] = [
             {
@@ -61,7 +59,7 @@ def history(ledger: LedgerPath, *, as_json: LedgerJsonOption = False) -> None:
                 "time": entry.time,
                 "analyst": entry.charge.analyst,
                 "project": entry.charge.project,
-                "cost": describe_cost(entry.charge.loss, book.budget),
+                "cost": book.budget.describe_loss(entry.charge.loss),
                 "answered": entry.answered,
                 "question": entry.charge.question,
             }

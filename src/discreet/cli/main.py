@@ -352,7 +352,6 @@ def budget(codebook: CodebookPath, *, as_json: JsonOption = False) -> None:
     from discreet.codebook import Codebook
     from discreet.codebook.checklist import find_worst_odds
     from discreet.exact import float_down, float_up
-    from discreet.preview import describe_cost
 
     odds = find_worst_odds(Codebook.load(codebook)).sentence()
     with open_curator(codebook) as curator:
@@ -365,7 +364,7 @@ def budget(codebook: CodebookPath, *, as_json: JsonOption = False) -> None:
                     "number": entry.number,
                     "analyst": entry.charge.analyst,
                     "question": entry.charge.question,
-                    "cost": describe_cost(entry.charge.loss, curator.budget),
+                    "cost": curator.budget.describe_loss(entry.charge.loss),
                     "answered": entry.answered,
                 }
                 for entry in entries

@@ -18,7 +18,7 @@ from discreet.exact import float_down, float_up
 from discreet.finish import Cell
 from discreet.picture import show
 from discreet.plan.types import Value
-from discreet.preview import ColumnPreview, Preview, describe_cost, list_clamped
+from discreet.preview import ColumnPreview, Preview, list_clamped
 
 _BAR = 20
 _SHOWN = 50
@@ -195,7 +195,7 @@ def print_budget(console: Console, curator: Curator, odds: str) -> None:
         question = question if len(question) <= _QUESTION else question[: _QUESTION - 1] + "…"
         mark = "answered" if entry.answered else "failed"
         table.add_row(
-            str(entry.number), Text(entry.charge.analyst), Text(question), describe_cost(entry.charge.loss, of), mark
+            str(entry.number), Text(entry.charge.analyst), Text(question), of.describe_loss(entry.charge.loss), mark
         )
     console.print(table)
 

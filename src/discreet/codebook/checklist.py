@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from discreet.accounting.approximate import ApproximateNotion
-from discreet.accounting.pure import PureNotion
-from discreet.accounting.zcdp import ZeroConcentratedNotion
+from discreet.accounting.account import loss_of
+from discreet.accounting.currencies import dearest_event
 from discreet.codebook import unit_checks
 from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.codebook.codebook import Codebook
 from discreet.codebook.entries import ColumnEntry, TableEntry, did_you_mean
-from discreet.exact import float_up, upper
+from discreet.exact import float_up
 from discreet.odds import Odds
 from discreet.plan.types import Type
-from discreet.privacy import Loss, Neighbours, Notion
+from discreet.privacy import Neighbours
 
 Schemas = Mapping[str, Mapping[str, Type | None] | str]
 """For each table the columns its source really has, or why it could not be opened."""
@@ -59,8 +58,7 @@ def _check_neighbours(codebook: Codebook) -> Iterator[CheckLine]:
 def _check_budget(codebook: Codebook) -> Iterator[CheckLine]:
     budget = codebook.budget
     odds = find_worst_odds(codebook)
-    name = "ρ" if budget.notion == "zcdp" else "ε"
-    words = f"{name} {float_up(budget.amount()):g} in all. {odds.sentence()}"
+    words = f"{budget.symbol} {float_up(budget.amount()):g} in all. {odds.sentence()}"
     weak = odds.epsilon > WEAK_EPSILON
     fix = "That protects little: aim for ε 3 or less, ρ 0.1 or less." if weak else ""
     yield CheckLine(Grade.WEAK if weak else Grade.GOOD, "budget", words, fix)
@@ -79,13 +77,8 @@ def find_worst_odds(codebook: Codebook) -> Odds:
     which the odds are still close to ε (``odds.tail_epsilon``).
     """
     budget = codebook.budget
-    amount, delta = budget.amount(), budget.slack()
-    notion: Notion
-    if budget.notion == "zcdp":
-        notion = ZeroConcentratedNotion(rho=upper(amount))
-    else:
-        notion = ApproximateNotion.of(amount, delta) if delta else PureNotion(upper(amount))
-    return Loss((notion,), codebook.unit, codebook.neighbours).odds(min(10 * delta, Fraction(1, 2)))
+    dearest = dearest_event(budget, unit=codebook.unit, neighbours=codebook.neighbours)
+    return loss_of(dearest).odds(min(10 * budget.slack(), Fraction(1, 2)))
 
 
 def _check_delta(codebook: Codebook) -> Iterator[CheckLine]:

@@ -26,7 +26,6 @@ COLUMNS = (
     "number", "time", "kind", "analyst", "project", "request", "version", "question", "price", "loss", "of", "answer",
     "by", "reason", "hash",
 )  # fmt: skip
-_SYMBOLS = {"pure": "epsilon", "approx": "epsilon", "zcdp": "rho", "gdp": "mu"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +144,7 @@ def as_registry(book: BaseLedger, *, description: str = "") -> dict[str, Any]:
 
 def _list_amounts(state: State) -> dict[str, Any]:
     budget = state.rules.budget
-    known: dict[str, Any] = {"notion": budget.notion, _SYMBOLS[budget.notion]: float_up(budget.amount())}
+    known: dict[str, Any] = {"notion": budget.notion, budget.kind.word: float_up(budget.amount())}
     return known | {"delta": float_up(budget.slack())} if budget.slack() else known
 
 

@@ -51,8 +51,7 @@ def read_price(text: str) -> Price:
 
 def dump_budget(budget: Budget) -> dict[str, str]:
     """A budget as plain values, the same for equal budgets however they were typed."""
-    name = "epsilon" if budget.epsilon is not None else "rho" if budget.rho is not None else "mu"
-    known = {name: exact_to_text(budget.amount())}
+    known = {budget.kind.word: exact_to_text(budget.amount())}
     return known | {"delta": exact_to_text(budget.slack())} if budget.slack() else known
 
 
@@ -60,12 +59,3 @@ def load_budget(record: Mapping[str, Any]) -> Budget:
     """The budget that ``dump_budget`` wrote."""
     values: dict[str, Any] = {name: read_exact(text) for name, text in record.items()}
     return Budget(**values)
-
-
-def budget_of(budget: Budget, amount: Exact) -> Budget:
-    """A budget of the same kind and δ, of another amount."""
-    if budget.notion == "zcdp":
-        return Budget(rho=amount)  # type: ignore[arg-type]  # Budget refuses a logarithm here
-    if budget.notion == "gdp":
-        return Budget(mu=amount)  # type: ignore[arg-type]  # as above
-    return Budget(epsilon=amount, delta=budget.delta)

@@ -15,7 +15,6 @@ from discreet.ledger.state import State
 # The most points of a curve: more cannot be seen.
 _POINTS = 240
 _STEPS = " ▁▂▃▄▅▆▇█"
-_SYMBOLS = {"pure": "ε", "approx": "ε", "zcdp": "ρ", "gdp": "μ"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def as_svg(book: BaseLedger, width: int = 640, height: int = 240) -> str:
     stairs = [f"M{across(curve[0]):.1f},{down(curve[0].left):.1f}"]
     stairs += [f"H{across(after):.1f}V{down(after.left):.1f}" for _, after in pairwise(curve)]
     stairs.append(f"H{right:.1f}")
-    symbol = _SYMBOLS[book.budget.notion]
+    symbol = book.budget.symbol
     title = f"{symbol} left of {escape(book.dataset or 'the dataset')}: {curve[-1].left:.4g} of {curve[-1].whole:.4g}"
     line = "".join(stairs)
     return "\n".join(

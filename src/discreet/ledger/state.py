@@ -19,7 +19,7 @@ from discreet.accounting import currencies
 from discreet.accounting.currencies import Currency, Price
 from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError
 from discreet.exact import Exact, lower, upper
-from discreet.ledger.amount_text import budget_of, load_budget, price_to_text, read_price
+from discreet.ledger.amount_text import load_budget, price_to_text, read_price
 from discreet.ledger.chain import START, Head, digest, make_line_start
 from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, period_of
 from discreet.privacy import Budget, Neighbours, Unit
@@ -51,7 +51,7 @@ class Rules:
     def of(cls, budget: Budget, policy: Policy) -> Rules:
         """The rules of a budget and a policy; refused where they cannot be counted together."""
         policy.check(budget)
-        caps = tuple((cap, _currency_of(budget_of(budget, cap.limit))) for cap in policy.caps)
+        caps = tuple((cap, _currency_of(budget.with_amount(cap.limit))) for cap in policy.caps)
         return cls(budget, policy, _currency_of(budget), caps)
 
     def find_buckets(self, analyst: str, project: str, time: str) -> Iterator[tuple[Bucket, Currency, Cap | None]]:

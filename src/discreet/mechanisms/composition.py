@@ -14,14 +14,14 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, TypeAlias
 
-from discreet.accounting import events
 from discreet.accounting.account import loss_of
+from discreet.accounting.currencies import dearest_event
 from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.pure import PureNotion
 from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import MixedGuarantees, ParameterError, PrivacyError
-from discreet.exact import lower, upper
+from discreet.exact import lower
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.privacy import Budget, Loss, Notion
 
@@ -112,7 +112,10 @@ class AdaptiveComposition:
         return _compose_losses([self.first.privacy, *(self._price_limit(limit) for limit in self.limits)])
 
     def _price_limit(self, limit: Limit) -> Loss:
-        return loss_of(_make_event(limit, self.first.privacy)) if isinstance(limit, Budget) else limit.privacy
+        if not isinstance(limit, Budget):
+            return limit.privacy
+        start = self.first.privacy
+        return loss_of(dearest_event(limit, unit=start.unit, neighbours=start.neighbours))
 
     def release(self, *data: Any, source: EntropySource = SYSTEM) -> tuple[Any, ...]:
         """All outputs: from one dataset for all, or from one input for each mechanism."""
@@ -186,20 +189,6 @@ def adaptive(first: Mechanism, *choosers: Chooser, within: Limit | Sequence[Limi
 
 def _compose_losses(losses: Sequence[Loss]) -> Loss:
     return reduce(Loss.compose, losses)
-
-
-def _make_event(limit: Budget, start: Loss) -> events.Event:
-    """The dearest thing that fits a budget, as an event."""
-    common: dict[str, Any] = {"unit": start.unit, "neighbours": start.neighbours}
-    match limit.notion:
-        case "pure":
-            return events.Pure(epsilon=limit.amount(), **common)
-        case "approx":
-            return events.Approximate(epsilon=limit.amount(), delta=limit.slack(), **common)
-        case "zcdp":
-            return events.ZeroConcentrated(rho=upper(limit.amount()), **common)
-        case _:
-            return events.Gaussian(sensitivity=upper(limit.amount()), sigma=1, **common)
 
 
 def _fits(loss: Loss, limit: Budget) -> bool:

@@ -1,0 +1,86 @@
+"""The explanation of a plan: what it rests on, how far one unit can move it, and which noise hides that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, sensitivity
+from discreet.mechanisms.laplace import Laplace
+from discreet.plan.show import show
+from discreet.privacy import Budget
+from discreet.release import Plan, Release
+
+
+def explain(plan: Plan, budget: Budget) -> str:
+    """The plan, the facts it rests on, its sensitivities, its noise, and why."""
+    lines = [show(plan.question)]
+    for release in plan.releases:
+        title = [] if len(plan.releases) == 1 else ["", f"grouped {describe_grouping(release)}"]
+        lines += [
+            *title,
+            "",
+            "bounded",
+            *(f"  {line}" for line in _describe_limits(release.bounded.bounded)),
+            "",
+            "measured",
+        ]
+        lines += _describe_measures(release)
+    return "\n".join(
+        [*lines, "", f"cost      {budget.describe_loss(plan.loss)}", f"protects  {plan.unit} ({plan.neighbours})"]
+    )
+
+
+def _describe_measures(release: Release) -> list[str]:
+    """What is measured or chosen in one grouping, how far one unit can move it, and the noise."""
+    bounded, lines = release.bounded.bounded, []
+    for position, measure in enumerate(bounded.measures):
+        moves = sensitivity(bounded, measure, release.neighbours)
+        noise = release.noises.get(position)
+        drawn = "chooses the groups" if noise is None else _describe_noise(noise)
+        lines.append(
+            f"  {_describe_measure(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
+            f"{moves.linf} in one; {drawn}"
+        )
+    for position, spread in enumerate(bounded.spreads):
+        choice = release.choices[position]
+        lines.append(
+            f"  spread of {spread.argument} over {spread.last - spread.first + 1:,} cells: one unit changes at most "
+            f"{choice.max_rows} rows in a group, as if in {choice.groups} groups; chosen by the exponential mechanism"
+        )
+    return lines
+
+
+def _describe_noise(noise: Any) -> str:
+    spread = f"scale {float(noise.event.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
+    return f"discrete {type(noise).__name__} noise, {spread}"
+
+
+def _describe_measure(measure: Measure) -> str:
+    if measure.argument is None:
+        return str(measure.counts)
+    if measure.counts is Counts.VALUES:
+        return f"values of {measure.argument}"
+    return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
+
+
+def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
+    if bounded.unit is None and bounded.spread_rows > 1:
+        return (f"rows of different units are joined after truncation: one unit changes {bounded.spread_rows:,} rows",)
+    if bounded.unit is None:
+        return ("each row is its own unit, in one group: no limit is needed",)
+    words = []
+    if bounded.max_rows is not None:
+        words.append(f"at most {bounded.max_rows} rows of a unit")
+    if bounded.max_rows_per_group is not None:
+        words.append(f"at most {bounded.max_rows_per_group} rows of a unit in a group")
+    if bounded.max_groups is not None:
+        words.append(f"at most {bounded.max_groups} groups of a unit, chosen by a secret order")
+    elif bounded.keys and bounded.max_rows is None:
+        words.append("no cap on groups: there are not more groups than a unit may be in")
+    return words
+
+
+def describe_grouping(release: Release) -> str:
+    """What a grouping groups by, in words."""
+    return "by " + ", ".join(map(str, release.bounded.bounded.keys)) if release.bounded.keys else "in all"
