@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import discreet
 from discreet import demo
 from discreet.cli import main
 from discreet.codebook import Codebook
@@ -52,7 +53,7 @@ def seconds(*command: str) -> float:
 
 def test_version(run: Run) -> None:
     """--version shows it and leaves."""
-    assert run("--version")[:2] == (0, "discreet 0.1.0\n")
+    assert run("--version")[:2] == (0, f"discreet {discreet.__version__}\n")
 
 
 def test_preview(run: Run, hospital: Path) -> None:

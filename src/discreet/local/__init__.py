@@ -12,6 +12,10 @@ True
 Aggregator(...: 2 reports, 1 set aside)
 """
 
+from __future__ import annotations
+
+import warnings
+
 from discreet.local.aggregate import Aggregator
 from discreet.local.client import encode, encode_many
 from discreet.local.domain import Domain
@@ -55,3 +59,11 @@ __all__ = [
     "read_wire",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> type[MeanEstimate]:
+    """The name of an earlier version, with a warning; see docs/stability.md."""
+    if name != "Mean":
+        raise AttributeError(f"module 'discreet.local' has no attribute {name!r}")
+    warnings.warn("discreet.local.Mean is now MeanEstimate; the old name goes with 0.3.0", DeprecationWarning, 2)
+    return MeanEstimate
