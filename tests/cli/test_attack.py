@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,15 @@ import pytest
 import discreet.attacks
 from discreet.attacks import LESSONS, find
 from discreet.errors import UsageError
-from tests.cli.conftest import Run
+from tests.cli.commands import Run
 
-WORDS, WIDTH = ("attack",), 80
 PACKAGE = Path(discreet.attacks.__file__).parent
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """``discreet attack`` in a narrow terminal."""
+    return partial(run, "attack", width=80)
 
 
 def test_without_a_name_all_are_listed(run: Run) -> None:
@@ -74,7 +80,7 @@ def test_names_are_found_however_they_are_written(name: str) -> None:
 def test_listing_loads_nothing_heavy() -> None:
     """The list needs no engine, no data and no numbers."""
     code = (
-        "import sys\nimport discreet.cli.attack\nfrom discreet import attacks\nassert len(attacks.LESSONS) == 13\n"
+        "import sys\nfrom discreet import attacks\nimport discreet.cli.attack\nassert len(attacks.LESSONS) == 13\n"
         "assert not {'duckdb', 'scipy', 'pyarrow', 'sqlglot'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603  # our own program

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from discreet import demo
-from tests.cli.conftest import Run
-from tests.cli.test_main import on_terminal
+from tests.cli.commands import Run, on_terminal
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +20,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "bounds = [0, 20_000], " in text and "epsilon = 3\n" in text
     path.write_text(text.replace("bounds = [0, 20_000], ", "").replace("epsilon = 3\n", "epsilon = 90\n"))
     return path.parent
-
-
-@pytest.fixture
-def hospital(files: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
 
 
 def test_a_column_from_preview_to_codebook(run: Run, hospital: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,14 +11,14 @@ import pytest
 
 from discreet.exact import ln
 from discreet.local import Task, encode_many
-from tests.cli.conftest import Run
-
-WORDS, WIDTH = ("local",), 100
+from tests.cli.commands import Run
 
 
-@pytest.fixture(autouse=True)
-def stay_in_an_empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def run(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """``discreet local`` in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    return partial(run, "local", width=100)
 
 
 def test_the_whole_way(run: Run) -> None:

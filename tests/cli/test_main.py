@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
-import shutil
 import subprocess
 import sys
 import time
@@ -16,48 +13,14 @@ from typing import Any
 
 import pytest
 
+import discreet
 from discreet import demo
 from discreet.cli import ask
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
-from tests.cli.conftest import Run
+from tests.cli.commands import Run, on_terminal
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return demo.write(tmp_path_factory.mktemp("demo")).parent
-
-
-@pytest.fixture
-def hospital(files: Path, tmp_path: Path) -> Path:
-    """The demo's codebook in a folder of its own, with nothing spent."""
-    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
-
-
-def on_terminal(*arguments: object, width: int = 80, typed: str = "") -> tuple[int, str]:
-    """Run the command line in a pseudo-terminal of a width, type into it, and see what a person would."""
-    code, parent = 0, 0
-    child, parent = pty.fork()
-    if child == 0:  # pragma: no cover  # the child becomes another program
-        os.environ.update(COLUMNS=str(width), LINES="50", TERM="xterm-256color")
-        os.execv(sys.executable, [sys.executable, "-m", "discreet.cli.main", *map(str, arguments)])  # noqa: S606  # our own program
-    os.write(parent, typed.encode())
-    seen = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and select.select([parent], [], [], 60)[0]:
-        try:
-            part = os.read(parent, 65536)
-        except OSError:  # the terminal is closed
-            break
-        if not part:
-            break
-        seen += part
-    _, status = os.waitpid(child, 0)
-    os.close(parent)
-    code = os.waitstatus_to_exitcode(status)
-    return code, seen.decode()
 
 
 def test_help_names_every_command(run: Run) -> None:
@@ -90,7 +53,7 @@ def seconds(*command: str) -> float:
 
 def test_version(run: Run) -> None:
     """--version shows it and leaves."""
-    assert run("--version")[:2] == (0, "discreet 0.1.0\n")
+    assert run("--version")[:2] == (0, f"discreet {discreet.__version__}\n")
 
 
 def test_preview(run: Run, hospital: Path) -> None:

@@ -32,7 +32,7 @@ from discreet.cli.output import Format, OutputOptions, to_csv, to_json, wants_js
 from discreet.errors import DiscreetError, UsageError
 from discreet.local.protocol_choice import Choice
 from discreet.opening import open_codebook
-from tests.cli.test_main import on_terminal
+from tests.cli.commands import on_terminal
 
 COUNT = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward"
 MEDIAN = "SELECT MEDIAN(age) AS m, AVG(age) AS a, COUNT(*) AS n FROM visits"

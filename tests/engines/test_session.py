@@ -59,6 +59,7 @@ def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, BoundedPlan]:
     return DuckDBEngine({"t": table}, catalog, **settings), bounded
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_the_keyboard_interrupts(tmp_path: Path) -> None:
     """An interrupt stops a statement that would run for hours, and stays an interrupt."""
     started = time.monotonic()
