@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discreet.codebook import owners
 from discreet.codebook.column_facts import FactsByName
@@ -24,6 +24,7 @@ from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -32,7 +33,7 @@ from discreet.privacy import Budget, Neighbours, Unit
 class TableSource:
     """Where the rows of a table are: files (``path`` may be a pattern), or a table in a DuckDB file."""
 
-    kind: Literal["parquet", "csv", "duckdb"]
+    kind: SourceKind
     path: str
     table: str | None = None
 
@@ -237,8 +238,8 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind: Literal["parquet", "csv", "duckdb"] = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
-    table = (place.table or name) if kind == "duckdb" else None
+    kind = SourceKind.PARQUET if place.parquet else SourceKind.CSV if place.csv else SourceKind.DUCKDB
+    table = (place.table or name) if kind is SourceKind.DUCKDB else None
     return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
 

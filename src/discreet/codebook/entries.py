@@ -20,18 +20,13 @@ from pydantic_core import PydanticCustomError
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.plan.functions import TRUNCATIONS
+from discreet.plan.source_kinds import kind_of_path
 from discreet.plan.types import Value
 
 # The unit of a codebook that protects single rows.
 ROW = "row"
 # What ``discreet init`` writes where only a person can know the answer.
 BLANK = "?"
-# Endings of files, and what they hold.
-ENDINGS = {
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    ".csv": "csv",
-    **dict.fromkeys((".duckdb", ".ddb", ".db"), "duckdb"),
-}
 # Among the names in ``per_analyst`` and ``per_project``: everyone else.
 OTHERS = "*"
 TYPES = ("boolean", "integer", "real", "text", "date", "timestamp")
@@ -91,10 +86,10 @@ def _expand_source(value: object) -> object:
     """A plain text is a file; its ending says of which kind."""
     if not isinstance(value, str) or value == BLANK:
         return value
-    kind = next((kind for ending, kind in ENDINGS.items() if value.lower().endswith(ending)), None)
+    kind = kind_of_path(value)
     if kind is None:
         raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv or duckdb')
-    return {kind: value}
+    return {str(kind): value}
 
 
 def _expand_column(value: object) -> object:
