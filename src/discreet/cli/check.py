@@ -63,7 +63,7 @@ def _draw(console: Console, name: str, lines: Sequence[CheckLine]) -> None:
 
 def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
     """What each table's source really has, or why it cannot be opened."""
-    from discreet.engines.duckdb.engine import DuckDBEngine
+    from discreet.engines.registry import open_engine
     from discreet.plan.catalog import Catalog
 
     # An engine that declares nothing, because what is declared is what is being checked.
@@ -71,7 +71,7 @@ def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
     found: dict[str, Mapping[str, Type | None] | str] = {}
     for table, source in book.sources.items():
         try:
-            engine = DuckDBEngine({table: source}, nothing)
+            engine = open_engine({table: source}, nothing)
             found[table] = engine.schema(table)
             engine.close()
         except DiscreetError as error:
