@@ -12,6 +12,7 @@ import pytest
 
 import discreet
 from discreet import errors
+from tests.house.floors import FLOORS, PAGE, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "discreet"
@@ -20,28 +21,6 @@ MODULES = {
     for path in sorted(SOURCE.rglob("*.py"))
 }
 
-# Who may import whom: a module imports only from floors below its own. Rooms on one floor do not know each other.
-FLOORS: list[set[str]] = [
-    {"errors"},
-    {"exact"},
-    {"parameters", "odds"},
-    {"privacy", "entropy"},
-    {"samplers", "plan"},
-    {"accounting", "bounding"},
-    {"mechanisms"},
-    {"frontends", "engines", "ledger", "codebook", "local"},
-    {"offer", "release"},
-    {"price", "finish", "explanation"},
-    {"batch_price", "preview"},
-    {"quote"},
-    {"picture"},
-    {"answer"},
-    {"public_tables", "bound_search"},
-    {"curator", "bounds"},
-    {"demo", "opening"},
-    {"audit", "attacks"},
-    {"cli"},
-]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Packages with rooms of their own: for each room inside, the rooms of the same package that it may import.
 ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
@@ -143,6 +122,13 @@ def find_cycle(edges: dict[str, set[str]]) -> list[str]:
 def test_every_room_has_a_floor() -> None:
     """A new module or package must be given its place before anything may import it."""
     assert {room(name) for name in MODULES} - {""} == set(FLOOR)
+
+
+def test_the_page_shows_the_floors_that_are_enforced() -> None:
+    """docs/architecture.md has the table that these tests read; another one would be seen."""
+    page = PAGE.read_text()
+    assert page == write_table(page), "run: python -m tests.house.floors"
+    assert page != write_table(page).replace("| `errors` |", "| `mistakes` |")
 
 
 def test_imports_point_one_way() -> None:
