@@ -22,7 +22,7 @@ MODULES = {
 
 # Who may import whom: a module imports only from floors below its own. Rooms on one floor do not know each other.
 FLOORS: list[set[str]] = [
-    {"errors"},
+    {"errors", "uninterrupted"},
     {"exact"},
     {"parameters", "odds"},
     {"privacy", "entropy"},
@@ -31,7 +31,7 @@ FLOORS: list[set[str]] = [
     {"mechanisms"},
     {"frontends", "engines", "ledger", "codebook", "local"},
     {"offer", "release"},
-    {"price", "finish", "explanation"},
+    {"price", "finish", "explanation", "draw_record"},
     {"batch_price", "preview"},
     {"quote"},
     {"picture"},

@@ -19,13 +19,22 @@ class PendingChanges:
     head: tuple[int, str] | None = None
     lines: list[tuple[int, str]] = field(default_factory=list)
     rows: dict[int, ReservationRow] = field(default_factory=dict)
+    claims: dict[int, int] = field(default_factory=dict)
+    draws: dict[int, tuple[int, str]] = field(default_factory=dict)
     answers: dict[int, tuple[int, str]] = field(default_factory=dict)
     leases: dict[int, Lease | None] = field(default_factory=dict)
 
-    def apply_answer(self, row: ReservationRow) -> ReservationRow:
-        """A row with the answer that this transaction gave it."""
-        found = self.answers.get(row.number)
-        return row if found is None or row.answered is not None else row._replace(answered=found[0], answer=found[1])
+    def apply(self, row: ReservationRow) -> ReservationRow:
+        """A row with what this transaction added to it."""
+        if row.claimed is None and row.number in self.claims:
+            row = row._replace(claimed=self.claims[row.number])
+        if row.drawn is None and row.number in self.draws:
+            drawn, draw = self.draws[row.number]
+            row = row._replace(drawn=drawn, draw=draw)
+        if row.answered is None and row.number in self.answers:
+            answered, answer = self.answers[row.number]
+            row = row._replace(answered=answered, answer=answer)
+        return row
 
 
 class BufferedStore(ABC):
@@ -92,16 +101,22 @@ class BufferedStore(ABC):
     def find_by_request(self, analyst: str, request: str) -> ReservationRow | None:
         fresh = [row for row in self._pending.rows.values() if (row.analyst, row.request) == (analyst, request)]
         found = fresh or self._find_rows("analyst = ? AND request = ?", analyst, request)
-        return self._pending.apply_answer(found[0]) if found else None
+        return self._pending.apply(found[0]) if found else None
 
     def find_by_identity(self, identity: str) -> list[ReservationRow]:
         fresh = [row for row in self._pending.rows.values() if row.identity == identity]
-        return [self._pending.apply_answer(row) for row in (*self._find_rows("identity = ?", identity), *fresh)]
+        return [self._pending.apply(row) for row in (*self._find_rows("identity = ?", identity), *fresh)]
 
     def find_by_number(self, number: int) -> ReservationRow | None:
         fresh = self._pending.rows.get(number)
         found = [fresh] if fresh is not None else self._find_rows("number = ?", number)
-        return self._pending.apply_answer(found[0]) if found else None
+        return self._pending.apply(found[0]) if found else None
+
+    def add_claim(self, number: int, claimed: int) -> None:
+        self._pending.claims[number] = claimed
+
+    def add_draw(self, number: int, drawn: int, draw: str) -> None:
+        self._pending.draws[number] = (drawn, draw)
 
     def add_answer(self, number: int, answered: int, answer: str) -> None:
         self._pending.answers[number] = (answered, answer)

@@ -6,8 +6,12 @@ nothing new:
 
 - the same question on the same data again: the recorded answer is given out;
 - the same request again, after its answer got lost on the way: the recorded answer is given out;
-- the same request again, after it failed: it is run again under the charge that stands. The first run released
-  nothing, so there is still one release for one charge.
+- the same request again, after it failed before its noise was drawn: it is run again under the charge that stands.
+
+One charge buys one draw. Before the noise is drawn, the charge is *claimed*, which nobody can do twice; what was drawn
+is put on record before anything is computed from it. So a retry either finds nothing claimed, and runs; or finds what
+was drawn, and finishes from that; or finds a claim whose draw never got on record, and is told that it is lost. No
+order of interrupts, crashes and retries looks at two draws for one charge.
 """
 
 from __future__ import annotations
@@ -47,13 +51,17 @@ class Charge:
 class Reservation:
     """A charge that is on record, at line ``number`` of the log, whose hash is ``hash``.
 
-    ``record`` is the answer, where the request was answered before; then nothing new was charged.
+    ``record`` is the answer, where the request was answered before, and ``draw`` what was drawn for it, where it got
+    that far; then nothing new was charged, and nothing may be drawn.
     """
 
     ledger: str
     number: int
     hash: str
+    analyst: str
+    request: str
     record: Record | None = None
+    draw: Record | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +88,8 @@ class Ledger(Protocol):
         """What may be spent in all."""
         ...
 
-    def replay(self, identity: str) -> Record | None:
-        """The answer already given to the same question on the same data."""
+    def replay(self, identity: str) -> Reservation | None:
+        """The charge for the same release on the same data that was answered, with its draw and its answer."""
         ...
 
     def fits(self, charge: Charge) -> bool:
@@ -102,8 +110,20 @@ class Ledger(Protocol):
         """
         ...
 
+    def claim(self, held: Reservation) -> None:
+        """Take the one draw that a charge buys; refused where it was taken before, or where the ledger is stopped."""
+        ...
+
+    def record_draw(self, held: Reservation, draw: Record) -> None:
+        """Record what was drawn under a claim, before anything is computed from it."""
+        ...
+
     def abandon(self, held: Reservation) -> None:
-        """Say that the run failed, so that a retry need not wait. The charge stands."""
+        """Say that the run was interrupted, so that a retry need not wait. The charge stands."""
+        ...
+
+    def fail(self, held: Reservation) -> None:
+        """Put a failed run on record, which stops the ledger: nothing is charged until the owner allows it again."""
         ...
 
     @property

@@ -25,17 +25,18 @@ from discreet.ledger.policy import Policy
 from discreet.ledger.store import Lease, ReservationRow
 from discreet.privacy import Budget, Neighbours, Unit
 
-VERSION = 1
+VERSION = 2
 # Seconds that a writer waits for its turn.
 PATIENCE = 60.0
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_ROW = "number, analyst, request, identity, answered, answer"
+_ROW = "number, analyst, request, identity, answered, answer, claimed, drawn, draw"
 _TABLES = (
     "CREATE TABLE turns (version integer NOT NULL)",
     "CREATE TABLE lines (number bigint PRIMARY KEY, line text NOT NULL)",
     "CREATE TABLE head (one integer PRIMARY KEY CHECK (one = 1), number bigint NOT NULL, hash text NOT NULL)",
     "CREATE TABLE reservations (number bigint PRIMARY KEY REFERENCES lines, analyst text NOT NULL, "
     "request text NOT NULL, identity text NOT NULL, answered bigint REFERENCES lines, answer text, "
+    "claimed bigint REFERENCES lines, drawn bigint REFERENCES lines, draw text, "
     "UNIQUE (analyst, request))",
     "CREATE INDEX reservations_by_identity ON reservations (identity)",
     "CREATE TABLE leases (number bigint PRIMARY KEY REFERENCES reservations, owner text NOT NULL, "
@@ -47,6 +48,14 @@ _TABLES = (
     "CREATE TRIGGER reservations_grow BEFORE UPDATE OF number, analyst, request, identity OR DELETE OR TRUNCATE "
     "ON reservations FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
 )
+# What each version added to the tables of the one before: how far a charge came.
+_STEPS: dict[int, tuple[str, ...]] = {
+    2: (
+        "ALTER TABLE reservations ADD COLUMN claimed bigint REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN drawn bigint REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN draw text",
+    )
+}
 
 
 class PostgresStore(BufferedStore):
@@ -123,10 +132,15 @@ class PostgresStore(BufferedStore):
     def _write(self, pending: PendingChanges) -> None:
         answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
         held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
+        claims = [(claimed, number) for number, claimed in pending.claims.items()]
+        draws = [(drawn, draw, number) for number, (drawn, draw) in pending.draws.items()]
+        marks = ", ".join(["%s"] * len(ReservationRow._fields))
         with self.connection.cursor() as cursor:
             for query, values in (
                 ("INSERT INTO lines VALUES (%s, %s)", pending.lines),
-                ("INSERT INTO reservations VALUES (%s, %s, %s, %s, %s, %s)", list(pending.rows.values())),
+                (f"INSERT INTO reservations ({_ROW}) VALUES ({marks})", list(pending.rows.values())),  # noqa: S608  # a constant
+                ("UPDATE reservations SET claimed = %s WHERE number = %s AND claimed IS NULL", claims),
+                ("UPDATE reservations SET drawn = %s, draw = %s WHERE number = %s AND drawn IS NULL", draws),
                 ("UPDATE reservations SET answered = %s, answer = %s WHERE number = %s AND answered IS NULL", answers),
                 ("DELETE FROM leases WHERE number = %s", [(number,) for number in pending.leases]),
                 ("INSERT INTO leases VALUES (%s, %s, %s)", held),
@@ -172,11 +186,22 @@ class PostgresStore(BufferedStore):
         ).fetchone()
         return found is not None and found[0] > 0
 
-    def check_version(self) -> None:
-        """Refuse tables of a later version."""
-        found = self.connection.execute("SELECT version FROM turns").fetchall()
-        if [row[0] for row in found] != [VERSION]:
+    def _read_version(self) -> int:
+        found = [row[0] for row in self.connection.execute("SELECT version FROM turns").fetchall()]
+        if len(found) != 1 or not 1 <= found[0] <= VERSION:
             raise LedgerError("This ledger was written by a newer version. Upgrade discreet. Nothing was charged.")
+        return int(found[0])
+
+    def migrate(self) -> None:
+        """Bring tables of an earlier version to this one, in one transaction; refuse those of a later one."""
+        if self._read_version() == VERSION:
+            return
+        with self.connection.transaction():
+            self.connection.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
+            for version in range(self._read_version() + 1, VERSION + 1):
+                for statement in _STEPS[version]:
+                    self.connection.execute(statement)
+                self.connection.execute("UPDATE turns SET version = %s", (version,))
 
 
 _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
@@ -255,7 +280,7 @@ class PostgresLedger(BaseLedger):
                         BaseLedger(_NestedStore(store), clock=clock).write_opening(terms)
             elif not store.has_tables():
                 raise LedgerError("There is no ledger in this schema of the database. Nothing was charged.")
-            store.check_version()
+            store.migrate()
             store.begin(write=False)
             state = scan(store)
             store.rollback()

@@ -41,9 +41,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
             )
         ),
     ),
+    # How far a charge came: its one draw was taken, what was drawn.
+    (
+        "ALTER TABLE reservations ADD COLUMN claimed INTEGER REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN drawn INTEGER REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN draw TEXT",
+    ),
 )
 VERSION = len(STEPS)
-_ROW = "number, analyst, request, identity, answered, answer"
+_ROW = "number, analyst, request, identity, answered, answer, claimed, drawn, draw"
 _INDEXES = ("reservations_by_identity", "sqlite_autoindex_reservations_1")
 # Reservations that both indexes know by their names.
 _FOUND = """
@@ -116,9 +122,14 @@ class SQLiteStore(BufferedStore):
     def _write(self, pending: PendingChanges) -> None:
         answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
         held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
+        claims = [(claimed, number) for number, claimed in pending.claims.items()]
+        draws = [(drawn, draw, number) for number, (drawn, draw) in pending.draws.items()]
+        marks = ", ".join("?" * len(ReservationRow._fields))
         for query, values in (
             ("INSERT INTO lines VALUES (?, ?)", pending.lines),
-            (f"INSERT INTO reservations ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)", list(pending.rows.values())),  # noqa: S608  # a constant
+            (f"INSERT INTO reservations ({_ROW}) VALUES ({marks})", list(pending.rows.values())),  # noqa: S608  # a constant
+            ("UPDATE reservations SET claimed = ? WHERE number = ? AND claimed IS NULL", claims),
+            ("UPDATE reservations SET drawn = ?, draw = ? WHERE number = ? AND drawn IS NULL", draws),
             ("UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL", answers),
             ("DELETE FROM leases WHERE number = ?", [(number,) for number in pending.leases]),
             ("INSERT INTO leases VALUES (?, ?, ?)", held),
