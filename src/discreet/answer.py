@@ -6,11 +6,11 @@ the text and HTML forms are for people.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.draw_record import from_plain, to_plain
 from discreet.finish import Cell, Rows
 from discreet.picture import answer_to_html, format_table
 from discreet.plan.arrow import load_arrow_types
@@ -127,7 +127,7 @@ def read_rows(record: Mapping[str, Any]) -> Rows:
 
 def _dump(rows: Rows) -> list[list[list[Any]]]:
     return [
-        [[_to_plain(cell.value), _to_plain(cell.low), _to_plain(cell.high)] for cell in column]
+        [[to_plain(cell.value), to_plain(cell.low), to_plain(cell.high)] for cell in column]
         for column in _transpose(rows)
     ]
 
@@ -136,15 +136,5 @@ def _transpose(rows: Rows) -> list[list[Cell]]:
     return [[row[i] for row in rows.rows] for i in range(len(rows.names))]
 
 
-def _to_plain(value: Value) -> Any:
-    return value.isoformat() if isinstance(value, dt.date) else value
-
-
 def _load_cell(cell: list[Any], kind: Type) -> Cell:
-    return Cell(*(_to_type(value, kind) for value in cell))
-
-
-def _to_type(value: Any, kind: Type) -> Value:
-    if value is None or not kind.is_time:
-        return value  # type: ignore[no-any-return]  # JSON has the other types as they are
-    return dt.datetime.fromisoformat(value) if kind is Type.TIMESTAMP else dt.date.fromisoformat(value)
+    return Cell(*(from_plain(value, kind) for value in cell))

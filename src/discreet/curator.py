@@ -7,11 +7,11 @@ and the caller is told one constant sentence; the details go to the curator's ow
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from types import TracebackType
@@ -22,9 +22,18 @@ from discreet.accounting.account import compose
 from discreet.answer import Answer, read_rows
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
-from discreet.engines.engine import Engine, ProgressCallback
+from discreet.draw_record import Draws, dump_draws, load_draws
+from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.entropy import SYSTEM, EntropySource
-from discreet.errors import DiscreetError, EngineFailure, ParameterError, UsageError
+from discreet.errors import (
+    DiscreetError,
+    EngineFailure,
+    LedgerDamaged,
+    LedgerError,
+    LedgerFailure,
+    ParameterError,
+    UsageError,
+)
 from discreet.exact import float_down
 from discreet.explanation import explain
 from discreet.finish import finish
@@ -41,7 +50,8 @@ from discreet.preview import BatchPreview, Preview
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
-from discreet.release import Plan, draw
+from discreet.release import NoisyGroups, Plan, Release, draw, format_level
+from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
 
@@ -136,35 +146,75 @@ class Curator:
     def _charge_and_run(
         self, quoted: Quote, analyst: str, project: str, request: str | None, watch: ProgressCallback | None
     ) -> tuple[Answer, ...]:
-        """The second half of the straight line: reserve, run, noise, finish, commit."""
+        """The second half of the straight line: reserve, run, claim, draw, record, finish, commit."""
         self._check_analyst(analyst)
-        stored = self._ledger.replay(quoted.identity)
-        if stored is not None:
-            return self._replay(stored)
-        charge = self._make_charge(quoted, analyst, request, project)
-        reservation = self._ledger.reserve(charge)
+        reservation = self._ledger.replay(quoted.identity)
+        if reservation is None:
+            reservation = self._ledger.reserve(self._make_charge(quoted, analyst, request, project))
         if reservation.record is not None:
-            return self._replay(reservation.record)
-        with _hide_failure(self._ledger, reservation):
-            answers = tuple(self._answer(plan, quoted, charge, reservation, watch) for plan in quoted.plans)
-            record = _to_record(answers)
-            kept = self._ledger.commit(reservation, record)
+            return self._answer_again(reservation, quoted)
+        if reservation.draw is not None:
+            draws = load_draws(reservation.draw, quoted.plans)
+        else:
+            outcome = self._run_and_draw(quoted, reservation, watch)
+            if isinstance(outcome, BaseException):
+                raise outcome
+            draws = outcome
+        answers = tuple(self._finish(plan, drawn, quoted, reservation) for plan, drawn in zip(quoted.plans, draws))
+        record = _to_record(answers)
+        kept = self._ledger.commit(reservation, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
-        return answers if kept is record else self._replay(kept)
+        return answers if kept is record else self._answer_again(replace(reservation, record=kept), quoted)
 
-    def _answer(
-        self, plan: Plan, quoted: Quote, charge: Charge, reservation: Reservation, watch: ProgressCallback | None
-    ) -> Answer:
-        """One question: exact integers, noise, and what follows from noisy numbers. After the charge, and only then."""
-        drawn = []
-        for release in plan.releases:
-            groups = self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch)
-            drawn.append(draw(release, groups))
+    def _run_and_draw(
+        self, quoted: Quote, reservation: Reservation, watch: ProgressCallback | None
+    ) -> Draws | BaseException:
+        """Exact integers, then the one draw that the charge buys; or the error that the caller may see.
+
+        Exact values live in this frame and below. So an error is handed back instead of raised from here: what leaves
+        the curator has no traceback, context or cause that would lead to them.
+        """
+        try:
+            exact = [[self._run(release, watch) for release in plan.releases] for plan in quoted.plans]
+            return run_uninterrupted(lambda: self._draw_once(quoted, exact, reservation))
+        except (LedgerError, LedgerDamaged, LedgerFailure) as error:  # the ledger's own words hold nothing private
+            self._note(self._ledger.abandon, reservation)
+            return _without_trace(error)
+        except Exception as error:
+            LOG.error("A question failed after it was charged.", exc_info=error)
+            self._note(self._ledger.fail, reservation)
+            return EngineFailure()
+        except BaseException as error:  # an interrupt stays an interrupt, and the request may be run again
+            self._note(self._ledger.abandon, reservation)
+            return type(error)(*error.args)
+
+    def _run(self, release: Release, watch: ProgressCallback | None) -> Groups:
+        return self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch)
+
+    def _draw_once(self, quoted: Quote, exact: Sequence[Sequence[Groups]], reservation: Reservation) -> Draws:
+        """Claim, draw, record: out of reach of interrupts, and never twice for one charge."""
+        self._ledger.claim(reservation)
+        draws = tuple(
+            tuple(draw(release, groups) for release, groups in zip(plan.releases, each))
+            for plan, each in zip(quoted.plans, exact)
+        )
+        self._ledger.record_draw(reservation, dump_draws(draws))
+        return draws
+
+    def _note(self, write: Callable[[Reservation], None], reservation: Reservation) -> None:
+        """Tell the ledger how a run ended. A ledger that cannot be told has halted, and the next question says so."""
+        try:
+            write(reservation)
+        except DiscreetError as error:
+            LOG.error("The ledger could not be told how a run ended.", exc_info=error)
+
+    def _finish(self, plan: Plan, drawn: Sequence[NoisyGroups], quoted: Quote, reservation: Reservation) -> Answer:
+        """What follows from noisy numbers: nothing private is in reach."""
         return Answer(
             rows=finish(plan, drawn),
             spent=plan.loss,
             remaining=self.remaining,
-            receipt=self._make_receipt(plan, quoted, charge, reservation),
+            receipt=self._make_receipt(plan, quoted, reservation),
             explanation=explain(plan, self.budget),
         )
 
@@ -342,26 +392,43 @@ class Curator:
             version=quoted.version,
         )
 
-    def _make_receipt(self, plan: Plan, quoted: Quote, charge: Charge, reservation: Reservation) -> dict[str, Any]:
+    def _make_receipt(self, plan: Plan, quoted: Quote, reservation: Reservation) -> dict[str, Any]:
         whole = {} if len(quoted.plans) == 1 else {"batch": self.budget.describe_loss(quoted.loss)}
         return {
-            "request": charge.request,
+            "request": reservation.request,
             "dataset": self.name,
-            "analyst": charge.analyst,
+            "analyst": reservation.analyst,
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "question": show(plan.question),
             "protects": f"{plan.unit} ({plan.neighbours})",
             "cost": self.budget.describe_loss(plan.loss),
             "loss": self.budget.loss_to_dict(plan.loss),
-            "level": f"{float(plan.level):.0%}",
             "mechanisms": [events.dump(event) for event in plan.events],
+            **_describe_finish(plan),
             **whole,
             "ledger": {"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
         }
 
-    def _replay(self, record: Record) -> tuple[Answer, ...]:
-        """The answers on record: of one question, or of a batch."""
-        return tuple(self._read_answer(one) for one in record.get("batch", [record]))
+    def _answer_again(self, reservation: Reservation, quoted: Quote) -> tuple[Answer, ...]:
+        """The answers on record, of one question or of a batch; finished anew where something else is asked."""
+        record = reservation.record or {}
+        records = record.get("batch", [record])
+        if reservation.draw is None:  # recorded before draws were
+            return tuple(self._read_answer(one) for one in records)
+        draws = load_draws(reservation.draw, quoted.plans)
+        return tuple(map(self._finish_again, records, quoted.plans, draws))
+
+    def _finish_again(self, record: Record, plan: Plan, drawn: Sequence[NoisyGroups]) -> Answer:
+        asked = _describe_finish(plan)
+        if record["receipt"] | asked == record["receipt"]:
+            return self._read_answer(record)
+        return Answer(
+            rows=finish(plan, drawn),
+            spent=plan.loss,
+            remaining=self.remaining,
+            receipt=record["receipt"] | asked,
+            explanation=explain(plan, self.budget),
+            replayed=True,
+        )
 
     def _read_answer(self, record: Record) -> Answer:
         receipt = record["receipt"]
@@ -400,21 +467,20 @@ class Table(TableBuilder):
         return self.curator.explain(self.question, **offer)
 
 
-@contextmanager
-def _hide_failure(ledger: Ledger, reservation: Reservation) -> Iterator[None]:
-    """Whatever goes wrong inside is told to the caller in one constant sentence, and to the log in full.
+def _describe_finish(plan: Plan) -> dict[str, str]:
+    """What was asked of the draw, for people and exactly: equal values mean equal rows."""
+    exactly = f"{plan.question!r} at {plan.level}"
+    return {
+        "question": show(plan.question),
+        "level": format_level(plan.level),
+        "finish": hashlib.sha256(exactly.encode()).hexdigest(),
+    }
 
-    An interrupt stays an interrupt; the charge stands all the same, and the request may be run again under it.
-    """
-    try:
-        yield
-    except BaseException as error:
-        with suppress(DiscreetError):  # a ledger that has halted is told about by the next question
-            ledger.abandon(reservation)
-        if not isinstance(error, Exception):
-            raise
-        LOG.error("A question failed after it was charged.", exc_info=error)
-        raise EngineFailure from None
+
+def _without_trace(error: DiscreetError) -> DiscreetError:
+    """An error as it is, without the way that led to it."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _make_offer(asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], level: Number) -> Offer:

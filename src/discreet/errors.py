@@ -4,6 +4,8 @@
     ├── UsageError              you asked wrongly: change the call       (exit code 2)
     │   ├── CodebookError       the file about a dataset is wrong; lists every problem with its fix
     │   ├── LedgerError         this is not the ledger that was meant, or it does not allow this
+    │   │   ├── DrawLost        the one draw of this charge was begun and did not get on record
+    │   │   ├── LedgerStopped   a question failed; nothing is charged until the owner has looked
     │   │   ├── RequestConflict the request id was used for another question
     │   │   └── RequestInFlight the same request is being answered right now, or the ledger is busy
     │   ├── ParameterError      a parameter of the wrong kind or range; also a ValueError
@@ -88,6 +90,31 @@ class LedgerError(UsageError):
     """A ledger of something else, of another version, or one that does not allow this; nothing was charged."""
 
     code = "ledger"
+
+
+class DrawLost(LedgerError):
+    """The one draw of this charge was begun and is not on record, so there is no answer to give; the charge stands."""
+
+    code = "draw-lost"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This question was interrupted while its noise was drawn, and a charge buys one draw. The charge stands; "
+            "ask again with a new request id, which is charged anew."
+        )
+
+
+class LedgerStopped(LedgerError):
+    """A charged question failed. Nothing new is charged until the owner has looked and says so."""
+
+    code = "ledger-stopped"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A question failed, and whether one fails can tell something about the data. So nothing more is charged "
+            "until the owner has looked: `discreet ledger resume CODEBOOK --by NAME --reason WHY`. Recorded answers "
+            "and previews go on. Nothing was charged."
+        )
 
 
 class RequestConflict(LedgerError):

@@ -18,7 +18,7 @@ from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis
 from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Loss
-from discreet.release import Plan, Release
+from discreet.release import Plan, Release, format_level
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
@@ -158,7 +158,7 @@ def _format_table(preview: Preview) -> str:
     what = max(len("measured by"), *(len(c.what) for c in columns))
     return "\n".join(
         [
-            f"{'column':<{width}}  {'measured by':<{what}}  error at {float(plan.level):.0%}",
+            f"{'column':<{width}}  {'measured by':<{what}}  error at {format_level(plan.level)}",
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
             f"groups    {preview.keys}",

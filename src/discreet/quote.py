@@ -81,18 +81,29 @@ def quote_batch(
 
 
 def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:
-    """The identity is of the dataset, its version, the questions and the mechanisms: equal ones have one answer."""
     plans, charged = priced.plans, priced.charged
     versions = [context.version(plan.question) for plan in plans]
-    facts = [context.name]
-    for plan, version in zip(plans, versions):
-        facts += [version, repr(plan.question), *map(str, map(events.dump, plan.events))]
-    if charged != plans[0].events:
-        facts += ["together", *map(str, map(events.dump, charged))]
     return Quote(
         text="\n\n".join(show(plan.question) for plan in plans),
         plans=plans,
         events=charged,
-        identity=hashlib.sha256("\n".join(facts).encode()).hexdigest(),
+        identity=_identify(context.name, plans, versions, charged),
         version="; ".join(dict.fromkeys(versions)),
     )
+
+
+def _identify(name: str, plans: Sequence[Plan], versions: Sequence[str], charged: Sequence[events.Event]) -> str:
+    """The name of a release: the dataset, its version, what is measured of it within which limits, and the mechanisms.
+
+    What is computed from the draw afterwards (outputs, HAVING, ORDER BY, LIMIT, the level of intervals) is not part of
+    it: all of that can be finished again from the same draw.
+    """
+    facts = [name]
+    for plan, version in zip(plans, versions):
+        facts.append(version)
+        for release in plan.releases:
+            facts += [repr(release.bounded.bounded), repr(release.selection)]
+        facts += map(str, map(events.dump, plan.events))
+    if charged != plans[0].events:
+        facts += ["together", *map(str, map(events.dump, charged))]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()

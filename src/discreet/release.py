@@ -22,7 +22,7 @@ from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
 from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
-from discreet.exact import Integers
+from discreet.exact import Integers, float_down
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
@@ -89,6 +89,17 @@ class Release:
         # steps·resolution + origin·count: both noises stay within their bounds together.
         moved = self.noise_bound(steps, parts=2) * estimate.resolution
         return float(moved + self.noise_bound(count, parts=2) * abs(estimate.origin))
+
+
+def format_level(level: Fraction) -> str:
+    """A confidence for people, never rounded up to certainty.
+
+    >>> format_level(Fraction(95, 100)), format_level(Fraction(10**30 - 1, 10**30))
+    ('95%', '99.99999999999999%')
+    """
+    percent = float_down(100 * level)
+    text = f"{percent:.15g}"
+    return f"{percent:.16g}%" if text == "100" else f"{text}%"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ BEGIN, END = "<!-- floors -->\n", "<!-- /floors -->\n"
 
 # A module imports only from floors below its own. Rooms on one floor do not know each other.
 FLOORS: list[dict[str, str]] = [
-    {"errors": "every error, and who has to act on it"},
+    {"errors": "every error, and who has to act on it", "uninterrupted": "work that no interrupt cuts in two"},
     {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
     {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},
     {"privacy": "units, neighbours, losses, budgets", "entropy": "the only source of randomness"},
@@ -31,6 +31,7 @@ FLOORS: list[dict[str, str]] = [
         "price": "which mechanism at which scale",
         "finish": "statistics and intervals from noisy numbers",
         "explanation": "why a plan is private, in words",
+        "draw_record": "what was drawn, on record",
     },
     {"batch_price": "several questions under one price", "preview": "cost and error before anything is spent"},
     {"quote": "questions with their price and identity"},

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
 from discreet.ledger.base_ledger import BaseLedger
-from discreet.ledger.ledger import Charge
+from discreet.ledger.ledger import Charge, Record
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.policy import Policy
 from discreet.ledger.sqlite import SQLiteLedger
@@ -65,3 +65,9 @@ def open_sqlite(path: Path, budget: Budget = ONE, policy: Policy | None = None, 
 
 def open_memory(_: Path, budget: Budget = ONE, policy: Policy | None = None, **other: Any) -> MemoryLedger:
     return MemoryLedger(budget, policy=policy, **{**TERMS, **other})
+
+
+def replayed(book: BaseLedger, identity: str = "identity of r") -> Record | None:
+    """The answer that the ledger has for a release."""
+    found = book.replay(identity)
+    return None if found is None else found.record

@@ -15,7 +15,7 @@ import pytest
 
 from discreet.errors import BudgetExceeded, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger import administration
-from discreet.ledger.postgres import PostgresLedger, _import_psycopg
+from discreet.ledger.postgres import VERSION, PostgresLedger, _import_psycopg
 from discreet.privacy import Budget
 from tests.ledger.charges import ONE, TERMS, charge
 from tests.ledger.processes import LARGE, PRICE, Outbox, ask, fork, kill, wait
@@ -135,7 +135,7 @@ def test_the_tables_only_grow_and_later_versions_are_refused(database: Server, s
         for statement in ("UPDATE lines SET line = ''", "DELETE FROM lines", "TRUNCATE lines CASCADE"):
             with pytest.raises(psycopg.Error, match="append-only"):
                 other.execute(statement)
-        other.execute("UPDATE turns SET version = 2")
+        other.execute(f"UPDATE turns SET version = {VERSION + 1}")
     with pytest.raises(LedgerError, match="Upgrade"):
         open_postgres(database, schema)
 

@@ -6,7 +6,7 @@ import json
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from discreet.accounting.events import Event
 from discreet.entropy import SYSTEM
 from discreet.errors import (
     BudgetExceeded,
+    DrawLost,
     InternalError,
     LedgerDamaged,
     LedgerError,
@@ -33,7 +34,7 @@ from discreet.ledger.ledger import Charge, Entry, Record, Reservation
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.log_scan import scan
 from discreet.ledger.policy import Policy, check_name
-from discreet.ledger.state import Rules, State, sum_under
+from discreet.ledger.state import EVERYONE, Rules, State, sum_under
 from discreet.ledger.store import Lease, ReservationRow, Store
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
@@ -101,11 +102,11 @@ class BaseLedger:
         """The dataset's name."""
         return self._state.dataset
 
-    def replay(self, identity: str) -> Record | None:
-        def work() -> Record | None:
+    def replay(self, identity: str) -> Reservation | None:
+        def work() -> Reservation | None:
             for row in self._store.find_by_identity(identity):
                 if row.answered is not None and self._read_record(row.number)["identity"] == identity:
-                    return self._read_answer(row)
+                    return self._read_reservation(row)
             return None
 
         return self._read(work)
@@ -134,8 +135,44 @@ class BaseLedger:
             raise InternalError("An answer must be plain JSON values to be recorded.") from error
         return self._write(lambda: self._commit(reservation, record, text))
 
+    def claim(self, reservation: Reservation) -> None:
+        self._write(lambda: self._claim(reservation))
+
+    def record_draw(self, reservation: Reservation, draw: Record) -> None:
+        text = json.dumps(draw, separators=(",", ":"), allow_nan=False)
+
+        def work() -> None:
+            row = self._find_row(reservation)
+            if row.claimed is None or row.drawn is not None:
+                raise InternalError("A draw is recorded once, under a claim.")
+            number = self._append("drawn", {"of": row.number, "draw": chain.digest(text)})
+            self._store.add_draw(row.number, number, text)
+
+        self._write(work)
+
     def abandon(self, reservation: Reservation) -> None:
         self._write(lambda: self._store.set_lease(reservation.number, None))
+
+    def fail(self, reservation: Reservation) -> None:
+        def work() -> None:
+            row = self._find_row(reservation)
+            stops = row.analyst if self._state.rules.policy.stops == "analyst" else EVERYONE
+            self._append("failed", {"of": row.number, "stops": stops})
+            self._store.set_lease(row.number, None)
+
+        self._write(work)
+
+    def allow(self, *, by: str, reason: str) -> Head:
+        """Go on after a failure; who looked, and what was found, stays on record."""
+        fields = {"by": check_name(by, "by"), "reason": _check_reason(reason)}
+
+        def work() -> Head:
+            if not self._state.stopped:
+                raise LedgerError("The ledger is not stopped, so there is nothing to resume.")
+            self._append("allowed", fields)
+            return self._state.head
+
+        return self._write(work)
 
     @property
     def spent(self) -> Exact:
@@ -278,33 +315,65 @@ class BaseLedger:
         number = self._append("reserved", fields, time)
         self._store.add_reservation(ReservationRow(number, charge.analyst, charge.request, charge.identity))
         self._take_lease(number)
-        return Reservation(ledger=self._state.ledger, number=number, hash=self._state.hash)
+        return Reservation(
+            ledger=self._state.ledger,
+            number=number,
+            hash=self._state.hash,
+            analyst=charge.analyst,
+            request=charge.request,
+        )
 
     def _find_unfinished(self, charge: Charge, body: str) -> ReservationRow | None:
-        """A charge for the same question of the same analyst on the same data that was never answered."""
+        """A charge for the same question of the same analyst on the same data that can still be answered."""
         for row in self._store.find_by_identity(charge.identity):
-            if row.analyst == charge.analyst and row.answered is None and self._read_record(row.number)["body"] == body:
+            lost = row.claimed is not None and row.drawn is None
+            unanswered = row.analyst == charge.analyst and row.answered is None and not lost
+            if unanswered and self._read_record(row.number)["body"] == body:
                 return row
         return None
 
+    def _claim(self, reservation: Reservation) -> None:
+        row = self._find_row(reservation)
+        if row.claimed is not None:
+            raise RequestInFlight(f"Another run of this question was quicker. {_RETRY}")
+        self._state.check_running(row.analyst)
+        self._store.add_claim(row.number, self._append("claimed", {"of": row.number}))
+
+    def _find_row(self, reservation: Reservation) -> ReservationRow:
+        row = self._store.find_by_number(reservation.number)
+        if row is None or reservation.ledger != self._state.ledger:
+            raise InternalError("Nothing is drawn or recorded without a reservation.")
+        return row
+
     def _resume(self, row: ReservationRow) -> Reservation:
-        """The reservation of an earlier request, with its answer, or to be run again under the same charge."""
-        digest = chain.digest(next(self._store.read_lines(row.number))[1])
-        reservation = Reservation(ledger=self._state.ledger, number=row.number, hash=digest)
-        if row.answered is not None:
-            return replace(reservation, record=self._read_answer(row))
+        """A request that was made before: its answer, or leave to run it again under the same charge."""
+        reservation = self._read_reservation(row)
+        if reservation.record is not None or reservation.draw is not None:
+            return reservation
         lease, now = self._store.find_lease(row.number), self._clock().timestamp()
         # A lease that ends later than any lease can end was given before the clock was set back.
         if lease is not None and now < lease.until <= now + self._lease_time and not lease_owners.is_gone(lease.owner):
             raise RequestInFlight(f"This question is being answered right now. {_RETRY} Nothing was charged.")
+        if row.claimed is not None and row.drawn is None:
+            raise DrawLost
         self._append("resumed", {"of": row.number})
         self._take_lease(row.number)
         return reservation
 
+    def _read_reservation(self, row: ReservationRow) -> Reservation:
+        """A charge with what was drawn and answered for it, as far as it came."""
+        return Reservation(
+            ledger=self._state.ledger,
+            number=row.number,
+            hash=chain.digest(next(self._store.read_lines(row.number))[1]),
+            analyst=row.analyst,
+            request=row.request,
+            record=None if row.answered is None else self._read_answer(row),
+            draw=None if row.drawn is None else self._read_draw(row),
+        )
+
     def _commit(self, reservation: Reservation, record: Record, text: str) -> Record:
-        row = self._store.find_by_number(reservation.number)
-        if row is None or reservation.ledger != self._state.ledger:
-            raise InternalError("An answer without a reservation is never recorded.")
+        row = self._find_row(reservation)
         if row.answered is None:
             number = self._append("answered", {"of": row.number, "answer": chain.digest(text)})
             self._store.add_answer(row.number, number, text)
@@ -317,6 +386,13 @@ class BaseLedger:
         text = row.answer or ""
         if row.answered is None or self._read_record(row.answered).get("answer") != chain.digest(text):
             raise LedgerDamaged("A recorded answer was changed. See docs/ledger.md. Nothing was charged.")
+        return _read_json(text)
+
+    def _read_draw(self, row: ReservationRow) -> Record:
+        """What was drawn, checked against the hash in the log."""
+        text = row.draw or ""
+        if row.drawn is None or self._read_record(row.drawn).get("draw") != chain.digest(text):
+            raise LedgerDamaged("A recorded draw was changed. See docs/ledger.md. Nothing was charged.")
         return _read_json(text)
 
     def _read_record(self, number: int) -> dict[str, Any]:

@@ -19,16 +19,25 @@ class PendingChanges:
     head: tuple[int, str] | None = None
     lines: list[tuple[int, str]] = field(default_factory=list)
     rows: dict[int, ReservationRow] = field(default_factory=dict)
+    claims: dict[int, int] = field(default_factory=dict)
+    draws: dict[int, tuple[int, str]] = field(default_factory=dict)
     answers: dict[int, tuple[int, str]] = field(default_factory=dict)
     leases: dict[int, Lease | None] = field(default_factory=dict)
 
-    def apply_answer(self, row: ReservationRow) -> ReservationRow:
-        """A row with the answer that this transaction gave it."""
-        found = self.answers.get(row.number)
-        return row if found is None or row.answered is not None else row._replace(answered=found[0], answer=found[1])
+    def apply(self, row: ReservationRow) -> ReservationRow:
+        """A row with what this transaction added to it."""
+        if row.claimed is None and row.number in self.claims:
+            row = row._replace(claimed=self.claims[row.number])
+        if row.drawn is None and row.number in self.draws:
+            drawn, draw = self.draws[row.number]
+            row = row._replace(drawn=drawn, draw=draw)
+        if row.answered is None and row.number in self.answers:
+            answered, answer = self.answers[row.number]
+            row = row._replace(answered=answered, answer=answer)
+        return row
 
 
-RESERVATION_COLUMNS = "number, analyst, request, identity, answered, answer"
+RESERVATION_COLUMNS = ", ".join(ReservationRow._fields)
 
 
 class BufferedStore(ABC):
@@ -67,10 +76,15 @@ class BufferedStore(ABC):
         """Give the changes to the database."""
         answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
         leases = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
-        add_row = f"INSERT INTO reservations ({RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608  # a constant
+        claims = [(claimed, number) for number, claimed in pending.claims.items()]
+        draws = [(drawn, draw, number) for number, (drawn, draw) in pending.draws.items()]
+        marks = ", ".join("?" * len(ReservationRow._fields))
+        add_row = f"INSERT INTO reservations ({RESERVATION_COLUMNS}) VALUES ({marks})"  # noqa: S608  # a constant
         for query, values in (
             ("INSERT INTO lines VALUES (?, ?)", pending.lines),
             (add_row, list(pending.rows.values())),
+            ("UPDATE reservations SET claimed = ? WHERE number = ? AND claimed IS NULL", claims),
+            ("UPDATE reservations SET drawn = ?, draw = ? WHERE number = ? AND drawn IS NULL", draws),
             ("UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL", answers),
             ("DELETE FROM leases WHERE number = ?", [(number,) for number in pending.leases]),
             ("INSERT INTO leases VALUES (?, ?, ?)", leases),
@@ -114,16 +128,22 @@ class BufferedStore(ABC):
     def find_by_request(self, analyst: str, request: str) -> ReservationRow | None:
         fresh = [row for row in self._pending.rows.values() if (row.analyst, row.request) == (analyst, request)]
         found = fresh or self._find_rows("analyst = ? AND request = ?", analyst, request)
-        return self._pending.apply_answer(found[0]) if found else None
+        return self._pending.apply(found[0]) if found else None
 
     def find_by_identity(self, identity: str) -> list[ReservationRow]:
         fresh = [row for row in self._pending.rows.values() if row.identity == identity]
-        return [self._pending.apply_answer(row) for row in (*self._find_rows("identity = ?", identity), *fresh)]
+        return [self._pending.apply(row) for row in (*self._find_rows("identity = ?", identity), *fresh)]
 
     def find_by_number(self, number: int) -> ReservationRow | None:
         fresh = self._pending.rows.get(number)
         found = [fresh] if fresh is not None else self._find_rows("number = ?", number)
-        return self._pending.apply_answer(found[0]) if found else None
+        return self._pending.apply(found[0]) if found else None
+
+    def add_claim(self, number: int, claimed: int) -> None:
+        self._pending.claims[number] = claimed
+
+    def add_draw(self, number: int, drawn: int, draw: str) -> None:
+        self._pending.draws[number] = (drawn, draw)
 
     def add_answer(self, number: int, answered: int, answer: str) -> None:
         self._pending.answers[number] = (answered, answer)

@@ -41,6 +41,8 @@ class LogCheck:
         self.hashes: list[str] = []
         self.requests: set[tuple[object, object]] = set()
         self.answered: dict[int, bool] = {}
+        self.claimed: set[int] = set()
+        self.drawn: set[int] = set()
         self.sums: list[Fraction | None] = []
 
     def take_line(self, text: str) -> None:
@@ -69,14 +71,24 @@ class LogCheck:
             self.requests.add(name)
             self.answered[self.number] = False
             self.add_price(record["price"])
-        elif kind in ("answered", "resumed"):
+        elif kind in ("resumed", "claimed", "drawn", "answered", "failed"):
             if self.answered.get(record["of"]) is not False:
                 raise LogError("answers what was not asked, or was answered before")
+            self.check_draw(kind, record["of"])
             self.answered[record["of"]] = kind == "answered"
         elif kind == "renewed":
             self.sums = []
-        elif kind not in ("amended", "restored"):
+        elif kind not in ("amended", "restored", "allowed"):
             raise LogError("is of a kind that this program does not know")
+
+    def check_draw(self, kind: str, of: int) -> None:
+        """Check that one charge buys one draw, under a claim."""
+        if (kind == "claimed" and of in self.claimed) or (kind == "drawn" and of in self.drawn):
+            raise LogError("draws twice for one charge")
+        if kind == "drawn" and of not in self.claimed:
+            raise LogError("draws without a claim")
+        self.claimed |= {of} if kind == "claimed" else set()
+        self.drawn |= {of} if kind == "drawn" else set()
 
     def add_price(self, price: list[str | None]) -> None:
         """Add a price to the sums; a part that is not known makes its sum unknown."""

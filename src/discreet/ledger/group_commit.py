@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerFailure, RequestInFlight
 from discreet.ledger.state import State
 from discreet.ledger.store import Store
+from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.ledger")
 T = TypeVar("T")
@@ -54,7 +55,13 @@ class GroupCommit:
         self._reset_locks()
 
     def write(self, work: Callable[[], T]) -> T:
-        """Do work in a transaction, together with everyone else who waits; durable when this returns."""
+        """Do work in a transaction, together with everyone else who waits; durable when this returns.
+
+        No interrupt reaches a transaction, so none can leave half of it behind or halt the ledger.
+        """
+        return run_uninterrupted(lambda: self._write(work))
+
+    def _write(self, work: Callable[[], T]) -> T:
         if self._pid != os.getpid():
             self._reset_locks()
         job = _Job(work)
@@ -105,7 +112,10 @@ class GroupCommit:
             self._queue[0].ready.release()
 
     def read(self, work: Callable[[], T]) -> T:
-        """Do work that reads, on everything that is committed."""
+        """Look at everything that is committed; out of reach of interrupts, as writing is."""
+        return run_uninterrupted(lambda: self._read(work))
+
+    def _read(self, work: Callable[[], T]) -> T:
         if self._pid != os.getpid():
             self._reset_locks()
         with self._leader:

@@ -3,10 +3,14 @@
 A reservation is a charge. It is made before any data is read, and it is never refunded: a question that fails is still
 charged, because the failure itself may reveal something. Three things cost nothing, because they reveal nothing new:
 
-- the same question on the same data again: the recorded answer is returned;
-- the same request again, after its answer was lost: the recorded answer is returned;
-- the same request again, after it failed: it is run again under its charge. The first run released nothing, so there
-  is still one release for one charge.
+- the same question on the same data again: the recorded answer is given out;
+- the same request again, after its answer got lost on the way: the recorded answer is given out;
+- the same request again, after it failed before its noise was drawn: it is run again under the charge that stands.
+
+One charge buys one draw. Before the noise is drawn, the charge is *claimed*, which nobody can do twice; what was drawn
+is put on record before anything is computed from it. So a retry either finds nothing claimed, and runs; or finds what
+was drawn, and finishes from that; or finds a claim whose draw never got on record, and is told that it is lost. No
+order of interrupts, crashes and retries looks at two draws for one charge.
 """
 
 from __future__ import annotations
@@ -46,13 +50,17 @@ class Charge:
 class Reservation:
     """A charge that is recorded in line ``number`` of the log; ``hash`` is the hash of that line.
 
-    ``record`` is the answer, where the request was answered before; then nothing new was charged.
+    ``record`` is the answer, where the request was answered before, and ``draw`` what was drawn for it, where it got
+    that far; then nothing new was charged, and nothing may be drawn.
     """
 
     ledger: str
     number: int
     hash: str
+    analyst: str
+    request: str
     record: Record | None = None
+    draw: Record | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +87,8 @@ class Ledger(Protocol):
         """The most that may be spent."""
         ...
 
-    def replay(self, identity: str) -> Record | None:
-        """The answer already given to the same question on the same data."""
+    def replay(self, identity: str) -> Reservation | None:
+        """The charge for the same release on the same data that was answered, with its draw and its answer."""
         ...
 
     def fits(self, charge: Charge) -> bool:
@@ -101,8 +109,20 @@ class Ledger(Protocol):
         """
         ...
 
+    def claim(self, reservation: Reservation) -> None:
+        """Take the one draw that a charge buys; refused where it was taken before, or where the ledger is stopped."""
+        ...
+
+    def record_draw(self, reservation: Reservation, draw: Record) -> None:
+        """Record what was drawn under a claim, before anything is computed from it."""
+        ...
+
     def abandon(self, reservation: Reservation) -> None:
-        """Record that the run failed, so that a retry need not wait. The charge stays."""
+        """Say that the run was interrupted, so that a retry need not wait. The charge stands."""
+        ...
+
+    def fail(self, reservation: Reservation) -> None:
+        """Put a failed run on record, which stops the ledger: nothing is charged until the owner allows it again."""
         ...
 
     @property

@@ -29,8 +29,10 @@ _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Noth
 # Sums with longer denominators than this, in bits, may have been rounded on the way.
 _EXACT = 100
 
-# The text of a line after "kind":" , and the length of the time that follows.
-_RESERVED, _ANSWERED, _TIME = 'reserved","time":"', 'answered","time":"', 27
+# How lines go on after "kind":" , and how long the time is that follows.
+_RESERVED, _TIME = 'reserved","time":"', 27
+# Lines that say how far a charge came, each with what its reservation must say of it.
+_STEPS = ('answered","time":"', 'claimed","time":"', 'drawn","time":"')
 _CHARGE_TEXT = re.compile(r'","price":(\[[^\]]*\]),"analyst":("(?:[^"\\]|\\.)*"),"project":("(?:[^"\\]|\\.)*")')
 
 T = TypeVar("T")
@@ -83,13 +85,13 @@ class _Walk:
             begin = len(start)
             if at != number + 1 or not line.startswith(start):
                 raise LedgerDamaged(f"Entry {number + 1} of the ledger was changed, or is missing. {_LOOK}")
-            if line.startswith(_ANSWERED, begin):
-                begin += len(_ANSWERED)
-                rest = due.pop(at, None)
-                if rest is None or line[begin + _TIME :] != rest:
-                    raise LedgerDamaged(f"The answer recorded in entry {at} was changed or is missing. {_LOOK}")
+            if line.startswith(_STEPS, begin):
+                kind = line[begin : line.index('"', begin)]
+                begin += len(kind) + len('","time":"')
+                if due.pop(at, None) != kind + line[begin + _TIME :]:
+                    raise LedgerDamaged(f"What entry {at} recorded was changed or is missing. {_LOOK}")
                 when = line[begin : begin + _TIME]
-                state.answers += 1
+                state.answers += kind == "answered"
             elif line.startswith(_RESERVED, begin):
                 begin += len(_RESERVED)
                 when, end = line[begin : begin + _TIME], line.index(',"request":', begin)
@@ -113,11 +115,17 @@ class _Walk:
         """Check that a reservation has the names of its line, and that its answer is complete."""
         if not line.startswith(f',"request":{quoted(row.request)},"identity":{quoted(row.identity)},', end):
             raise LedgerDamaged(f"The reservation of entry {row.number} was changed. {_LOOK}")
-        if row.answered is not None and row.answer is not None:
-            digest = hashlib.sha256(row.answer.encode()).hexdigest()
-            self.due[row.answered] = f'","of":{row.number},"answer":"{digest}"}}'
-        elif row.answered is not None or row.answer is not None:
-            raise LedgerDamaged(f"The answer of entry {row.number} is not whole. {_LOOK}")
+        if row.claimed is not None:
+            self.due[row.claimed] = f'claimed","of":{row.number}}}'
+        for kind, field, at, text in (
+            ("drawn", "draw", row.drawn, row.draw),
+            ("answered", "answer", row.answered, row.answer),
+        ):
+            if at is not None and text is not None:
+                digest = hashlib.sha256(text.encode()).hexdigest()
+                self.due[at] = f'{kind}","of":{row.number},"{field}":"{digest}"}}'
+            elif at is not None or text is not None:
+                raise LedgerDamaged(f"What was {kind} for entry {row.number} is not whole. {_LOOK}")
 
     def _take_other_line(self, at: int, line: str, number: int, previous: str, time: str) -> str:
         """Take a line that is neither a charge nor an answer: add up to here, and let the state absorb the line."""

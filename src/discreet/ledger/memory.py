@@ -62,6 +62,12 @@ class MemoryStore:
     def find_by_number(self, number: int) -> ReservationRow | None:
         return self._rows.get(number)
 
+    def add_claim(self, number: int, claimed: int) -> None:
+        self._rows[number] = self._rows[number]._replace(claimed=claimed)
+
+    def add_draw(self, number: int, drawn: int, draw: str) -> None:
+        self._rows[number] = self._rows[number]._replace(drawn=drawn, draw=draw)
+
     def add_answer(self, number: int, answered: int, answer: str) -> None:
         self._rows[number] = self._rows[number]._replace(answered=answered, answer=answer)
 

@@ -80,12 +80,16 @@ class Policy:
     caps: tuple[Cap, ...] = ()
     analysts: tuple[str, ...] | None = None
     projects: tuple[str, ...] | None = None
+    stops: str = "dataset"
 
     def __post_init__(self) -> None:
         for name, over in (("analysts", "analyst"), ("projects", "project")):
             listed = getattr(self, name)
             if listed is not None:
                 object.__setattr__(self, name, tuple(sorted({check_name(one, over) for one in listed})))
+        if self.stops not in ("dataset", "analyst") or (self.stops == "analyst" and self.analysts is None):
+            fix = "A failure stops the dataset; say stops='analyst' only where analysts are listed."
+            raise ParameterError("stops", "is not a known word, or analysts are not listed", fix)
         keys = [(cap.over, cap.name, cap.per) for cap in self.caps]
         if len(set(keys)) != len(keys):
             raise ParameterError("caps", "say the same thing twice", "Give one cap for each name and period.")
@@ -137,6 +141,8 @@ class Policy:
             "caps": [cap.dump() for cap in self.caps],
             "analysts": None if self.analysts is None else list(self.analysts),
             "projects": None if self.projects is None else list(self.projects),
+            # Left out where it is the usual one, so that policies written before stay equal.
+            **({} if self.stops == "dataset" else {"stops": self.stops}),
         }
 
     @classmethod
@@ -144,7 +150,7 @@ class Policy:
         """The policy that ``dump`` wrote."""
         caps = tuple(Cap(**{**cap, "amount": read_exact(cap["amount"])}) for cap in record["caps"])
         listed = {name: None if record[name] is None else tuple(record[name]) for name in ("analysts", "projects")}
-        return cls(caps=caps, **listed)
+        return cls(caps=caps, stops=record.get("stops", "dataset"), **listed)
 
 
 def check_name(name: object, over: str) -> str:

@@ -23,7 +23,7 @@ from discreet.ledger.ledger_terms import DeclaredTerms, LedgerTerms
 from discreet.ledger.log_scan import scan
 from discreet.ledger.store import Lease, ReservationRow
 
-VERSION = 1
+VERSION = 2
 # Seconds that a writer waits for its turn.
 PATIENCE = 60.0
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -33,6 +33,7 @@ _TABLES = (
     "CREATE TABLE head (one integer PRIMARY KEY CHECK (one = 1), number bigint NOT NULL, hash text NOT NULL)",
     "CREATE TABLE reservations (number bigint PRIMARY KEY REFERENCES lines, analyst text NOT NULL, "
     "request text NOT NULL, identity text NOT NULL, answered bigint REFERENCES lines, answer text, "
+    "claimed bigint REFERENCES lines, drawn bigint REFERENCES lines, draw text, "
     "UNIQUE (analyst, request))",
     "CREATE INDEX reservations_by_identity ON reservations (identity)",
     "CREATE TABLE leases (number bigint PRIMARY KEY REFERENCES reservations, owner text NOT NULL, "
@@ -44,6 +45,14 @@ _TABLES = (
     "CREATE TRIGGER reservations_grow BEFORE UPDATE OF number, analyst, request, identity OR DELETE OR TRUNCATE "
     "ON reservations FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
 )
+# What each version added to the tables of the one before: how far a charge came.
+_STEPS: dict[int, tuple[str, ...]] = {
+    2: (
+        "ALTER TABLE reservations ADD COLUMN claimed bigint REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN drawn bigint REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN draw text",
+    )
+}
 
 
 class PostgresStore(BufferedStore):
@@ -159,11 +168,22 @@ class PostgresStore(BufferedStore):
         ).fetchone()
         return found is not None and found[0] > 0
 
-    def check_version(self) -> None:
-        """Refuse tables of a later version."""
-        found = self.connection.execute("SELECT version FROM turns").fetchall()
-        if [row[0] for row in found] != [VERSION]:
+    def _read_version(self) -> int:
+        found = [row[0] for row in self.connection.execute("SELECT version FROM turns").fetchall()]
+        if len(found) != 1 or not 1 <= found[0] <= VERSION:
             raise LedgerError("This ledger was written by a newer version. Upgrade discreet. Nothing was charged.")
+        return int(found[0])
+
+    def migrate(self) -> None:
+        """Bring tables of an earlier version to this one, in one transaction; refuse those of a later one."""
+        if self._read_version() == VERSION:
+            return
+        with self.connection.transaction():
+            self.connection.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
+            for version in range(self._read_version() + 1, VERSION + 1):
+                for statement in _STEPS[version]:
+                    self.connection.execute(statement)
+                self.connection.execute("UPDATE turns SET version = %s", (version,))
 
 
 _DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
@@ -236,7 +256,7 @@ class PostgresLedger(BaseLedger):
                         BaseLedger(_NestedStore(store), clock=clock).write_opening(terms)
             elif not store.has_tables():
                 raise LedgerError("There is no ledger in this schema of the database. Nothing was charged.")
-            store.check_version()
+            store.migrate()
             store.begin(write=False)
             state = scan(store)
             store.rollback()

@@ -41,6 +41,12 @@ STEPS: tuple[tuple[str, ...], ...] = (
             )
         ),
     ),
+    # How far a charge came: its one draw was taken, what was drawn.
+    (
+        "ALTER TABLE reservations ADD COLUMN claimed INTEGER REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN drawn INTEGER REFERENCES lines",
+        "ALTER TABLE reservations ADD COLUMN draw TEXT",
+    ),
 )
 VERSION = len(STEPS)
 

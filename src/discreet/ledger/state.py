@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.accounting import currencies
 from discreet.accounting.currencies import Currency, Price
-from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError
+from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError, LedgerStopped
 from discreet.exact import Exact, lower, upper
 from discreet.ledger.amount_text import load_budget, price_to_text, read_price
 from discreet.ledger.chain import START, Head, digest, make_line_start
@@ -25,13 +25,20 @@ from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, period_of
 from discreet.privacy import Budget, Neighbours, Unit
 
 VERSION = 1
-KINDS = ("opened", "reserved", "resumed", "answered", "amended", "renewed", "restored")
+# Lines that say how far a charge came, and change no sum.
+STEPS = ("resumed", "claimed", "drawn")
+# Stands for all analysts: no name of one is empty.
+EVERYONE = ""
+KINDS = (
+    "opened", "reserved", "resumed", "claimed", "drawn", "answered", "failed", "allowed", "amended", "renewed",
+    "restored",
+)  # fmt: skip
 
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 START_OF_LINE = re.compile(
     r'"kind":"(?P<kind>[a-z]+)","time":"(?P<time>[0-9T:.-]{26}Z)"'
     rf'(?:,"price":(?P<price>\[[^\]]*\]),"analyst":(?P<analyst>{_TEXT}),"project":(?P<project>{_TEXT})'
-    r'|,"of":(?P<of>[0-9]+)(?:,"answer":"(?P<answer>[0-9a-f]{64})")?)?[,}]'
+    r'|,"of":(?P<of>[0-9]+)(?:,"(?:answer|draw)":"(?P<answer>[0-9a-f]{64})")?)?[,}]'
 )
 # The share of δ that a ledger keeps for the δ of events; the rest pays for turning ρ into ε (see ``currencies``).
 _SHARE = Fraction(1, 2)
@@ -85,6 +92,8 @@ class State:
     generation: int = 0
     charges: int = 0
     answers: int = 0
+    # Who may not be charged until the owner has looked: analysts by name, or everyone.
+    stopped: set[str] = field(default_factory=set)
     totals: dict[Bucket, Price] = field(default_factory=dict)
     _rules: Rules | None = None
 
@@ -122,6 +131,7 @@ class State:
         """Refuse a charge that the policy or a limit does not allow."""
         rules = self.rules
         rules.policy.admit(analyst, project)
+        self.check_running(analyst)
         for rule, currency in rules.caps:
             if rule.over == "query" and not currency.fits(currency.add(currency.nothing, price)):
                 raise BudgetExceeded(f"One question may cost at most {rule}; nothing was charged.")
@@ -129,6 +139,11 @@ class State:
             if not currency.fits(currency.add(self.totals.get(bucket, currency.nothing), price)):
                 of = repr(rules.budget) if cap is None else f"the cap of {cap}"
                 raise BudgetExceeded(f"The charge does not fit what is left of {of}; nothing was charged.")
+
+    def check_running(self, analyst: str) -> None:
+        """Refuse while a failed question waits for the owner."""
+        if EVERYONE in self.stopped or analyst in self.stopped:
+            raise LedgerStopped
 
     def absorb(self, number: int, line: str) -> re.Match[str]:
         """Add the next line to the state; LedgerDamaged where it is not the next line of this log."""
@@ -149,7 +164,7 @@ class State:
             self.charge(read_price(match["price"]), json.loads(match["analyst"]), json.loads(match["project"]), time)
         elif kind == "answered" and match["answer"]:
             self.answers += 1
-        elif kind != "resumed" or not match["of"]:
+        elif kind not in STEPS or not match["of"]:
             self._declare(kind, line)
         self.number, self.hash, self.time = number, digest(line), time
         return match
@@ -184,6 +199,10 @@ class State:
             case "restored":
                 lost = read_price(record["lost"]["spent"]) if record["lost"]["spent"] else self.total
                 self.totals[DATASET] = _take_larger(self.total, lost)
+            case "failed":
+                self.stopped.add(record["stops"])
+            case "allowed":
+                self.stopped.clear()
             case _:
                 raise LedgerError(
                     "This ledger has entries of a kind that this version does not know. Upgrade discreet."

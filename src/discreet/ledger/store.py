@@ -10,7 +10,11 @@ from discreet.ledger.chain import Head
 
 
 class ReservationRow(NamedTuple):
-    """A reservation in the store: the number of its line, and the answer where there is one."""
+    """A reservation as the store finds it again: the line that made it, and how far it came.
+
+    ``claimed``, ``drawn`` and ``answered`` are the lines that say so; ``draw`` and ``answer`` are the texts whose
+    hashes the latter two hold.
+    """
 
     number: int
     analyst: str
@@ -18,6 +22,9 @@ class ReservationRow(NamedTuple):
     identity: str
     answered: int | None = None
     answer: str | None = None
+    claimed: int | None = None
+    drawn: int | None = None
+    draw: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,14 @@ class Store(Protocol):
 
     def find_by_number(self, number: int) -> ReservationRow | None:
         """The reservation that a line made."""
+        ...
+
+    def add_claim(self, number: int, claimed: int) -> None:
+        """Note that line ``claimed`` took the one draw of a reservation."""
+        ...
+
+    def add_draw(self, number: int, drawn: int, draw: str) -> None:
+        """Keep what was drawn for a reservation; line ``drawn`` has its hash."""
         ...
 
     def add_answer(self, number: int, answered: int, answer: str) -> None:

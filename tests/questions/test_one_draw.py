@@ -1,0 +1,191 @@
+"""One charge, one draw: whatever interrupts, fails or is asked again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import discreet
+from discreet import curator as curator_module
+from discreet.curator import Curator
+from discreet.errors import DiscreetError, DrawLost, EngineFailure, LedgerFailure, LedgerStopped, RequestInFlight
+from discreet.finish import finish
+from discreet.ledger.base_ledger import BaseLedger
+from discreet.release import draw
+
+SOURCE = str(Path(curator_module.__file__).parent)
+VISITS = pa.table({"patient": [i % 40 for i in range(200)], "ward": ["AB"[i % 2] for i in range(200)]})
+COUNTS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+BATCH = [COUNTS, "SELECT COUNT(*) AS n FROM visits"]
+
+
+class Draws:
+    """Counts the draws, as the curator makes them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        monkeypatch.setattr(curator_module, "draw", self)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.count += 1
+        return draw(*arguments, **named)
+
+
+def make_curator() -> Curator:
+    return discreet.curate(
+        {"visits": VISITS}, unit="patient", max_rows=5, keys={"ward": ["A", "B"]}, budget=discreet.Budget(epsilon=1000)
+    )
+
+
+class Interrupt:
+    """Raises an interrupt at the n-th line that this thread runs in the package's own files."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __enter__(self) -> None:
+        sys.settrace(self._trace)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, _: object) -> Any:
+        if not frame.f_code.co_filename.startswith(SOURCE):
+            return None
+        if event == "line":
+            self.left -= 1
+            if not self.left:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._trace
+
+
+def ask(curator: Curator, *, batch: bool, request: str) -> object:
+    if batch:
+        return curator.ask_batch(BATCH, epsilon=1, request=request)
+    return curator.ask(COUNTS, epsilon=1, request=request)
+
+
+def count_lines(*, batch: bool) -> int:
+    """How many lines of ours one question runs in the calling thread."""
+    counter = Interrupt(1 << 60)
+    with make_curator() as curator:
+        ask(curator, batch=batch, request="first")  # what is loaded or cached once
+    with make_curator() as curator, counter:
+        ask(curator, batch=batch, request="r")
+    return (1 << 60) - counter.left
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["question", "batch"])
+def test_no_interrupt_buys_a_second_draw(monkeypatch: pytest.MonkeyPatch, *, batch: bool) -> None:
+    """Interrupted at many points and asked again with the same id: at most one draw for each release charged."""
+    draws, each = Draws(monkeypatch), 1 + batch
+    lines = count_lines(batch=batch)
+    assert draws.count == 2 * each
+    outcomes = set()
+    # Points are spread over the whole way, and dense at its end, where the draw is.
+    points = {*range(1, lines, lines // 40), *range(max(1, lines - 900), lines, 15)}
+    for at in sorted(points):
+        draws.count = 0
+        with make_curator() as curator:
+            try:
+                with Interrupt(at):
+                    ask(curator, batch=batch, request="r")
+                outcomes.add("answered")
+            except KeyboardInterrupt:
+                outcomes.add("interrupted")
+            try:
+                ask(curator, batch=batch, request="r")
+            except (DrawLost, RequestInFlight) as error:
+                outcomes.add(error.code)
+            assert draws.count <= each * len(curator.history()), f"interrupted at line {at} of {lines}"
+    assert "interrupted" in outcomes
+
+
+def test_a_retry_finishes_from_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure behind the draw costs nothing more: the retry has the same numbers and draws nothing."""
+    draws = Draws(monkeypatch)
+    curator = make_curator()
+
+    def fail(*_: object, **__: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(curator_module, "finish", fail)
+    with pytest.raises(KeyboardInterrupt):
+        curator.ask(COUNTS, epsilon=1, request="r")
+    monkeypatch.setattr(curator_module, "finish", finish)
+    answer = curator.ask(COUNTS, epsilon=1, request="r")
+    assert draws.count == 1 and len(curator.history()) == 1
+    assert answer.table["n"].to_pylist() == curator.ask(COUNTS, epsilon=1).table["n"].to_pylist()
+
+
+def test_a_draw_that_is_not_on_record_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claimed, and the record failed: the same id never draws again; a new one is charged anew."""
+    draws = Draws(monkeypatch)
+    curator = make_curator()
+    ledger = curator.ledger
+    assert isinstance(ledger, BaseLedger)
+
+    def fail(*_: object) -> None:
+        raise LedgerFailure("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "record_draw", fail)
+        with pytest.raises(LedgerFailure, match="disk"):
+            curator.ask(COUNTS, epsilon=1, request="r")
+    with pytest.raises(DrawLost, match="The charge stands"):
+        curator.ask(COUNTS, epsilon=1, request="r")
+    curator.ask(COUNTS, epsilon=1, request="another")
+    assert draws.count == 2 == len(curator.history())
+
+
+def test_a_failure_stops_the_ledger_until_the_owner_has_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail-stop: one constant message, then nothing is charged; replays and previews go on."""
+    curator = make_curator()
+    before = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+
+    def fail(*_: object, **__: object) -> Any:
+        raise MemoryError("Ms Smith is 41")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(curator._engine, "run", fail)
+        with pytest.raises(EngineFailure) as caught:
+            curator.ask(COUNTS, epsilon=1, request="r")
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+    frames = []
+    trace = caught.value.__traceback__
+    while trace is not None:
+        frames.append(trace.tb_frame.f_code.co_name)
+        trace = trace.tb_next
+    assert "_run_and_draw" not in frames and "_run" not in frames
+    for request in ("r", "another"):
+        with pytest.raises(LedgerStopped, match="Nothing was charged"):
+            curator.ask(COUNTS if request == "r" else "SELECT COUNT(*) AS m FROM visits WHERE ward = 'A'", epsilon=1)
+    assert curator.preview(COUNTS, epsilon=1).cost
+    assert curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1).table == before.table
+    ledger = curator.ledger
+    assert isinstance(ledger, BaseLedger)
+    ledger.allow(by="cora", reason="the disk was full")
+    assert len(curator.ask(COUNTS, epsilon=1, request="r")) == 2
+    with pytest.raises(DiscreetError, match="not stopped"):
+        ledger.allow(by="cora", reason="again")
+
+
+def test_what_is_asked_of_a_draw_is_free() -> None:
+    """Another name, order, limit, arithmetic or level: the same noise, no charge."""
+    curator = make_curator()
+    first = curator.ask(COUNTS, epsilon=1)
+    counts = dict(zip(first.table["ward"].to_pylist(), first.table["n"].to_pylist()))
+    wide = curator.ask(COUNTS, epsilon=1, level=0.999)
+    assert wide.replayed and wide.receipt["level"] == "99.9%" and first.receipt["level"] == "95%"
+    assert wide.table["n_high"][0].as_py() > first.table["n_high"][0].as_py()
+    other = curator.ask(
+        "SELECT ward, COUNT(*) * 2 AS twice FROM visits GROUP BY ward ORDER BY ward DESC LIMIT 1", epsilon=1
+    )
+    assert other.replayed and other.table["twice"].to_pylist() == [2 * counts["B"]]
+    assert len(curator.history()) == 1
