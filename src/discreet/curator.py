@@ -189,7 +189,12 @@ class Curator:
             return type(error)(*error.args)
 
     def _run(self, release: Release, watch: ProgressCallback | None) -> Groups:
-        return self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch)
+        """Exact integers. A run that failed is tried once more, with more memory, before anything else is done."""
+        try:
+            return self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch)
+        except Exception as error:
+            LOG.error("A question failed after it was charged; it is tried once more.", exc_info=error)
+        return self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch, generous=True)
 
     def _draw_once(self, quoted: Quote, exact: Sequence[Sequence[Groups]], reservation: Reservation) -> Draws:
         """Claim, draw, record: out of reach of interrupts, and never twice for one charge."""

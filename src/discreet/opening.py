@@ -99,7 +99,9 @@ def terms_of(book: Codebook) -> LedgerTerms:
         budget=book.budget,
         unit=book.unit,
         neighbours=book.neighbours,
-        policy=Policy(caps=tuple(caps), analysts=book.analysts, projects=book.projects),
+        policy=Policy(
+            caps=tuple(caps), analysts=book.analysts, projects=book.projects, stops=book.document.budget.stops
+        ),
     )
 
 

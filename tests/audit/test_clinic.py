@@ -282,8 +282,10 @@ class Bent:
     def close(self) -> None:
         self.plain.close()
 
-    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
-        return self.plain.run(self.change(bounded), salt=salt, watch=watch)
+    def run(
+        self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> Groups:
+        return self.plain.run(self.change(bounded), salt=salt, watch=watch, generous=generous)
 
 
 def bent(line: CuratorLine, node: Callable[[Any], Relation]) -> CuratorLine:

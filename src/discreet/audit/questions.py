@@ -58,8 +58,15 @@ class RecordingEngine:
     def prepare(self, table: str) -> None:
         self.engine.prepare(table)
 
-    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:  # noqa: ARG002  # see salt
-        groups = self.engine.run(bounded, salt=self.salt, watch=watch)
+    def run(
+        self,
+        bounded: BoundedPlan,
+        *,
+        salt: bytes,  # noqa: ARG002  # the audit's own salt is used, so that two runs can be compared
+        watch: ProgressCallback | None = None,
+        generous: bool = False,
+    ) -> Groups:
+        groups = self.engine.run(bounded, salt=self.salt, watch=watch, generous=generous)
         self.seen.append((bounded, groups))
         return groups
 

@@ -247,6 +247,18 @@ def renew(
 
 
 @app.command()
+def resume(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
+    """Go on after a question failed, once you have looked at the log.
+
+    A failure stops all charges, because whether a question fails can tell something about the data. Recorded answers
+    and previews go on meanwhile.
+    """
+    with _open_existing(ledger) as found:
+        head = found.allow(by=by, reason=reason)
+    typer.echo(f"Questions are charged again, from entry {head.number} on.")
+
+
+@app.command()
 def restore(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
     """Go on with a backup that was put back; what is known to be spent stays spent."""
     from discreet.ledger.sqlite import restore as put_back

@@ -145,6 +145,11 @@ class BudgetEntry(CodebookEntry):
     per_week: ExactNumber | None = Field(None, description="The same for a week, from Monday on.")
     per_month: ExactNumber | None = Field(None, description="The same for a month.")
     per_year: ExactNumber | None = Field(None, description="The same for a year.")
+    stops: Literal["dataset", "analyst"] = Field(
+        "dataset",
+        description="Who may not ask after a question failed, until the owner has looked: everyone, or, where "
+        "`analysts` are listed, the one who asked.",
+    )
 
 
 class SourceEntry(CodebookEntry):

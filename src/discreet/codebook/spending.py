@@ -25,6 +25,9 @@ def find_problems(document: Document) -> Iterator[Problem]:
             yield from _check_cap(f"budget.{word}", amount, document.budget)
     for word in ("analyst", "project"):
         yield from _check_names(word, document)
+    if document.budget.stops == "analyst" and document.analysts is None:
+        fix = "List the analysts, or leave it out: without a list, names are whatever is typed."
+        yield Problem("budget.stops", 'is "analyst", and no analysts are listed', fix)
     if document.ledger is not None:
         yield from _check_ledger(document.ledger)
 
@@ -54,7 +57,7 @@ def _check_amount(path: str, value: Fraction | None) -> Iterator[Problem]:
 def _check_cap(path: str, amount: Fraction, budget: BudgetEntry) -> Iterator[Problem]:
     wrong = list(_check_amount(path, amount))
     yield from wrong
-    total = next((amount for word in PAYABLE if (amount := getattr(budget, word)) is not None), None)
+    total = next((whole for word in PAYABLE if (whole := getattr(budget, word)) is not None), None)
     if not wrong and total is not None and amount > total:
         yield Problem(path, "is larger than the whole budget", "Give less than the budget, or leave it out.")
 

@@ -103,8 +103,14 @@ class Engine(Protocol):
         """Make a table ready once, where that makes later questions faster; answers stay the same."""
         ...
 
-    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
-        """The exact integers of ``contributions.py``. ``salt`` is 16 secret bytes, the key of the secret order."""
+    def run(
+        self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> Groups:
+        """The exact integers of ``contributions.py``. ``salt`` is 16 secret bytes, the key of the secret order.
+
+        ``generous`` asks for more memory and less haste, where an engine has that to give: a run that failed is tried
+        once more in this way. The integers are the same.
+        """
         ...
 
     def close(self) -> None:

@@ -10,9 +10,6 @@ of the salt, the unit and the key, so which way is taken may depend on the data.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,6 +25,7 @@ from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
+from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
@@ -62,8 +60,8 @@ class DuckDBEngine:
     ) -> None:
         self.capabilities = Capabilities(prepares=True, reports_progress=True, bounds_in_blocks=blocks, spills=True)
         self._order = order or EngineHash()
-        self._folder = Path(tempfile.mkdtemp(prefix="discreet-", dir=temp_directory))
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._private = PrivateFolder(temp_directory)
+        self._folder = self._private.path
         self._settings = Settings(
             threads=threads or os.cpu_count() or 1, memory_limit=memory_limit, temp_directory=self._folder / "spill"
         )
@@ -82,7 +80,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         self._prepared.clear()
-        self._finalizer()
+        self._private.close()
 
     def prepare(self, table: str) -> None:
         """Make a table ready once, so that later questions about units run several times faster.
@@ -103,18 +101,20 @@ class DuckDBEngine:
         ready = self._find_prepared(table)
         return None if ready is None else ready.path
 
-    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
+    def run(
+        self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> Groups:
         try:
-            return self._run(bounded, salt, watch)
+            return self._run(bounded, salt, watch, self._settings.make_generous() if generous else self._settings)
         except Exception as error:
             raise hide_error(error) from None
 
-    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None) -> Groups:
+    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
         sources = {table: self._find_prepared(table) or self._find_source(table) for table in find_tables(base)}
         relation, values, ready = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with Session(self._settings, list(sources.values())) as session:
+        with Session(settings, list(sources.values())) as session:
             for name, table in values.items():
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():

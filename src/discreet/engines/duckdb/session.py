@@ -8,10 +8,11 @@ reports progress and can be interrupted.
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +35,12 @@ class Settings:
     threads: int
     memory_limit: str
     temp_directory: Path
+
+    def make_generous(self) -> Settings:
+        """For a second try: one thread, and four times the memory."""
+        size = re.fullmatch(r"([0-9]+)(.*)", self.memory_limit)
+        more = self.memory_limit if size is None else f"{4 * int(size[1])}{size[2]}"
+        return replace(self, threads=1, memory_limit=more)
 
 
 class Session:

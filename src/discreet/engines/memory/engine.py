@@ -80,7 +80,14 @@ class MemoryEngine:
     def close(self) -> None:
         self._tables.clear()
 
-    def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
+    def run(
+        self,
+        bounded: BoundedPlan,
+        *,
+        salt: bytes,
+        watch: ProgressCallback | None = None,
+        generous: bool = False,  # noqa: ARG002  # the oracle takes what it needs
+    ) -> Groups:
         try:
             return self._run(bounded, salt, watch)
         except Exception as error:

@@ -1,0 +1,48 @@
+"""Work that no interrupt cuts in two."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from discreet.uninterrupted import run_uninterrupted
+
+
+def test_values_and_errors_come_back() -> None:
+    """The caller gets what the work gave, or raised."""
+    assert run_uninterrupted(lambda: 3) == 3
+    with pytest.raises(KeyError):
+        run_uninterrupted(lambda: {}["nothing"])
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_waits_for_the_work() -> None:
+    """Interrupted in the middle: the work is done to its end, and then the interrupt is raised."""
+    done = []
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        done.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_uninterrupted(work)
+    assert done == [True]
+
+
+def test_other_threads_need_no_thread() -> None:
+    """Interrupts reach the main thread only; elsewhere the work is done where it is asked for."""
+    found = []
+
+    def elsewhere() -> None:
+        found.append(run_uninterrupted(threading.current_thread) is threading.current_thread())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert found == [True]
+    assert run_uninterrupted(threading.current_thread) is not threading.main_thread()
