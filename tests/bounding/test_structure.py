@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.bounding.bound import bound_all
-from discreet.bounding.structure import MOST_DEEP
+from discreet.bounding.structure import MAX_DEPTH
 from discreet.errors import Unbounded, UsageError
 from discreet.frontends import read_sql
 from discreet.plan.catalog import ContributionLimits
@@ -104,7 +104,7 @@ BAD: dict[str, Callable[[], Any]] = {
     "rows of numbers": lambda: asked(source=public(((1,),))),
     "caps for one side": lambda: asked(source=joined(caps=(Caps(UNIT, 1, 1),))),
     "a kind of join in words": lambda: asked(source=joined(kind="inner")),
-    "too deep": lambda: asked(source=deep(MOST_DEEP)),
+    "too deep": lambda: asked(source=deep(MAX_DEPTH)),
     "far too deep": lambda: asked(source=deep(5_000)),
     "doubled": lambda: asked(source=doubled(60)),
     "a column in the answer": lambda: asked(outputs=(Output("n", UNIT),)),

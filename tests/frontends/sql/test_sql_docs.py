@@ -51,13 +51,13 @@ def test_pasted_queries_on_the_page() -> None:
 
 def test_every_function_is_written_somehow() -> None:
     """No function is left out, and none is made up."""
-    assert list(function_tables.WRITTEN) == list(FUNCTIONS)
+    assert list(function_tables.EXAMPLES) == list(FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_the_table_shows_is_that_function(name: str) -> None:
     """The way the page writes a function leads to this very function in the plan."""
-    (aggregate,) = read_sql.read(count_of(function_tables.WRITTEN[name]), CATALOG).aggregates
+    (aggregate,) = read_sql.read(count_of(function_tables.EXAMPLES[name]), CATALOG).aggregates
     assert aggregate.argument is not None
     assert name in {part.function for part in walk(aggregate.argument) if isinstance(part, Call)}
 

@@ -1,4 +1,4 @@
-"""Aggregates and window functions inside one unit, as computations of the plan (``FeatureCall``)."""
+"""Turns aggregates and window functions inside one unit into features of the plan (``FeatureCall``)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, FeatureTerm, Term
 from discreet.plan.expressions import Expression, Literal
 from discreet.plan.functions import make_literal
-from discreet.plan.relations import Feature, FeatureCall
+from discreet.plan.relations import NUMBERINGS, Feature, FeatureCall
 from discreet.plan.statistics.table import list_wordings
 from discreet.plan.types import Type
 
 # What an aggregate is inside one unit, by the statistic and by the word of a quantile that has one.
 FEATURES = {(statistic, wording.word): wording.inside for statistic, wording in list_wordings()}
-WITHOUT_ARGUMENT = frozenset({Feature.COUNT, Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK})
+WITHOUT_ARGUMENT = NUMBERINGS | {Feature.COUNT}
 NUMBERS = frozenset({Feature.SUM, Feature.MEAN, Feature.MEDIAN})
 WORDS = {Feature.MEAN: "avg", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
 
 
-def word_of(wanted: FeatureCall) -> str:
-    """What SQL calls a computation."""
-    return WORDS.get(wanted.feature, str(wanted.feature))
+def word_of(call: FeatureCall) -> str:
+    """The name of a feature in SQL."""
+    return WORDS.get(call.feature, str(call.feature))
 
 
-def make_compute(term: AggregateTerm | FeatureTerm, find: ColumnFinder) -> FeatureCall:
-    """The computation that an aggregate means inside one unit."""
+def make_feature_call(term: AggregateTerm | FeatureTerm, find: ColumnFinder) -> FeatureCall:
+    """The feature that an aggregate means inside one unit."""
     feature = _find_feature(term)
     argument = None if term.argument is None else resolve_row(term.argument, find, "an aggregate")
     if feature is Feature.COUNT and isinstance(argument, Literal) and argument.value is not None:
@@ -37,8 +37,8 @@ def make_compute(term: AggregateTerm | FeatureTerm, find: ColumnFinder) -> Featu
         argument = make("case", (condition, argument or make_literal(1), make_literal(None)), term.place)
     if argument is None:
         if feature not in WITHOUT_ARGUMENT:
-            word_ = feature.upper()
-            raise refusal(term.place, f"{word_} needs an argument.", f"Write for example {word_}(x).")
+            name = feature.upper()
+            raise refusal(term.place, f"{name} needs an argument.", f"Write for example {name}(x).")
         return FeatureCall(feature, None, Type.INTEGER)
     argument, kind = _cast_argument(feature, argument, term)
     return FeatureCall(feature, argument, kind, term.offset if isinstance(term, FeatureTerm) else 1)

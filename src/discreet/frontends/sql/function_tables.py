@@ -1,4 +1,4 @@
-"""How functions and aggregates are written in SQL: for "did you mean", and for the tables in docs/sql.md."""
+"""Tables of how functions and aggregates are written in SQL, for hints in refusals and for docs/sql.md."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from discreet.plan.functions import FUNCTIONS
 from discreet.plan.statistics.definitions import ArgumentForm, GroupBounds, Statistic, Wording
 from discreet.plan.statistics.table import STATISTICS, list_names, list_wordings
 
-# One way to write each function of ``plan.functions``; tests read each of these and find the function in the plan.
-WRITTEN: Mapping[str, str] = {
+# One way to write each function of ``plan.functions``. Tests read each and find the function in the plan.
+EXAMPLES: Mapping[str, str] = {
     "add": "age + 1",
     "subtract": "age - 1",
     "multiply": "age * 2",
@@ -82,7 +82,7 @@ EXAMPLE_COLUMNS = {"number": "cost", "other": "age", "condition": "smoker", "uni
 
 
 def suggest_function(name: str) -> str:
-    """A hint at the function that was meant.
+    """A hint: the name of the nearest function, or where the functions are listed.
 
     >>> suggest_function("averge")
     "Did you mean 'avg'?"
@@ -98,7 +98,7 @@ def write_function_table() -> str:
         fixed = sorted(position + 1 for position in function.constants if position < 4)
         constants = "the list" if name == "in" else ", ".join(f"argument {position}" for position in fixed)
         words = f" ({', '.join(function.words)})" if function.words else ""
-        rows.append(f"| `{WRITTEN[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
+        rows.append(f"| `{EXAMPLES[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
     return "\n".join(rows)
 
 
