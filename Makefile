@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit test-long bench lock clean
+.PHONY: help demo test lint types unit coverage test-long bench lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -37,6 +37,9 @@ types: $(READY)  ## strict types
 unit: $(READY)   ## the tests alone
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
+coverage: $(READY)  ## which lines of src the tests run
+	$(BIN)/python -m pytest -q -n 2 -m "not long" --cov --cov-report=term
+
 test-long: $(READY) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
 	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
 
@@ -60,4 +63,4 @@ lock: $(READY)   ## choose new versions for the development environment
 	    --upgrade --quiet -o requirements-dev.lock
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -5,39 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.answer import read_rows
 from discreet.bounding.contributions import BoundedPlan
-from discreet.curator import Curator
 from discreet.engines.engine import Groups
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, ParameterError, Unbounded, UsageError
-
-VISITS = pa.table(
-    {
-        "patient": [i % 400 for i in range(2000)],
-        "ward": ["ABC"[i % 3] if i % 10 else None for i in range(2000)],
-        "town": ["rare" if i == 7 else "north" if i % 2 else "south" for i in range(2000)],
-        "age": [(7 * (i % 400)) % 97 for i in range(2000)],
-    }
-)
-BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward"
-
-
-def curator(budget: discreet.Budget | None = None, **changes: Any) -> Curator:
-    said: dict[str, Any] = {
-        "unit": "patient",
-        "max_groups": 3,
-        "max_rows_per_group": 5,
-        "bounds": {"age": (0, 110)},
-        "keys": {"ward": ["A", "B", "C"]},
-        "budget": budget or discreet.Budget(epsilon=20, delta=1e-6),
-    }
-    return discreet.curate({"visits": VISITS}, **(said | changes))
+from tests.worlds.visits import BY_WARD, VISITS, curator
 
 
 def test_an_answer_has_values_intervals_cost_and_receipt() -> None:
@@ -71,23 +46,6 @@ def test_another_cost_is_another_answer() -> None:
     holder.ask(BY_WARD, epsilon=1)
     assert not holder.ask(BY_WARD, epsilon=2).replayed
     assert len(holder.history()) == 2
-
-
-def test_previews_are_free_and_read_nothing() -> None:
-    """A preview neither charges nor runs the engine."""
-    holder = curator()
-    holder._engine.run = None  # type: ignore[method-assign,assignment]  # any use would raise
-    shown = holder.preview(BY_WARD, epsilon=1)
-    assert shown.fits and "± " in str(shown) and "nothing was charged" in str(shown)
-    assert json.dumps(shown.to_dict()) and not holder.history()
-    assert [column.name for column in shown.columns] == ["n", "age"]
-
-
-def test_the_preview_is_what_is_charged() -> None:
-    """Cost before equals cost after."""
-    holder = curator()
-    before = holder.preview(BY_WARD, epsilon=1)
-    assert holder.ask(BY_WARD, epsilon=1).receipt["mechanisms"] == before.to_dict()["mechanisms"]
 
 
 def test_error_first_meets_its_error() -> None:
@@ -158,15 +116,6 @@ def test_one_question_may_cost_at_most_the_declared_share() -> None:
             holder.preview("SELECT COUNT(*) AS n FROM visits", **offer)
 
 
-def test_answers_survive_their_record() -> None:
-    """What the ledger keeps is the whole answer."""
-    answer = curator().ask(
-        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 0 ORDER BY n DESC LIMIT 2", epsilon=8
-    )
-    assert read_rows(json.loads(json.dumps(answer.record()))) == answer.rows
-    assert len(answer) == 2
-
-
 def test_rho_budgets_and_row_units() -> None:
     """The other notion and the other unit."""
     holder = discreet.curate(
@@ -177,13 +126,6 @@ def test_rho_budgets_and_row_units() -> None:
     true = sum(VISITS["age"].to_pylist())
     assert abs(total - true) < 2000 and abs(n - 1800) < 20
     assert "ρ" in holder.remaining
-
-
-def test_explain_tells_sensitivities_and_noise() -> None:
-    """The explanation names the plan, the limits, the distances and the noise."""
-    text = curator().explain(BY_WARD)
-    for part in ("rows of visits", "for each ward", "at most 5 rows", "one unit changes at most 3 groups", "noise"):
-        assert part in text
 
 
 def test_a_prepared_table_answers_alike() -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from discreet.opening import curate
     from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Budget",
     "DiscreetError",

@@ -124,16 +124,17 @@ def _find_largest(
         together = [event for plan in make_plans(amount) for event in plan.events]
         return compose(together).epsilon(float_down(slack)) <= float_down(epsilon)
 
-    low = rho_for(float_down(epsilon), float_down(slack / 4)) / 4
-    if low <= 0 or not fits(low):
+    least = rho_for(float_down(epsilon), float_down(slack / 4)) / 4
+    if least <= 0 or not fits(least):
         return None
-    high = 2 * low
-    while fits(high):
+    # Searched for as a multiple of the least, so that no amount is too small to be rounded.
+    low, high = Fraction(1), Fraction(2)
+    while fits(least * high):
         low, high = high, 2 * high
     while high > low * Fraction(1002, 1000):
-        middle = Fraction(math.sqrt(float(low * high))).limit_denominator(1 << 50)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return make_plans(low)
+        middle = Fraction(math.sqrt(low * high)).limit_denominator(1 << 50)
+        low, high = (middle, high) if fits(least * middle) else (low, middle)
+    return make_plans(least * low)
 
 
 def _mean_log_noise(plans: tuple[Plan, ...]) -> float:

@@ -180,6 +180,9 @@ class EngineFailure(InternalError):
     def __init__(self) -> None:
         super().__init__("The question could not be completed. The charge stands; the curator's log has details.")
 
+    def __reduce__(self) -> tuple[type[EngineFailure], tuple[()]]:
+        return type(self), ()
+
 
 class LedgerFailure(InternalError):
     """The disk or the database would not take a charge or an answer; the ledger halts until it is opened again."""

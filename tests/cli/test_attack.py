@@ -6,34 +6,23 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import discreet.attacks
 from discreet.attacks import LESSONS, find
-from discreet.cli import main
 from discreet.errors import UsageError
+from tests.cli.commands import Run
 
-Run = Callable[..., tuple[int, str, str]]
 PACKAGE = Path(discreet.attacks.__file__).parent
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process: its exit code, output and errors."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["discreet", "attack", *arguments])
-        monkeypatch.setenv("COLUMNS", "80")
-        with pytest.raises(SystemExit) as left:
-            main.main()
-        code = left.value.code
-        captured = capsys.readouterr()
-        return code if isinstance(code, int) else 0, captured.out, captured.err
-
-    return call
+def run(run: Run) -> Run:
+    """``discreet attack`` in a narrow terminal."""
+    return partial(run, "attack", width=80)
 
 
 def test_without_a_name_all_are_listed(run: Run) -> None:
@@ -91,7 +80,7 @@ def test_names_are_found_however_they_are_written(name: str) -> None:
 def test_listing_loads_nothing_heavy() -> None:
     """The list needs no engine, no data and no numbers."""
     code = (
-        "import sys\nfrom discreet import cli_attack, attacks\nassert len(attacks.LESSONS) == 13\n"
+        "import sys\nfrom discreet import attacks\nimport discreet.cli.attack\nassert len(attacks.LESSONS) == 13\n"
         "assert not {'duckdb', 'scipy', 'pyarrow', 'sqlglot'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603  # our own program

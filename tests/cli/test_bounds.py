@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from discreet import demo
-from discreet.cli import main
-from tests.cli.test_main import on_terminal
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.commands import Run, on_terminal
 
 
 @pytest.fixture(scope="module")
@@ -26,27 +20,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "bounds = [0, 20_000], " in text and "epsilon = 3\n" in text
     path.write_text(text.replace("bounds = [0, 20_000], ", "").replace("epsilon = 3\n", "epsilon = 90\n"))
     return path.parent
-
-
-@pytest.fixture
-def hospital(files: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process: its exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as left:
-            main.main()
-        code = left.value.code
-        captured = capsys.readouterr()
-        return code if isinstance(code, int) else 0, captured.out, captured.err
-
-    return call
 
 
 def test_a_column_from_preview_to_codebook(run: Run, hospital: Path) -> None:

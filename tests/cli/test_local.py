@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.cli import main
 from discreet.exact import ln
 from discreet.local import Task, encode_many
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.commands import Run
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Call the command line in an empty folder: its exit code, output and errors."""
+def run(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """``discreet local`` in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["discreet", "local", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "100")
-        with pytest.raises(SystemExit) as left:
-            main.main()
-        captured = capsys.readouterr()
-        return left.value.code if isinstance(left.value.code, int) else 0, captured.out, captured.err
-
-    return call
+    return partial(run, "local", width=100)
 
 
 def test_the_whole_way(run: Run) -> None:

@@ -4,77 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import discreet
 from discreet import demo
-from discreet.cli import main
+from discreet.cli import ask
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
+from tests.cli.commands import Run, on_terminal
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return demo.write(tmp_path_factory.mktemp("demo")).parent
-
-
-@pytest.fixture
-def hospital(files: Path, tmp_path: Path) -> Path:
-    """The demo's codebook in a folder of its own, with nothing spent."""
-    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call the command line in this process: its exit code, output and errors."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as left:
-            main.main()
-        code = left.value.code
-        captured = capsys.readouterr()
-        return code if isinstance(code, int) else 0, captured.out, captured.err
-
-    return call
-
-
-def on_terminal(*arguments: object, width: int = 80, typed: str = "") -> tuple[int, str]:
-    """Run the command line in a pseudo-terminal of a width, type into it, and see what a person would."""
-    code, parent = 0, 0
-    child, parent = pty.fork()
-    if child == 0:  # pragma: no cover  # the child becomes another program
-        os.environ.update(COLUMNS=str(width), LINES="50", TERM="xterm-256color")
-        os.execv(sys.executable, [sys.executable, "-m", "discreet.cli.main", *map(str, arguments)])  # noqa: S606  # our own program
-    os.write(parent, typed.encode())
-    seen = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and select.select([parent], [], [], 60)[0]:
-        try:
-            part = os.read(parent, 65536)
-        except OSError:  # the terminal is closed
-            break
-        if not part:
-            break
-        seen += part
-    _, status = os.waitpid(child, 0)
-    os.close(parent)
-    code = os.waitstatus_to_exitcode(status)
-    return code, seen.decode()
 
 
 def test_help_names_every_command(run: Run) -> None:
@@ -107,7 +53,7 @@ def seconds(*command: str) -> float:
 
 def test_version(run: Run) -> None:
     """--version shows it and leaves."""
-    assert run("--version")[:2] == (0, "discreet 0.1.0\n")
+    assert run("--version")[:2] == (0, f"discreet {discreet.__version__}\n")
 
 
 def test_preview(run: Run, hospital: Path) -> None:
@@ -293,7 +239,7 @@ def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: Ba
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(main, "open_curator", fail)
+    monkeypatch.setattr(ask, "open_curator", fail)
     assert run("explain", "x.toml", COUNT)[0] == code
 
 

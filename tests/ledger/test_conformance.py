@@ -33,6 +33,8 @@ from discreet.errors import (
 )
 from discreet.exact import ln
 from discreet.ledger import chain
+from discreet.ledger.administration import verify
+from discreet.ledger.amount_text import price_to_text
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.charge_history import describe_events
@@ -393,6 +395,21 @@ def test_new_data_keeps_the_budget_unless_it_is_declared_to_be_about_others(make
     assert book.remaining == 0
 
 
+def test_an_amended_cap_counts_nothing_from_before_a_renewal(make: Opener) -> None:
+    """What was charged for other people is forgotten by caps, too; what was charged since then counts."""
+    book = make()
+    ask(book, "r1", "3/10")
+    book.renew(by="cora", reason="a new cohort, nobody in both", version="v2")
+    ask(book, "r2", "1/10")
+    book.amend(policy=Policy.of(per_analyst=Fraction(3, 10)), by="cora", reason="fairness")
+    (counted,) = json.loads(book.read_lines()[-1])["totals"].values()
+    assert counted == price_to_text((Fraction(1, 10),))
+    ask(book, "r3", "2/10")
+    with pytest.raises(BudgetExceeded, match="analyst"):
+        book.reserve(charge("r4", "1/100"))
+    assert verify(book).charges == 3
+
+
 def test_history_says_who_asked_what_and_never_a_value(make: Opener) -> None:
     """Entries have analyst, question, events, loss and time; the log has only the hash of an answer."""
     book = make()
@@ -486,6 +503,7 @@ def test_many_threads_share_transactions(make: Opener) -> None:
     assert {entry.charge.request for entry in book.history()} == answered
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_thread_keeps_nobody_waiting(make: Opener) -> None:
     """Who is interrupted while waiting leaves the line, and others go on."""
     book = make(Budget(epsilon=10))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.entropy import SeededForTestsOnly
+from discreet.entropy import SeededForTestsOnly, Words
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.local import Aggregator, Domain, Person, Task, estimate, read_wire
 from discreet.local.client import make_payload
@@ -177,6 +177,31 @@ def test_memory_survives_a_restart(tmp_path: Path) -> None:
     path.write_text(json.dumps({"discreet": "other"}))
     with pytest.raises(UsageError):
         Person(path=path)
+
+
+class LooksIntoTheFile(SeededForTestsOnly):
+    """A source that notes what the memory file says at the moment when noise is drawn."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(1)
+        self.path, self.seen = path, list[Fraction]()
+
+    def words(self, count: int) -> Words:
+        self.seen.append(Fraction(json.loads(self.path.read_text())["spent"]))
+        return super().words(count)
+
+
+def test_what_one_off_reports_cost_survives_a_restart(tmp_path: Path) -> None:
+    """A report without memory leaves no mark, but its cost is in the file before the report is drawn, and stays."""
+    path, once = tmp_path / "memory.json", Task.for_epsilon("u", 5, epsilon=1, protocol="krr")
+    source = LooksIntoTheFile(path)
+    Person(path=path, budget=1.5).report(once, 1, source=source)
+    assert source.seen and set(source.seen) == {once.loss.upper}
+    again = Person(path=path, budget=1.5)
+    assert again.spent == once.loss.upper and again.distinct(once) == 0
+    with pytest.raises(BudgetExceeded):
+        again.report(once, 1)
+    assert Person(path=path).spent == once.loss.upper
 
 
 def test_bad_persons_are_refused() -> None:

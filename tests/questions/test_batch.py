@@ -14,7 +14,7 @@ from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, Parame
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.preview import BatchPreview
-from tests.test_curator import curator
+from tests.worlds.visits import curator
 
 QUESTIONS = [
     "SELECT COUNT(*) AS n FROM visits",

@@ -8,6 +8,16 @@ and ``column_facts`` make a codebook from frames in Python. ``draft`` writes a f
 
 from __future__ import annotations
 
+import warnings
+
 from discreet.codebook.codebook import Codebook, TableSource
 
 __all__ = ["Codebook", "TableSource"]
+
+
+def __getattr__(name: str) -> type[TableSource]:
+    """The name of an earlier version, with a warning; see docs/stability.md."""
+    if name != "Source":
+        raise AttributeError(f"module 'discreet.codebook' has no attribute {name!r}")
+    warnings.warn("discreet.codebook.Source is now TableSource; the old name goes with 0.3.0", DeprecationWarning, 2)
+    return TableSource

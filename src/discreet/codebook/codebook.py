@@ -18,22 +18,23 @@ from typing import Any
 
 from discreet.codebook import owners
 from discreet.codebook.column_facts import FactsByName
-from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, FileKind, SourceEntry, TableEntry
+from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.codebook.entry_reader import read_entries
 from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, InternalError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
-from discreet.privacy import Budget, Neighbours, Unit
+from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file."""
 
-    kind: FileKind
+    kind: SourceKind
     path: str
     table: str | None = None
 
@@ -145,7 +146,7 @@ class Codebook:
     def budget(self) -> Budget:
         """What may be spent in all."""
         budget = self.document.budget
-        return Budget(epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho)
+        return Budget(**{word: getattr(budget, word) for word in (*PAYABLE, "delta")})
 
     @property
     def per_query(self) -> Fraction | None:
@@ -229,17 +230,17 @@ def _read_document(raw: Mapping[str, Any], file: str, *, files: bool = True) -> 
 
 
 def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
-    """A budget as entries of a codebook. A budget in μ is refused, because a codebook has no word for it."""
-    if not isinstance(budget, Budget) or budget.notion == "gdp":
+    """A budget as entries of a codebook. One from which no question can be paid is refused."""
+    if not isinstance(budget, Budget) or not budget.kind.offers:
         fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9) or Budget(rho=0.1)."
-        raise CodebookError("curate(...)", (Problem("budget", "must be in epsilon or rho", fix),))
-    words = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "per_query": per_query}
+        raise CodebookError("curate(...)", (Problem("budget", f"must be in {' or '.join(PAYABLE)}", fix),))
+    words = {word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query}
     return {word: value for word, value in words.items() if value is not None}
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind: FileKind = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
-    table = (place.table or name) if kind == "duckdb" else None
+    kind = SourceKind.PARQUET if place.parquet else SourceKind.CSV if place.csv else SourceKind.DUCKDB
+    table = (place.table or name) if kind is SourceKind.DUCKDB else None
     return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
 

@@ -1,0 +1,50 @@
+"""What many tests share: the command line in this process, the demo's hospital, and a keyboard that interrupts."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from discreet import demo
+from discreet.cli import main
+from tests.cli.commands import Run
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's data and codebook, written once; tests copy it by ``hospital``."""
+    return demo.write(tmp_path_factory.mktemp("demo")).parent
+
+
+@pytest.fixture
+def hospital(files: Path, tmp_path: Path) -> Path:
+    """The demo's codebook in a folder of its own, with nothing spent."""
+    return Path(shutil.copytree(files, tmp_path / "hospital")) / "hospital.toml"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Call the command line in this process: its exit code, output and errors."""
+
+    def call(*arguments: object, width: int = 120) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", str(width))
+        with pytest.raises(SystemExit) as left:
+            main.main()
+        captured = capsys.readouterr()
+        return left.value.code if isinstance(left.value.code, int) else 0, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own answer to an interrupt: a job that a shell starts in the background inherits none."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -1,0 +1,327 @@
+"""Every kind of source gives the same rows, in plan types; what cannot be read is refused before any question."""
+
+# ruff: noqa: DTZ001, S311  # times have no zone here, and worlds need seeds, not secrets
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.errors import UsageError
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.expressions import Column
+from discreet.plan.functions import make_call, make_literal
+from discreet.plan.relations import Scan
+from discreet.plan.types import Type
+from discreet.privacy import Neighbours, Unit
+from tests.engines.answers import as_dict
+from tests.engines.worlds import SALT
+
+KINDS = {"who": Type.INTEGER, "ward": Type.TEXT, "cost": Type.REAL, "day": Type.DATE, "ok": Type.BOOLEAN}
+COLUMNS = {name: Column("visits", name, kind) for name, kind in KINDS.items()}
+TABLE = pa.table(
+    {
+        "who": pa.array([1, 1, 2, None, 3], pa.int64()),
+        "ward": pa.array(["A", 'B, "b"', "A", None, "line\nbreak"], pa.string()),
+        "cost": pa.array([1.5, None, 2.25, 3.0, 4.0], pa.float64()),
+        "day": pa.array([dt.date(2020, 1, d) for d in (1, 2, 3, 4, 5)], pa.date32()),
+        "ok": pa.array([True, False, None, True, True], pa.bool_()),
+    }
+)
+
+
+def catalog_of(kinds: dict[str, Type], *, unit: str | None = None, name: str = "visits") -> Catalog:
+    columns = {column: (kind, ColumnFacts()) for column, kind in kinds.items()}
+    facts = TableFacts(name=name, columns=columns, unit=Unit(unit), limits=ContributionLimits())
+    return Catalog(tables={name: facts}, neighbours=Neighbours.ADD_REMOVE)
+
+
+def question(**more: Any) -> BoundedPlan:
+    measures = (
+        Measure(counts=Counts.ROWS),
+        Measure(counts=Counts.VALUES, argument=COLUMNS["day"]),
+        Measure(counts=Counts.VALUES, argument=COLUMNS["ok"]),
+        Measure(counts=Counts.STEPS, argument=COLUMNS["cost"], first=0, last=100),
+    )
+    plain: dict[str, Any] = {
+        "source": Scan("visits"),
+        "keys": (COLUMNS["ward"],),
+        "domain": None,
+        "unit": None,
+    }
+    return BoundedPlan(measures=measures, **{**plain, **more})
+
+
+WANTED = as_dict(MemoryEngine({"visits": TABLE.to_pylist()}, catalog_of(KINDS)).run(question(), salt=SALT))
+
+
+@dataclass(frozen=True)
+class Place:
+    """As a codebook names a source."""
+
+    kind: str
+    path: str
+    table: str | None = None
+
+
+def a_source(kind: str, folder: Path) -> Any:
+    path = folder / f"visits.{kind}"
+    match kind:
+        case "arrow":
+            return TABLE
+        case "batch":
+            return TABLE.to_batches()[0]
+        case "pandas":
+            return TABLE.to_pandas(types_mapper=pd.ArrowDtype)
+        case "polars":
+            return pl.from_arrow(TABLE)
+        case "dataset" | "parquet":
+            pq.write_table(TABLE, folder / "visits.parquet")
+            return (
+                str(folder / "visits.parquet") if kind == "parquet" else pa.dataset.dataset(folder / "visits.parquet")
+            )
+        case "glob":
+            pq.write_table(TABLE.slice(0, 2), folder / "part-1.parquet")
+            pq.write_table(TABLE.slice(2), folder / "part-2.parquet")
+            return folder / "part-*.parquet"
+        case "csv":
+            pa.csv.write_csv(TABLE, path)
+            return path
+        case "duckdb" | "place":
+            with duckdb.connect(str(folder / "visits.duckdb")) as connection:
+                connection.register("incoming", TABLE)
+                connection.execute('CREATE TABLE "visits" AS SELECT * FROM incoming')
+                connection.execute("CREATE SCHEMA s; CREATE TABLE s.other AS SELECT * FROM incoming")
+            return (
+                folder / "visits.duckdb"
+                if kind == "duckdb"
+                else Place("duckdb", str(folder / "visits.duckdb"), "s.other")
+            )
+    raise AssertionError(kind)
+
+
+ALL = ["arrow", "batch", "pandas", "polars", "dataset", "parquet", "glob", "csv", "duckdb", "place"]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_source_gives_the_same_answer(kind: str, tmp_path: Path) -> None:
+    """Files, databases and frames: the same integers, also by unit and from a prepared table."""
+    import pyarrow.dataset  # noqa: F401  # makes pa.dataset known
+
+    engine = DuckDBEngine({"visits": a_source(kind, tmp_path)}, catalog_of(KINDS, unit="who"))
+    assert as_dict(engine.run(question(), salt=SALT)) == WANTED
+    by_unit = question(unit=COLUMNS["who"], max_groups=9, max_rows_per_group=9)
+    first = as_dict(engine.run(by_unit, salt=SALT))
+    assert (None,) not in first and sum(row[0] for row in first.values()) == 4
+    engine.prepare("visits")
+    assert as_dict(engine.run(by_unit, salt=SALT)) == first
+    engine.close()
+
+
+def test_csv_is_text_until_declared(tmp_path: Path) -> None:
+    """Nothing is guessed from values: a CSV's schema is all text, and what does not convert is NULL."""
+    (tmp_path / "v.csv").write_text("who,ward,cost,day,ok\n1,A,x,2020-13-01,yes\nz,A,1.5,2020-01-01,true\n,,,,\n")
+    engine = DuckDBEngine({"visits": tmp_path / "v.csv"}, catalog_of(KINDS))
+    assert set(engine.schema("visits").values()) == {Type.TEXT}
+    assert as_dict(engine.run(question(keys=()), salt=SALT)) == {(): (3, 1, 1, 2)}
+
+
+def test_versions_change_with_the_data(tmp_path: Path) -> None:
+    """Files by name and time, frames by registration; and a prepared table of an old version is not used."""
+    path = a_source("parquet", tmp_path)
+    engine = DuckDBEngine({"visits": path}, catalog_of(KINDS, unit="who"))
+    engine.prepare("visits")
+    before = engine.version("visits")
+    assert before == engine.version("visits")
+    pq.write_table(TABLE.slice(0, 1), path)
+    os.utime(path, ns=(1, 1))
+    assert engine.version("visits") != before
+    assert engine.run(question(keys=()), salt=SALT).values[0] == (1,)
+    frames = [DuckDBEngine({"visits": TABLE}, catalog_of(KINDS)).version("visits") for _ in range(2)]
+    assert frames[0] != frames[1]
+
+
+STORED = {
+    "UTINYINT '7'": (Type.INTEGER, 7),
+    "UBIGINT '18446744073709551615'": (Type.INTEGER, None),
+    "HUGEINT '170141183460469231731687303715884105727'": (Type.INTEGER, None),
+    "HUGEINT '5'": (Type.INTEGER, 5),
+    "FLOAT '0.1'": (Type.REAL, 0.10000000149011612),
+    "FLOAT 'inf'": (Type.REAL, None),
+    "DOUBLE 'nan'": (Type.REAL, None),
+    "DECIMAL(38,10) '1.25'": (Type.REAL, 1.25),
+    "ENUM('x','y') 'y'": (Type.TEXT, "y"),
+    "UUID '00000000-0000-0000-0000-000000000001'": (Type.TEXT, "00000000-0000-0000-0000-000000000001"),
+    "TIMESTAMP_S '2020-01-01 00:00:01'": (Type.TIMESTAMP, dt.datetime(2020, 1, 1, 0, 0, 1)),
+    "TIMESTAMP_NS '2020-01-01 00:00:00.000001'": (Type.TIMESTAMP, dt.datetime(2020, 1, 1, 0, 0, 0, 1)),
+    "TIMESTAMPTZ '2020-01-01 02:00:00+02'": (Type.TIMESTAMP, dt.datetime(2020, 1, 1)),
+    "TIMESTAMPTZ 'infinity'": (Type.TIMESTAMP, None),
+    "DATE 'infinity'": (Type.DATE, None),
+    "DATE '9999-12-31'": (Type.DATE, dt.date(9999, 12, 31)),
+}
+
+
+@pytest.mark.parametrize("stored", list(STORED))
+def test_stored_values_are_brought_to_plan_types(stored: str, tmp_path: Path) -> None:
+    """Unsigned, huge, decimal, narrow, enumerated, zoned and infinite values fit a plan type or are NULL."""
+    declared, wanted = STORED[stored]
+    kind, _, value = stored.rpartition(" '") if "ENUM" not in stored else ("ENUM('x','y')", "", "y'")
+    path = tmp_path / "s.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE s AS SELECT CAST('{value} AS {kind}) AS x")
+    engine = DuckDBEngine({"s": path}, catalog_of({"x": declared}, name="s"))
+    assert engine.schema("s") == {"x": declared}
+    count = Measure(counts=Counts.ROWS)
+    ask = BoundedPlan(source=Scan("s"), keys=(Column("s", "x", declared),), domain=None, unit=None, measures=(count,))
+    assert engine.run(ask, salt=SALT).keys == ((wanted,),)
+
+
+@pytest.mark.parametrize(
+    "kind", ["INTEGER[]", "STRUCT(a INTEGER)", "BLOB", "INTERVAL", "TIME", "MAP(INTEGER, INTEGER)", "BIT"]
+)
+def test_other_stored_types_have_no_plan_type(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE s (x {kind}, y INTEGER)")
+    assert DuckDBEngine({"s": path}, catalog_of({"y": Type.INTEGER}, name="s")).schema("s") == {
+        "x": None,
+        "y": Type.INTEGER,
+    }
+    with pytest.raises(UsageError, match="cannot use"):
+        DuckDBEngine({"s": path}, catalog_of({"x": Type.INTEGER}, name="s"))
+
+
+def test_memory_engine_brings_values_to_plan_types() -> None:
+    rows = [{"WHO": 2**70, "ward": 3, "cost": Decimal("1.5"), "day": dt.datetime(2020, 1, 1, 5), "ok": 1}]
+    engine = MemoryEngine({"visits": rows}, catalog_of(KINDS))
+    assert as_dict(engine.run(question(), salt=SALT)) == {(None,): (1, 1, 0, 2)}
+    assert engine.schema("visits")["cost"] is Type.REAL
+    assert engine.version("visits") != MemoryEngine({"visits": rows}, catalog_of(KINDS)).version("visits")
+    with pytest.raises(UsageError, match="no column 'day'"):
+        MemoryEngine({"visits": [{"who": 1, "ward": "", "cost": 1.0}]}, catalog_of(KINDS)).run(question(), salt=SALT)
+
+
+@pytest.mark.parametrize(
+    ("source", "kinds", "words"),
+    [
+        ("nowhere.parquet", KINDS, "no file"),
+        ("visits.xlsx", KINDS, "kind of file"),
+        (object(), KINDS, "cannot be a object"),
+        (TABLE, {"wrad": Type.TEXT}, "Did you mean 'ward'"),
+        (TABLE, {"cost": Type.INTEGER}, "declared integer, but is real"),
+        (pl.LazyFrame({"who": [1]}), {"who": Type.INTEGER}, "cannot be a LazyFrame"),
+        ([{"who": 1}, {"who": "Jane"}], {"who": Type.INTEGER}, "mixed kinds"),
+    ],
+)
+def test_a_wrong_codebook_is_refused_at_once(source: Any, kinds: dict[str, Type], words: str) -> None:
+    """Missing files, columns and types are told when the engine is made, and nothing of the data is in the words."""
+    with pytest.raises(UsageError, match=words) as refused:
+        DuckDBEngine({"visits": source}, catalog_of(kinds))
+    assert str(refused.value).endswith("Nothing was charged.")
+    assert "Jane" not in str(refused.value)
+
+
+def test_unreadable_files_are_refused_in_our_own_words(tmp_path: Path) -> None:
+    (tmp_path / "visits.parquet").write_bytes(b"not parquet: Jane Doe")
+    with pytest.raises(UsageError, match="cannot be read") as refused:
+        DuckDBEngine({"visits": tmp_path / "visits.parquet"}, catalog_of(KINDS))
+    assert "Jane" not in str(refused.value) and refused.value.__suppress_context__
+    for content, words in (
+        (b"a,A\n1,2\n", "name each column once"),
+        (b"\xff\xfe\n", "UTF-8"),
+        (b"", "name each column"),
+    ):
+        (tmp_path / "visits.csv").write_bytes(content)
+        with pytest.raises(UsageError, match=words):
+            DuckDBEngine({"visits": tmp_path / "visits.csv"}, catalog_of(KINDS))
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "b.csv").write_text("y\n1\n")
+    with pytest.raises(UsageError, match="same header"):
+        DuckDBEngine({"visits": tmp_path / "?.csv"}, catalog_of(KINDS))
+
+
+def test_undeclared_tables_do_not_exist() -> None:
+    engine = DuckDBEngine({"visits": TABLE}, catalog_of(KINDS))
+    with pytest.raises(UsageError, match="no source"):
+        engine.version("patients")
+    with pytest.raises(UsageError, match="no declared table"):
+        engine.prepare("patients")
+
+
+def test_the_private_folder_goes_away(tmp_path: Path) -> None:
+    """Spilled and prepared rows are in a folder that only the owner can read, and closing removes it."""
+    engine = DuckDBEngine({"visits": TABLE}, catalog_of(KINDS, unit="who"), temp_directory=tmp_path)
+    engine.prepare("visits")
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700 and list(folder.glob("prepared-*"))
+    engine.close()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_broken_csv_lines_are_left_out_and_never_fail(seed: int, tmp_path: Path) -> None:
+    """Damaged lines (quotes, commas, bytes that are no text, line ends of all kinds) cost rows, never an error."""
+    rng = random.Random(seed)
+    pieces = [
+        b"1,A,1.5,2020-01-01,true\n",
+        b'"',
+        b",",
+        b"\xff",
+        b"\r\n",
+        b"\r",
+        b"\n\n",
+        b"\0",
+        b'"a""b",',
+        b"x" * 3000,
+        b"\xc3",
+    ]
+    body = b"".join(rng.choice(pieces) if rng.random() < 0.3 else pieces[0] for _ in range(200))
+    (tmp_path / "v.csv").write_bytes(b"who,ward,cost,day,ok\n" + body)
+    engine = DuckDBEngine({"visits": tmp_path / "v.csv"}, catalog_of(KINDS))
+    assert engine.run(question(keys=()), salt=SALT).values[0][0] >= 0
+
+
+def test_5_narrow_floats_are_widened_first() -> None:
+    """A 32-bit column is read as doubles, so that arithmetic near its end does not become infinite."""
+    table = pa.table({"x": pa.array([3e38, 3e38, float("nan")], pa.float32())})
+    column = Column("n", "x", Type.REAL)
+    engine = DuckDBEngine({"n": table}, catalog_of({"x": Type.REAL}, name="n"))
+    ten = make_call("multiply", column, make_literal(10.0))
+    measures = (
+        Measure(counts=Counts.VALUES, argument=ten),
+        Measure(counts=Counts.STEPS, argument=make_call("divide", ten, make_literal(1e38)), first=0, last=100),
+    )
+    assert engine.run(
+        BoundedPlan(source=Scan("n"), keys=(), domain=None, unit=None, measures=measures), salt=SALT
+    ).values == ((2,), (60,))
+
+
+def test_the_ends_of_time_are_null_beyond_python() -> None:
+    """Dates before year 1 and beyond 9999, and infinite ones, cannot be said in Python and are NULL."""
+    source = duckdb.connect()
+    days = "(DATE '0001-01-01'), (DATE '9999-12-31'), (DATE '0001-01-01' - 1), (DATE '9999-12-31' + 1)"
+    table = source.sql(f"SELECT * FROM (VALUES {days}) v(d)").to_arrow_table()
+    engine = DuckDBEngine({"n": table}, catalog_of({"d": Type.DATE}, name="n"))
+    day = Column("n", "d", Type.DATE)
+    found = engine.run(
+        BoundedPlan(source=Scan("n"), keys=(day,), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),)),
+        salt=SALT,
+    )
+    assert dict(zip(found.keys, found.values[0])) == {
+        (dt.date(1, 1, 1),): 1, (dt.date(9999, 12, 31),): 1, (None,): 2,
+    }  # fmt: skip

@@ -1,0 +1,50 @@
+"""Answers: values, intervals and receipts, in every form, and back from their record."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import pyarrow as pa
+
+import discreet
+from discreet.answer import read_rows
+from tests.worlds.visits import VISITS, curator
+
+
+def test_answers_survive_their_record() -> None:
+    """What the ledger keeps is the whole answer."""
+    answer = curator().ask(
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 0 ORDER BY n DESC LIMIT 2", epsilon=8
+    )
+    assert read_rows(json.loads(json.dumps(answer.record()))) == answer.rows
+    assert len(answer) == 2
+
+
+def test_an_answer_for_eyes() -> None:
+    """At most forty rows are shown, and the rest is counted; a replayed answer says that it was free."""
+    holder = discreet.curate(
+        {"visits": VISITS}, bounds={"age": (0, 110)}, keys={"age": range(97)}, budget=discreet.Budget(epsilon=9)
+    )
+    text = "SELECT age, COUNT(*) AS n FROM visits GROUP BY age"
+    answer = holder.ask(text, epsilon=1)
+    assert len(answer) == 97 and "... 57 more rows in .table" in str(answer) and "cost ε 1" in repr(answer)
+    assert "57 more rows." in answer._repr_html_()
+    assert "given before, free now" in str(holder.ask(text, epsilon=1))
+    assert "no limit is needed" in answer.explain()
+
+
+def test_times_survive_their_record() -> None:
+    """Dates and moments are text in the record and come back as what they were."""
+    days = [dt.date(2024, 1, 1 + i) for i in range(3)]
+    moments = [dt.datetime(2024, 1, 1, i) for i in range(3)]  # noqa: DTZ001  # data without a zone
+    holder = discreet.curate(
+        {"t": pa.table({"day": days, "at": moments})},
+        keys={"day": days, "at": moments},
+        budget=discreet.Budget(epsilon=9),
+    )
+    for column, values in (("day", days), ("at", moments)):
+        answer = holder.ask(f"SELECT {column}, COUNT(*) AS n FROM t GROUP BY {column}", epsilon=1)
+        again = read_rows(json.loads(json.dumps(answer.record())))
+        assert again == answer.rows and [row[0].value for row in again.rows] == values
+        assert answer.to_polars().height == len(answer.to_pandas()) == 3

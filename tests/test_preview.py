@@ -1,0 +1,58 @@
+"""Previews: free, from public facts, and equal to what is charged."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import discreet
+from tests.worlds.visits import BY_WARD, curator
+
+
+def test_previews_are_free_and_read_nothing() -> None:
+    """A preview neither charges nor runs the engine."""
+    holder = curator()
+    holder._engine.run = None  # type: ignore[method-assign,assignment]  # any use would raise
+    shown = holder.preview(BY_WARD, epsilon=1)
+    assert shown.fits and "± " in str(shown) and "nothing was charged" in str(shown)
+    assert json.dumps(shown.to_dict()) and not holder.history()
+    assert [column.name for column in shown.columns] == ["n", "age"]
+
+
+def test_the_preview_is_what_is_charged() -> None:
+    """Cost before equals cost after."""
+    holder = curator()
+    before = holder.preview(BY_WARD, epsilon=1)
+    assert holder.ask(BY_WARD, epsilon=1).receipt["mechanisms"] == before.to_dict()["mechanisms"]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("SELECT COUNT(*) + 1 AS n FROM visits", "arithmetic on released numbers  from the others"),
+        ("SELECT MEDIAN(age) AS m FROM visits", "50 % quantile, chosen  ± "),
+        ("SELECT MODE(ward) AS m FROM visits", "mode, chosen  ± "),
+        ("SELECT AVG(age) AS m FROM visits", " of 1,000, ± "),
+        ("SELECT town, COUNT(*) AS n FROM visits GROUP BY town", "units is named half of the time"),
+        ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP(ward)", "2 groupings share the price: by ward, "),
+        ("SELECT SUM(age) AS s FROM visits", "clamped   age to [0, 110]"),
+    ],
+)
+def test_every_kind_of_column_has_an_error_in_words(question: str, words: str) -> None:
+    """A number, by group sizes, in ranks, or none of its own; as text and as plain values."""
+    shown = curator().preview(question, epsilon=1)
+    assert words in str(shown)
+    plain = json.loads(json.dumps(shown.to_dict()))
+    assert [column["name"] for column in plain["columns"]] == [column.name for column in shown.columns]
+
+
+def test_a_preview_says_when_it_would_not_fit() -> None:
+    """Alone and in a batch; nothing is charged for looking."""
+    holder = curator(discreet.Budget(epsilon=1, delta=1e-6))
+    dear = holder.preview(BY_WARD, epsilon=50)
+    assert not dear.fits and "(more than is left)" in str(dear)
+    batch = holder.preview_batch([BY_WARD, BY_WARD], epsilon=50)
+    assert not batch.fits and str(batch).count("(more than is left)") == 1 and "question 2" in str(batch)
+    assert not batch.to_dict()["fits"] and len(batch.to_dict()["questions"]) == 2
+    assert batch.cost == batch.to_dict()["cost"] and not holder.history()

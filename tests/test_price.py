@@ -1,0 +1,145 @@
+"""Pricing: what is offered is what is charged, shares add up, and errors hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.accounting.account import compose
+from discreet.accounting.events import ZeroConcentrated
+from discreet.bounding.bound import bound, bound_all
+from discreet.bounding.contributions import reach, sensitivity
+from discreet.errors import BudgetExceeded, ParameterError
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.laplace import Laplace
+from discreet.offer import Offer
+from discreet.plan.catalog import ContributionLimits
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import Statistic
+from discreet.price import PriceTerms, price
+from discreet.privacy import Budget, Neighbours
+from tests.worlds.hospital import COUNT, GROUPS, ROWS, ask, catalog, column, of
+from tests.worlds.prices import ADD, APPROX, FOUR, PATIENT, PURE, ZCDP, priced
+
+
+def test_a_pure_offer_is_spent_to_the_last_bit() -> None:
+    """Four measures, four equal shares of Laplace noise, together exactly what was offered."""
+    release = priced(FOUR, PURE, epsilon=0.5)
+    assert all(isinstance(noise, Laplace) for noise in release.noises.values())
+    assert len(release.noises) == 4
+    assert release.loss.epsilon() == 0.5
+
+
+def test_a_rho_offer_is_spent_to_the_last_bit() -> None:
+    """The same with Gaussian noise and ρ."""
+    release = priced(FOUR, ZCDP, rho=Fraction(1, 10))
+    assert all(isinstance(noise, Gaussian) for noise in release.noises.values())
+    assert sum(noise.rho for noise in release.noises.values() if isinstance(noise, Gaussian) and noise.rho) == Fraction(
+        1, 10
+    )
+
+
+def test_what_epsilon_means_under_epsilon_and_delta() -> None:
+    """Alone, at half of the budget's δ, the question is (ε, δ/2)-private, and hardly less noise would do."""
+    release = priced(FOUR, APPROX, epsilon=0.5)
+    alone = release.loss.epsilon(5e-7, notion="zcdp")
+    assert 0.4999 < alone <= 0.5
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("budget", [PURE, ZCDP])
+def test_noise_matches_sensitivity(budget: Budget, neighbours: Neighbours) -> None:
+    """Every noise is calibrated for the distance that one unit can move its measure."""
+    offer: dict[str, Any] = {"epsilon": 1} if budget is PURE else {"rho": 1}
+    release = priced(FOUR, budget, neighbours=neighbours, **offer)
+    bounded = release.bounded.bounded
+    for position, noise in release.noises.items():
+        moves = sensitivity(bounded, bounded.measures[position], neighbours)
+        if isinstance(noise, Laplace):
+            assert noise.sensitivity == moves.l1
+            assert noise.event.neighbours == neighbours
+        else:
+            assert noise.squared_sensitivity == moves.l2_squared and noise.dimension == moves.l0
+
+
+def test_events_price_what_is_drawn() -> None:
+    """The loss is the composition of the events, keys included."""
+    release = priced(ask(COUNT, keys=("town",)), APPROX, epsilon=1)
+    assert len(release.events) == 2 and release.selection is not None
+    assert release.loss.epsilon(1e-6) == compose(release.events).loss.epsilon(1e-6)
+    assert release.selection.max_groups == 2
+
+
+def test_private_keys_need_a_delta() -> None:
+    """Without a δ groups from the data cannot be named; the error says how to declare them."""
+    offers: list[tuple[Budget, dict[str, Any]]] = [(PURE, {"epsilon": 1}), (ZCDP, {"rho": 1})]
+    for budget, offer in offers:
+        with pytest.raises(BudgetExceeded, match=r"Declare the keys.*Nothing was charged"):
+            priced(ask(COUNT, keys=("town",)), budget, **offer)
+
+
+@pytest.mark.parametrize("budget", [PURE, APPROX, ZCDP])
+def test_the_error_asked_for_is_met_at_the_least_cost(budget: Budget) -> None:
+    """error={'a0': 12} finds a price whose error is at most 12, and a little less money would not do."""
+    release = priced(ask(COUNT, keys=("ward",)), budget, error={"a0": 12})
+    (estimate,) = release.bounded.estimates
+    error = release.error(estimate)
+    assert error is not None and error <= 12
+    noise = release.noises[0]
+    less = (
+        {"epsilon": noise.epsilon * Fraction(9, 10)}  # type: ignore[operator]  # a Laplace noise has an exact ε
+        if isinstance(noise, Laplace)
+        else {"rho": noise.rho * Fraction(8, 10)}  # type: ignore[operator]  # a Gaussian noise has an exact ρ
+    )
+    worse = priced(ask(COUNT, keys=("ward",)), PURE if isinstance(noise, Laplace) else ZCDP, **less).error(estimate)
+    assert worse is not None and worse > 12
+
+
+def test_errors_that_public_facts_do_not_tell_are_refused() -> None:
+    """The error of a mean depends on how many there are, which is private; unknown columns are unknown."""
+    for name in ("a1", "k0", "nothing"):
+        with pytest.raises(ParameterError, match="Nothing was charged"):
+            priced(FOUR, PURE, error={name: 3})
+
+
+def test_a_sum_that_rides_on_a_mean_has_an_error_too() -> None:
+    """Its bound holds for the sum and the count together, and a price can be found for it."""
+    question = ask(of(Statistic.SUM, "age"), of(Statistic.MEAN, "age"))
+    release = priced(question, PURE, epsilon=1)
+    total, mean = release.bounded.estimates
+    error = release.error(total)
+    assert error is not None and release.error(mean) is None
+    assert error >= 55 * release.noise_bound(0) and error >= release.noise_bound(1)
+    cheaper = priced(question, PURE, error={"a0": 2 * error})
+    assert cheaper.loss.epsilon() < 1
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("limits", [GROUPS, ROWS])
+@pytest.mark.parametrize("keys", [(), ("ward",), ("town",)])
+def test_choices_are_calibrated_for_the_reach_of_a_unit(
+    keys: tuple[str, ...], limits: ContributionLimits, neighbours: Neighbours
+) -> None:
+    """Quantiles and modes state as many groups and rows as one unit reaches."""
+    question = ask(Aggregate(Statistic.QUANTILE, column("age"), Fraction(1, 2)), of(Statistic.MODE, "ward"), keys=keys)
+    form = bound(question, catalog(limits=limits, neighbours=neighbours))
+    (release,) = price(
+        (form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=neighbours)
+    ).releases
+    far = reach(form.bounded, neighbours)
+    assert len(release.choices) == 2
+    for choice in release.choices.values():
+        assert (choice.groups, choice.max_rows, choice.neighbours) == (far.groups, far.rows, neighbours)
+    assert far.groups == (1 if limits is ROWS or not keys else 2)
+
+
+def test_groupings_with_private_keys_share_a_delta() -> None:
+    """What was said for the question is for all of its groupings together."""
+    question = replace(ask(COUNT, keys=("town", "ward")), sets=((0, 1), (0,), ()))
+    forms = bound_all(question, catalog())
+    plan = price(forms, Offer(epsilon=1, delta=3e-8), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD))
+    deltas = [Fraction(event.delta) for event in plan.events if isinstance(event, ZeroConcentrated)]
+    assert len(deltas) == 2 and sum(deltas) <= Fraction(3, 10**8)

@@ -1,0 +1,55 @@
+"""Quotes: the name by which the ledger knows a question again, and what it charges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from discreet.accounting.events import Approximate
+from discreet.errors import BudgetExceeded
+from discreet.offer import Offer
+from discreet.plan.nodes import Question
+from discreet.plan.statistics.definitions import Statistic
+from discreet.privacy import Budget
+from discreet.quote import Quote, QuoteContext, quote, quote_batch
+from tests.worlds.hospital import COUNT, ask, catalog, of
+
+CONTEXT = QuoteContext(name="hospital", catalog=catalog(), budget=Budget(epsilon=3, delta=1e-6), version=lambda _: "v1")
+BY_WARD = ask(COUNT, of(Statistic.MEAN, "age"), keys=("ward",))
+
+
+def quoted(question: Question = BY_WARD, context: QuoteContext = CONTEXT, **offer: Any) -> Quote:
+    return quote(question, Offer(**(offer or {"epsilon": 1})), context)
+
+
+def test_equal_questions_at_equal_prices_have_one_name() -> None:
+    """Everything that could change the answer changes the name: price, words, dataset and version."""
+    same = quoted()
+    assert quoted().identity == same.identity
+    others = [
+        quoted(epsilon=2),
+        quoted(ask(COUNT, keys=("ward",))),
+        quoted(context=replace(CONTEXT, name="clinic")),
+        quoted(context=replace(CONTEXT, version=lambda _: "v2")),
+    ]
+    assert len({same.identity, *(other.identity for other in others)}) == 5
+
+
+def test_what_is_charged_is_what_the_plans_release() -> None:
+    """One question is charged by its events; a fixed batch by one event that covers all of its plans."""
+    one = quoted()
+    assert one.events == one.plans[0].events and one.version == "v1"
+    fixed = quote_batch([BY_WARD, BY_WARD], Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=True)
+    (event,) = fixed.events
+    assert isinstance(event, Approximate) and fixed.loss.epsilon(1e-7) == 1
+    loose = quote_batch([BY_WARD, BY_WARD], Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=False)
+    assert loose.identity != fixed.identity and loose.text == fixed.text == f"{one.text}\n\n{one.text}"
+
+
+def test_what_one_question_may_cost_holds_for_quotes() -> None:
+    """The codebook's per_query is part of the terms."""
+    with pytest.raises(BudgetExceeded, match="per_query"):
+        quoted(context=replace(CONTEXT, per_query=Fraction(1, 2)))
