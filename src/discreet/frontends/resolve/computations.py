@@ -10,13 +10,13 @@ from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, FeatureTerm, Term
 from discreet.plan.expressions import Expression, Literal
 from discreet.plan.functions import make_literal
-from discreet.plan.relations import Feature, FeatureCall
+from discreet.plan.relations import NUMBERINGS, Feature, FeatureCall
 from discreet.plan.statistics.table import list_wordings
 from discreet.plan.types import Type
 
 # What an aggregate is inside one unit, by the statistic and by the word of a quantile that has one.
 FEATURES = {(statistic, wording.word): wording.inside for statistic, wording in list_wordings()}
-WITHOUT_ARGUMENT = frozenset({Feature.COUNT, Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK})
+WITHOUT_ARGUMENT = NUMBERINGS | {Feature.COUNT}
 NUMBERS = frozenset({Feature.SUM, Feature.MEAN, Feature.MEDIAN})
 WORDS = {Feature.MEAN: "avg", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
 

@@ -17,7 +17,7 @@ from discreet.plan.statistics.table import STATISTICS
 LONGEST = 60  # characters of a name that is made here
 MAX_NAME = 128  # characters of a name that the analyst gave
 
-# Functions that only change how a value looks keep its name.
+# An output of these functions has the name of their argument.
 SAME_NAME = frozenset(
     {"round", "coalesce", "to_integer", "to_real", "to_text", "to_date", "to_timestamp", "to_boolean"}
 )

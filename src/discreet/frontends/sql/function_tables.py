@@ -1,4 +1,4 @@
-"""How functions and aggregates are written in SQL: for "did you mean", and for the tables in docs/sql.md."""
+"""Tables of how functions and aggregates are written in SQL, for hints in refusals and for docs/sql.md."""
 
 from __future__ import annotations
 
