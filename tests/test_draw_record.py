@@ -29,7 +29,7 @@ from tests.worlds.prices import PURE, priced
         (0.1, Type.REAL),
         ('a"b\\ü', Type.TEXT),
         (dt.date(2030, 1, 2), Type.DATE),
-        (dt.datetime(2030, 1, 2, 3, 4, 5, 678), Type.TIMESTAMP),
+        (dt.datetime.fromisoformat("2030-01-02T03:04:05.000678"), Type.TIMESTAMP),
     ],
 )
 def test_keys_of_every_type_come_back(value: Value, kind: Type) -> None:

@@ -16,7 +16,7 @@ def test_values_and_errors_come_back() -> None:
     """The caller gets what the work gave, or raised."""
     assert run_uninterrupted(lambda: 3) == 3
     with pytest.raises(KeyError):
-        run_uninterrupted(lambda: {}["nothing"])
+        run_uninterrupted(lambda: dict[str, int]()["nothing"])
 
 
 @pytest.mark.usefixtures("interruptible")

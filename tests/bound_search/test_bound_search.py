@@ -531,15 +531,3 @@ def test_where_a_row_is_a_unit_there_is_nothing_to_limit() -> None:
         search.buy_contributions(curator(skewed(), unit=None, max_rows=None), "visits", epsilon=1)
     with pytest.raises(ParameterError, match="share"):
         search.buy_contributions(curator(skewed()), "visits", share=1, epsilon=1)
-
-
-def test_the_old_name_of_the_package_still_works_and_warns() -> None:
-    """``discreet.bounds`` hands out every name of ``discreet.bound_search`` with a warning, and no other name."""
-    from discreet import bounds
-
-    assert dir(bounds) == sorted(search.__all__)
-    for name in search.__all__:
-        with pytest.warns(DeprecationWarning, match=f"from discreet.bound_search import {name}"):
-            assert getattr(bounds, name) is getattr(search, name)
-    with pytest.raises(AttributeError, match="no attribute 'column'"):
-        _ = bounds.column
