@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from discreet.accounting import events as ev
 from discreet.accounting import profiles
 from discreet.accounting.pairs import Atoms, Curve
+from discreet.accounting.pld import LossDistribution
 from discreet.accounting.profiles import group_event, has_profile, pair_of, profile
 from discreet.errors import UnknownLoss
 from discreet.exact import ln
@@ -77,6 +78,34 @@ def test_sampled_discrete_laws_against_their_tables(event: ev.Event, pair: by_ha
     for epsilon in EPSILONS:
         within(sampled, epsilon, by_hand.hockey_stick(mixed, epsilon), "remove")
         within(sampled, epsilon, by_hand.hockey_stick(by_hand.swap(mixed), epsilon), "add")
+
+
+@pytest.mark.parametrize(
+    ("shift", "variance"), [(30, 1), (33, 1), (40, 1), (76, 1), (80, 1), (1000, 1), (5, Fraction(1, 60))]
+)
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(9, 10)])
+def test_sampled_discrete_gaussian_far_apart(shift: int, variance: Fraction, rate: Fraction) -> None:
+    """A shift of many standard deviations: where only one of the laws has mass, that mass is counted, not lost."""
+    event = ev.DiscreteGaussian(squared_sensitivity=shift**2, variance=variance)
+    sampled, mixed = (
+        ev.PoissonSampled(event=event, rate=rate),
+        by_hand.sample(by_hand.discrete_gaussian(shift, Fraction(variance)), rate),
+    )
+    for epsilon in (0.0, 0.001, 0.01, 1.5):
+        within(sampled, epsilon, by_hand.hockey_stick(mixed, epsilon), "remove", 1e-8)
+        within(sampled, epsilon, by_hand.hockey_stick(by_hand.swap(mixed), epsilon), "add", 1e-8)
+        whole = by_hand.hockey_stick(by_hand.discrete_gaussian(shift, Fraction(variance)), epsilon)
+        within(event, epsilon, min(whole, 1), width=1e-8)
+
+
+def test_composed_samples_far_apart_lose_no_mass() -> None:
+    """Two sampled releases at a distance of 40 deviations cost what their tables say, in the worse direction."""
+    event = ev.PoissonSampled(event=ev.DiscreteGaussian(squared_sensitivity=1600, variance=1), rate=0.02, count=2)
+    two = by_hand.power(by_hand.sample(by_hand.randomized_response(Fraction(800), 2), Fraction(1, 50)), 2)
+    for epsilon in (0.001, 0.03):
+        exact = max(by_hand.hockey_stick(pair, epsilon) for pair in (two, by_hand.swap(two)))
+        # Two laws with so little overlap are as far apart as randomized response of a loss of 800.
+        assert exact <= LossDistribution((event,)).delta(epsilon) <= exact * (1 + 1e-3)
 
 
 def normal_mixture(mu: float, rate: float, epsilon: float, direction: str) -> Any:
@@ -312,3 +341,55 @@ def test_groups_of_approximate_events_round_up() -> None:
     assert grown.epsilon == 3
     assert group_event(ev.Approximate(epsilon=1, delta=0.1), 9) is None
     assert group_event(ev.Approximate(epsilon=0, delta=0.01), 3) == ev.Approximate(epsilon=0, delta=Fraction(3, 100))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(41251, 5000), Fraction(672897, 10000), Fraction(25857, 1000), ln(7)])
+def test_the_growth_of_delta_in_groups_is_never_below_the_power(epsilon: Any) -> None:
+    """For ε that no float is, e^ε is rounded up from ε itself, not from the float nearest to it."""
+    delta = Fraction(1, 10**60)
+    for size in (2, 3):
+        grown = group_event(ev.Approximate(epsilon=epsilon, delta=delta), size)
+        assert isinstance(grown, ev.Approximate)
+        power = mpmath.mpf(7) if epsilon == ln(7) else by_hand.exp(epsilon)
+        exact = mpmath.fsum(power**step for step in range(size))
+        factor = ev.to_exact(grown.delta) / delta
+        assert 0 <= mpmath.mpf(factor.numerator) / factor.denominator / exact - 1 < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("squared", "variance", "size"), [(1, Fraction(1), 3), (10, Fraction(5), 2), (4, Fraction(1, 4), 2)]
+)
+def test_groups_of_integer_gaussian_noise_are_covered(squared: int, variance: Fraction, size: int) -> None:
+    """docs/proofs/groups-discrete-gaussian.md: every shift that a group can make lies below the event of the group."""
+    event = ev.DiscreteGaussian(squared_sensitivity=squared, variance=variance)
+    group = group_event(event, size)
+    assert group is not None
+    most = size * math.isqrt(squared)
+    for epsilon in EPSILONS:
+        allowed = profile(group, [epsilon])[1][0]
+        for shift in range(1, most + 1):
+            pair = by_hand.discrete_gaussian(shift, variance)
+            assert by_hand.hockey_stick(pair, epsilon) <= allowed
+            assert by_hand.hockey_stick(by_hand.swap(pair), epsilon) <= allowed
+    # Negative controls: the event of one unit does not cover the group, nor does one step less.
+    farthest = by_hand.hockey_stick(by_hand.discrete_gaussian(most, variance), 0.3)
+    assert farthest > profile(event, [0.3])[1][0]
+    nearer = ev.DiscreteGaussian(squared_sensitivity=(most - 1) ** 2, variance=variance)
+    assert farthest > profile(nearer, [0.3])[1][0]
+
+
+def test_groups_in_two_releases_are_covered() -> None:
+    """Two releases of which the second query depends on the first answer: any shifts of a group of two are covered."""
+    event = ev.DiscreteGaussian(squared_sensitivity=1, variance=2, count=2)
+    group = group_event(event, 2)
+    assert group is not None
+    law = {shift: by_hand.discrete_gaussian(shift, Fraction(2)) for shift in (1, 2)}
+    for low, high in ((1, 2), (2, 1), (1, 1), (2, 2)):
+        # The shift of the second query is chosen by the sign of the first answer.
+        pair = {
+            (x, y): (p * pp, q * qq)
+            for x, (p, q) in law[2].items()
+            for y, (pp, qq) in law[low if x < 1 else high].items()
+        }
+        for epsilon in (0.0, 0.9, 2.5):
+            assert by_hand.hockey_stick(pair, epsilon) <= LossDistribution((group,)).delta(epsilon)

@@ -34,7 +34,7 @@ from discreet.accounting.pairs import (
 )
 from discreet.accounting.subsampling import sample_pair
 from discreet.errors import UnknownLoss
-from discreet.exact import Exact, Floats, Ln, multiply, sqrt_upper, upper
+from discreet.exact import Exact, Floats, Interval, Ln, multiply, sqrt_upper, upper
 from discreet.parameters import MAX_EPSILON, Epsilon
 
 # Laws with more separate losses than this become curves.
@@ -244,24 +244,35 @@ def discrete_gaussian_pair(shift: int, variance: Fraction) -> DominatingPair:
     """
     if variance > _SUMMED_SIGMA**2:
         return _make_symmetric(discrete_gaussian_profile(shift, variance), math.inf)
-    # Terms down to e^-700; the rest is below the constant for underflow.
+    # Terms down to e^-700; the rest is below the constant for underflow. Both laws are covered whole: sampling mixes
+    # them, and what Q has where P has nothing then counts.
     reach = math.isqrt(math.ceil(1400 * variance)) + 1
-    x = np.arange(-reach, reach + 1, dtype=np.float64)
+    apart = shift > 2 * reach
+    x = np.arange(-reach, (reach if apart else reach + shift) + 1, dtype=np.float64)
     exponent = x * x / float(2 * variance)
     weights = np.exp(-exponent)
     losses = (shift * shift - 2 * shift * x) * float(1 / (2 * variance))
-    p = weights / weights.sum()
+    total = weights.sum()
     # Under Q the same noise is shifted: Q's mass at x is P's at x − shift.
     other_exponent = (x - shift) ** 2 / float(2 * variance)
-    shifted = np.exp(-other_exponent) / weights.sum()
-    relative = 16 * ROUNDING * (2 + np.maximum(exponent, other_exponent))
-    return Atoms(losses=losses, p=p, q=shifted, relative=relative, only_p=TINY, only_q=TINY)
+    # A weight beyond e^-750 is zero as a float, so its exponent adds no relative error.
+    relative = 16 * ROUNDING * (2 + np.minimum(np.maximum(exponent, other_exponent), 750.0))
+    return Atoms(
+        losses=losses,
+        p=weights / total,
+        q=np.exp(-other_exponent) / total,
+        relative=relative,
+        only_p=TINY,
+        # So far apart, all of Q lies where P has less than e^-700.
+        only_q=1.0 if apart else TINY,
+    )
 
 
 def group_event(event: ev.Event, size: int) -> ev.Event | None:
     """The event as seen by a group of ``size`` units that change together; None where no rule is known.
 
-    Privacy: additive noise sees ``size`` times the sensitivity. Log-ratios add along a chain of neighbours, so
+    Privacy: additive noise sees ``size`` times the sensitivity (integer Gaussian noise on one number:
+    docs/proofs/groups-discrete-gaussian.md). Log-ratios add along a chain of neighbours, so
     ε-private becomes (size·ε)-private and a range of ε becomes one of size·ε. For (ε,δ), δ grows to
     δ·(e^(size·ε) − 1)/(e^ε − 1) (Vadhan 2017, Lemma 2.2).
     """
@@ -290,7 +301,7 @@ def _group_approximate(event: ev.Approximate, size: int) -> ev.Event | None:
     if epsilon * size > 700:
         return None
     # Each step of the chain multiplies what came before by e^ε, rounded up: 1 + e^ε + ... + e^((size−1)·ε).
-    growth = Fraction(math.nextafter(math.exp(epsilon), math.inf)) if epsilon else Fraction(1)
+    growth = Fraction(ceiling(1 / Interval.exp_minus(epsilon).low)) if epsilon else Fraction(1)
     factor = Fraction(0)
     for _ in range(min(size, 1 << 16)):
         factor = Fraction(ceiling(factor * growth + 1))
