@@ -6,8 +6,11 @@ import hashlib
 import hmac
 import json
 import math
+import os
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,7 @@ from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.local import Aggregator, Domain, Person, Task, estimate, read_wire
 from discreet.local.client import make_payload
 from discreet.local.estimation import Frequencies
+from discreet.local.person_memory import PersonMemory
 from discreet.local.rappor import Rappor
 from tests.local.reference import bit_at
 
@@ -215,3 +219,107 @@ def test_bad_persons_are_refused() -> None:
         Task.for_epsilon("t", OPEN, epsilon=1, protocol="rappor")
     with pytest.raises(ParameterError):
         _ = Task.for_epsilon("t", 5, epsilon=1, protocol="krr").total_loss
+
+
+# --- the memory file: what was told is in it, whatever fails, and whoever else reports ---
+
+
+@pytest.mark.parametrize("broken", ["open", "fsync", "replace"])
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_failed_save_changes_nothing_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, memory: bool
+) -> None:
+    """After a save that failed no report is out, and none comes out until a save succeeds."""
+    path = tmp_path / "memory.json"
+    task = memoised(values=1) if memory else Task.for_epsilon("u", 5, epsilon=1, protocol="krr")
+    person = Person(path=path, budget=1.5)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((Path, "replace", fail) if broken == "replace" else (os, broken, fail)))
+        for answer in (1, 2, 2):
+            with pytest.raises(OSError, match="no space"):
+                person.report(task, answer)
+    assert person.spent == 0 and person.distinct(task) == 0
+    assert PersonMemory.read(path.read_text()).spent == 0
+    person.report(task, 2)
+    assert person.spent == task.loss.upper
+    with pytest.raises(BudgetExceeded):
+        person.report(task, 1)
+
+
+def test_a_folder_that_is_not_flushed_gives_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rename happened, but the disk may not know: no report; the file counts, and the next call goes on from it."""
+    path, task, calls = tmp_path / "memory.json", memoised(values=1), list[int]()
+    person, real = Person(path=path), os.fsync
+
+    def fail_second(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(5, "input/output error")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fail_second)
+    with pytest.raises(OSError, match="input/output"):
+        person.report(task, 1)
+    with pytest.raises(BudgetExceeded):
+        person.report(task, 2)
+    assert person.report(task, 1) == Person(path=path).report(task, 1)
+
+
+def test_two_objects_on_one_file_keep_one_promise(tmp_path: Path) -> None:
+    """Each reads again what the other told; together they tell what one may tell, and spend one budget."""
+    path, task = tmp_path / "memory.json", memoised(values=2)
+    one, two = Person(path=path, budget=2), Person(path=path, budget=2)
+    assert one.report(task, 1) == two.report(task, 1)
+    assert two.report(task, 2) != b"" and two.distinct(task) == 2
+    for person in (one, two):
+        with pytest.raises(BudgetExceeded):
+            person.report(task, 3)
+        with pytest.raises(BudgetExceeded):
+            person.report(Task.for_epsilon("u", 5, epsilon=1, protocol="krr"), 3)
+        assert person.spent == 2 * task.loss.upper
+
+
+def _report_all(path: str, answers: list[int], budget: int) -> int:
+    """How many distinct reports one process gets out."""
+    person, told = Person(path=Path(path), budget=budget), 0
+    for answer in answers:
+        try:
+            person.report(memoised(domain=1000, values=20), answer)
+            told += 1
+        except BudgetExceeded:
+            continue
+    return told
+
+
+def test_processes_on_one_file_keep_one_promise(tmp_path: Path) -> None:
+    """Three processes ask for forty different answers each of a task of twenty: twenty are told, all in the file."""
+    path, task = tmp_path / "memory.json", memoised(domain=1000, values=20)
+    asked = [[100 * process + number for number in range(40)] for process in range(3)]
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+        told = sum(pool.map(_report_all, [str(path)] * 3, asked, [1000] * 3))
+    person = Person(path=path)
+    assert told == person.distinct(task) == 20
+    assert person.spent == 20 * task.loss.upper
+
+
+def test_a_file_that_went_back_in_time_is_refused(tmp_path: Path) -> None:
+    """Removed, replaced, or put back from a backup: nothing is told from a memory that has less than was told."""
+    path, task = tmp_path / "memory.json", memoised(values=1)
+    person = Person(path=path)
+    old = path.read_text()
+    report = person.report(task, 1)
+    new = path.read_text()
+    for text in (None, old, PersonMemory(secret=b"x" * 32, spent=Fraction(9)).json):
+        path.unlink() if text is None else path.write_text(text)
+        with pytest.raises(UsageError, match="older"):
+            person.report(task, 2)
+    path.write_text(new)
+    assert person.report(task, 1) == report
+    for bad in (b"\xff", b"{}", b'{"discreet":"local-person/1","secret":"00","spent":"0","marks":{},"last":{}}'):
+        path.write_bytes(bad)
+        with pytest.raises(UsageError, match="cannot be read"):
+            Person(path=path)

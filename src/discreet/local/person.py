@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import upper
 from discreet.local.client import encode, is_unknown, make_payload, value_bytes
 from discreet.local.domain import as_text
+from discreet.local.person_memory import PersonMemory, lock_file, read_file, write_file
 from discreet.local.rappor import Rappor
 from discreet.local.reports import write
 from discreet.local.task import Task
@@ -28,7 +31,6 @@ from discreet.local.words import draw_bytes, pick, read_words
 from discreet.parameters import Epsilon, read_epsilon
 
 SECRET_BYTES = 32
-_FORMAT = "local-person/1"
 _TAG_BYTES = 16
 
 
@@ -36,8 +38,8 @@ class Person:
     """The client of one person.
 
     ``budget`` is the most that all reports of all tasks together may cost; without it only the tasks limit the cost.
-    ``path`` keeps the memory in a file, which is written before a report is returned. The memory has keyed tags of
-    answers, never the answers themselves.
+    ``path`` keeps the memory in a file, which is on the disk before a report is returned; several objects and several
+    processes may share it (``person_memory``). The memory has keyed tags of answers, never the answers themselves.
 
     Privacy: all reports of one memoised task together are (v·ε)-private, v distinct answers at most; of all tasks
     together at most ``budget``, under replace.
@@ -48,26 +50,23 @@ class Person:
 
     def __init__(self, *, secret: bytes | None = None, budget: Epsilon | None = None, path: Path | None = None) -> None:
         self._path = path
-        self._tags: dict[str, list[str]] = {}
-        self._last: dict[str, str] = {}
-        self._spent = Fraction(0)
+        self._turn = threading.Lock()
         self._budget = None if budget is None else upper(read_epsilon(budget, "budget"))
-        self._secret = secret if secret is not None else os.urandom(SECRET_BYTES)
-        if not isinstance(self._secret, bytes) or len(self._secret) != SECRET_BYTES:
+        own = secret if secret is not None else os.urandom(SECRET_BYTES)
+        if not isinstance(own, bytes) or len(own) != SECRET_BYTES:
             raise ParameterError("secret", "must be 32 bytes", "Leave it out: it is made by the operating system.")
-        if path is not None and path.exists():
-            self._load(path, given=secret)
-        elif path is not None:
-            self._save()
+        self._memory = PersonMemory(secret=own)
+        if path is not None:
+            self._memory = self._open_file(path, given=secret)
 
     @property
     def spent(self) -> Fraction:
         """What all reports so far cost together, at most."""
-        return self._spent
+        return self._memory.spent
 
     def distinct(self, task: Task) -> int:
         """How many distinct answers to a memoised task were given."""
-        return len(self._tags.get(task.digest.hex(), ()))
+        return len(self._memory.tags.get(task.digest.hex(), ()))
 
     def report(
         self, task: Task, answer: object, *, when_exhausted: str = "refuse", source: EntropySource = SYSTEM
@@ -79,30 +78,38 @@ class Person:
         """
         if when_exhausted not in ("refuse", "repeat"):
             raise ParameterError("when_exhausted", "must be 'refuse' or 'repeat'", "Give 'repeat' to stay unnoticed.")
-        if task.values is None:
-            self._charge(task, "")
-            return encode(task, answer, source=source)
-        value = value_bytes(task, answer)
-        tag = self._make_stream(task, "mark", value, _TAG_BYTES).hex()
-        known = self._tags.setdefault(task.digest.hex(), [])
-        if tag not in known:
-            if len(known) >= task.values:
-                return self._handle_exhausted(task, when_exhausted, source)
-            try:
-                self._charge(task, tag)
-            except BudgetExceeded:
-                return self._handle_exhausted(task, when_exhausted, source)
-        permanent = self._make_permanent(task, answer, value)
-        if self._last.get(task.digest.hex()) != permanent.hex():
-            self._last[task.digest.hex()] = permanent.hex()
-            self._save()
-        return self._write_report(task, permanent, source)
+        with self._lock():
+            before = self._read_again()
+            after, permanent = self._decide(before, task, answer, repeat=when_exhausted == "repeat")
+            self._keep(before, after)
+        return encode(task, answer, source=source) if permanent is None else self._write_report(task, permanent, source)
 
-    def _handle_exhausted(self, task: Task, way: str, source: EntropySource) -> bytes:
-        last = self._last.get(task.digest.hex())
-        if way == "repeat" and last is not None:
-            return self._write_report(task, bytes.fromhex(last), source)
-        raise BudgetExceeded("No report was made: the answers this task may remember, or the budget, are used up.")
+    def _decide(
+        self, memory: PersonMemory, task: Task, answer: object, *, repeat: bool
+    ) -> tuple[PersonMemory, bytes | None]:
+        """The memory after a report, and the permanent bytes of the report; None for a task without memory."""
+        if task.values is None:
+            return self._charge(memory, task), None
+        name, value = task.digest.hex(), value_bytes(task, answer)
+        tag = self._make_stream(task, "mark", value, _TAG_BYTES).hex()
+        known = memory.tags.get(name, ())
+        if tag not in known:
+            try:
+                if len(known) >= task.values:
+                    raise BudgetExceeded("No report was made: the answers this task may remember are used up.")
+                memory = self._charge(memory, task).tag(name, tag)
+            except BudgetExceeded:
+                if not repeat or name not in memory.last:
+                    raise
+                return memory, bytes.fromhex(memory.last[name])
+        permanent = self._make_permanent(task, answer, value)
+        return memory.keep(name, permanent), permanent
+
+    def _charge(self, memory: PersonMemory, task: Task) -> PersonMemory:
+        cost = task.loss.upper
+        if self._budget is not None and memory.spent + cost > self._budget:
+            raise BudgetExceeded("No report was made: it would cost more than is left of this person's budget.")
+        return memory.charge(cost)
 
     def _make_permanent(self, task: Task, answer: object, value: bytes) -> bytes:
         """The part of a report that is always the same for an answer: the payload, or RAPPOR's permanent bits."""
@@ -129,43 +136,44 @@ class Person:
         """Pseudo-random bytes that belong to a task, a purpose and a value."""
         head = task.digest + purpose.encode() + b"\0" + value
         blocks = (
-            hmac.digest(self._secret, head + counter.to_bytes(4, "big"), hashlib.sha256)
+            hmac.digest(self._memory.secret, head + counter.to_bytes(4, "big"), hashlib.sha256)
             for counter in range(-(-length // 32))
         )
         return b"".join(blocks)[:length]
 
-    def _charge(self, task: Task, tag: str) -> None:
-        """Count the cost durably, before a report is returned."""
-        cost = task.loss.upper
-        if self._budget is not None and self._spent + cost > self._budget:
-            raise BudgetExceeded("No report was made: it would cost more than is left of this person's budget.")
-        self._spent += cost
-        if tag:
-            self._tags.setdefault(task.digest.hex(), []).append(tag)
-        self._save()
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One report at a time, of this object and of every other one on the same file."""
+        with self._turn, nullcontext() if self._path is None else lock_file(self._path):
+            yield
 
-    def _save(self) -> None:
+    def _read_again(self) -> PersonMemory:
+        """The memory as the file has it now; others may have reported since."""
         if self._path is None:
-            return
-        record: dict[str, object] = {"discreet": _FORMAT, "secret": self._secret.hex(), "spent": str(self._spent)}
-        record |= {"marks": self._tags, "last": self._last}  # "marks" is the name in the file format
-        draft = self._path.with_name(self._path.name + ".part")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._path)
+            return self._memory
+        found = read_file(self._path)
+        if found is None or not self._memory.precedes(found):
+            raise UsageError(
+                "The memory file is gone, or an older or another one stands in its place. No report was made. "
+                "Put the latest file back; a copy from a backup would promise the same answers twice."
+            )
+        self._memory = found
+        return found
 
-    def _load(self, path: Path, *, given: bytes | None) -> None:
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            if record["discreet"] != _FORMAT:
-                raise ValueError
-            secret, spent = bytes.fromhex(record["secret"]), Fraction(record["spent"])
-            tags, last = dict(record["marks"]), dict(record["last"])
-        except (KeyError, TypeError, ValueError):
-            raise UsageError("The memory file cannot be read. Nothing is reported without it.") from None
-        if given is not None and given != secret:
+    def _keep(self, before: PersonMemory, after: PersonMemory) -> None:
+        """Make a memory the present one: first on the disk, then here."""
+        if self._path is not None and after != before:
+            write_file(self._path, after)
+        self._memory = after
+
+    def _open_file(self, path: Path, *, given: bytes | None) -> PersonMemory:
+        with lock_file(path):
+            found = read_file(path)
+            if found is None:
+                write_file(path, self._memory)
+                return self._memory
+        if len(found.secret) != SECRET_BYTES:
+            raise UsageError("The memory file cannot be read. Nothing is reported without it.")
+        if given is not None and given != found.secret:
             raise UsageError("The memory file belongs to another secret.")
-        self._secret, self._spent, self._tags, self._last = secret, spent, tags, last
+        return found
