@@ -59,3 +59,16 @@ export function fresh(text, answers) {
   const person = task.values === null ? null : new Person();
   return answers.map((answer) => (person ? lineOf(person.report(task, answer)) : encodeLine(task, answer)));
 }
+
+/** Reports of one person at the same time, from a store that several pages share: how many distinct answers come out. */
+export async function shared(report, text) {
+  const task = Task.read(text);
+  const name = `check ${toHex(globalThis.crypto.getRandomValues(new Uint8Array(8)))}`;
+  const answers = Array.from({ length: 4 * task.values }, (_, i) => i);
+  const outcomes = await Promise.allSettled(answers.map((answer) => report(name, task, answer)));
+  const told = answers.filter((answer) => outcomes[answer].status === "fulfilled");
+  const again = await Promise.all(told.map(async (answer) => toHex(await report(name, task, answer))));
+  const same = again.filter((report, i) => report === toHex(outcomes[told[i]].value));
+  const refused = outcomes.filter(({ reason }) => reason instanceof Exhausted);
+  return { told: told.length, refused: refused.length, again: same.length };
+}

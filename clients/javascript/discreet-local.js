@@ -882,12 +882,13 @@ export function lineOf(report) {
  * One person over time. Equal answers to a longitudinal task give equal permanent bytes, for ever, also after a restart
  * with the same state; at most `task.values` distinct answers are ever told, then `Exhausted` is thrown.
  *
- *     const person = new Person({ state: JSON.parse(localStorage.getItem("me")), save: (state) =>
- *       localStorage.setItem("me", JSON.stringify(state)) });
+ *     const person = new Person({ state: kept, save: (state) => keep(state) });
  *     const report = person.report(task, answer);
  *
- * `save` is called before a report is given out; when it throws, there is no report. The state holds the secret and
- * keyed marks, never an answer. Keep it on the device.
+ * `save` is called before anything changes here and before a report is given out; when it throws, there is no report,
+ * now or later, until a save succeeds. The state holds the secret and keyed marks, never an answer. Keep it on the
+ * device. Two objects on one state know nothing of each other: where several pages or processes share a state, use
+ * store-browser.js or store-node.js, which lock it and read it again for every report.
  */
 export class Person {
   #secret;
@@ -901,7 +902,7 @@ export class Person {
     want(this.#secret.length === SECRET_BYTES, "the secret must be 32 bytes");
     this.#marks = structuredClone(state?.marks ?? {});
     this.#last = structuredClone(state?.last ?? {});
-    if (state === null) save(this.state);
+    if (state === null) this.#keep(this.#marks, this.#last);
   }
 
   /** What has to be kept for next time: plain JSON. */
@@ -929,10 +930,17 @@ export class Person {
       return task.told(this.#secret, fromHex(this.#last[key]), random);
     }
     if (!known.includes(mark) || this.#last[key] !== toHex(permanent)) {
-      if (!known.includes(mark)) this.#marks[key] = [...known, mark];
-      this.#last[key] = toHex(permanent);
-      this.#save(this.state);
+      const marks = known.includes(mark) ? this.#marks : { ...this.#marks, [key]: [...known, mark] };
+      this.#keep(marks, { ...this.#last, [key]: toHex(permanent) });
     }
     return task.told(this.#secret, permanent, random);
+  }
+
+  /** Make this the memory: first where it is kept, then here. When it cannot be kept, nothing changes here. */
+  #keep(marks, last) {
+    const kept = this.#save(structuredClone({ secret: toHex(this.#secret), marks, last }));
+    want(typeof kept?.then !== "function", "save must be done when it returns: a promise is not kept yet");
+    this.#marks = marks;
+    this.#last = last;
   }
 }

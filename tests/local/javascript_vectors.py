@@ -207,6 +207,7 @@ def refused() -> Iterator[dict[str, str]]:
 
 def vectors() -> dict[str, Any]:
     fresh = Task.for_epsilon("fresh", 4, epsilon=2, protocol="projective")
+    shared = Task.for_epsilon("shared", 100, epsilon=1, protocol="krr", values=3)
     return {
         "format": "discreet local vectors/1",
         "reports": [
@@ -222,6 +223,8 @@ def vectors() -> dict[str, Any]:
         "refused": list(refused()),
         # For a collector: what a client sends for these answers with its own randomness.
         "fresh": {"task": fresh.json, "answers": [0] * 1500 + [1] * 900 + [2] * 600},
+        # For a memory that several pages share.
+        "shared": {"task": shared.json},
     }
 
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,75 @@ def test_a_memory_that_cannot_be_kept_gives_no_report() -> None:
 
 
 @with_node
+def test_a_failed_save_changes_nothing_in_memory() -> None:
+    """A report that was not saved is not told later either, and a save that is not done yet counts as none."""
+    task = Task.for_epsilon("memory", 9, epsilon=1, protocol="krr", values=1)
+    program = """
+      const task = client.Task.read(given);
+      let [keep, saved] = [true, null];
+      const person = new client.Person({ save: (state) => { if (!keep) throw new Error("disk full"); saved = state; } });
+      keep = false;
+      const outcomes = [];
+      const attempt = (action) => {
+        try { outcomes.push(client.toHex(action()).slice(0, 6)); } catch (error) { outcomes.push(error.name); }
+      };
+      attempt(() => person.report(task, 1));
+      attempt(() => person.report(task, 1));
+      attempt(() => person.report(task, 2));
+      attempt(() => person.report(task, 2, { whenExhausted: "repeat" }));
+      outcomes.push(person.distinct(task));
+      keep = true;
+      attempt(() => person.report(task, 2));
+      attempt(() => person.report(task, 1));
+      outcomes.push(Object.values(saved.marks).flat().length);
+      const state = new client.Person().state;
+      const late = new client.Person({ state, save: async () => {} });
+      attempt(() => late.report(task, 1));
+      attempt(() => late.report(task, 1));
+      attempt(() => new client.Person({ save: async () => {} }));
+      show(outcomes);
+    """
+    told, failed = "444c01", "Error"
+    late = ["TaskError"] * 3
+    assert node(program, task.json) == [failed, failed, failed, failed, 0, told, "Exhausted", 1, *late]
+
+
+STORE = """
+  const { report } = await import(given.store);
+  const task = client.Task.read(given.task);
+  let told = 0;
+  for (const answer of given.answers) {
+    try { report(given.path, task, answer, given.options); told++; } catch (error) {
+      if (!(error instanceof client.TaskError)) throw error;
+    }
+  }
+  show(told);
+"""
+
+
+@with_node
+def test_processes_on_one_file_keep_one_promise(tmp_path: Path) -> None:
+    """Three processes of Node with thirty different answers each, for a task of ten: ten are told, all in the file."""
+    task = Task.for_epsilon("shared", 1000, epsilon=1, protocol="krr", values=10)
+    path = tmp_path / "person.json"
+    given: dict[str, Any] = {"store": (CLIENT / "store-node.js").as_uri(), "task": task.json, "path": str(path)}
+    asked = [given | {"answers": [*range(100 * process, 100 * process + 30)], "options": {}} for process in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        told = sum(pool.map(lambda each: int(node(STORE, each)), asked))
+    kept = json.loads(path.read_text())
+    assert told == len(kept["marks"][task.digest.hex()]) == 10
+    assert path.stat().st_mode & 0o077 == 0
+    assert {file.name for file in tmp_path.iterdir()} == {"person.json"}
+    # A lock that somebody left behind stops reports, and says so.
+    lock = tmp_path / "person.json.lock"
+    lock.touch()
+    one = asked[0] | {"answers": [0], "options": {"wait": 20, "whenExhausted": "repeat"}}
+    assert node(STORE, one) == 0
+    lock.unlink()
+    assert node(STORE, one) == 1
+
+
+@with_node
 def test_sha256_and_hmac_are_the_standard_ones() -> None:
     """Every length around the block boundary, and the test values of FIPS 180-4 and RFC 4231."""
     program = """
@@ -353,6 +423,12 @@ def test_every_vector_holds_in_a_browser(browsed: dict[str, Any]) -> None:
 
 
 @with_browser
+def test_pages_on_one_database_keep_one_promise(browsed: dict[str, Any]) -> None:
+    """Twelve reports at once of twelve answers, for a task of three: three are told, and they are told again."""
+    assert browsed["stored"] == {"told": 3, "refused": 9, "again": 3}
+
+
+@with_browser
 def test_reports_of_a_browser_are_read_and_counted(browsed: dict[str, Any]) -> None:
     vectors = json.loads(javascript_vectors.FILE.read_text(encoding="ascii"))
     task = Task.read(vectors["fresh"]["task"])
@@ -364,4 +440,5 @@ def test_reports_of_a_browser_are_read_and_counted(browsed: dict[str, Any]) -> N
 
 def test_the_folder_holds_what_its_page_names() -> None:
     names = {path.name for path in Path(CLIENT).iterdir()}
-    assert {"discreet-local.js", "vectors.json", "check.js", "check.html", "package.json"} <= names
+    files = {"discreet-local.js", "store-node.js", "store-browser.js", "vectors.json", "check.js", "check.html"}
+    assert files | {"package.json"} <= names
