@@ -49,6 +49,18 @@ export function check(vectors) {
       expect(person.distinct(task) <= task.values, `${name}: distinct`);
     });
   }
+  for (const { tasks: texts, secret, steps } of vectors.epochs) {
+    const tasks = texts.map((text) => Task.read(text));
+    let saved = { secret };
+    steps.forEach(({ epoch, answer, random, report }, i) => {
+      const task = tasks[epoch];
+      const person = new Person({ state: saved, save: (state) => (saved = JSON.parse(JSON.stringify(state))) });
+      const name = `${task.name} step ${i}`;
+      expect(task.json === texts[epoch] && task.epoch === epoch && task.epochs === tasks.length, `${name}: task`);
+      expect(toHex(person.report(task, answer, { random: fromHex(random) })) === report, name);
+      expect(person.distinct(task) === 1, `${name}: distinct`);
+    });
+  }
   for (const { what, task } of vectors.refused) expect(refuses(TaskError, () => Task.read(task)), `refused: ${what}`);
   return { passed, failures };
 }
@@ -56,7 +68,7 @@ export function check(vectors) {
 /** Reports with real randomness, as lines: for the collector's own test. */
 export function fresh(text, answers) {
   const task = Task.read(text);
-  const person = task.values === null ? null : new Person();
+  const person = task.longitudinal ? new Person() : null;
   return answers.map((answer) => (person ? lineOf(person.report(task, answer)) : encodeLine(task, answer)));
 }
 

@@ -690,10 +690,13 @@ export class Task {
     this.protocol = given.protocol;
     this.domain = readDomain(given.domain);
     this.values = null;
+    this.epochs = null;
     if ("longitudinal" in given) {
-      const promised = isObject(longitudinal) && sameKeys(longitudinal, ["values"]);
-      want(promised && wholeBetween(longitudinal.values, 1, 2 ** 20), "longitudinal must be {values: v}");
-      this.values = longitudinal.values;
+      const kind = ["values", "epochs"].find((key) => isObject(longitudinal) && sameKeys(longitudinal, [key]));
+      const promised = kind !== undefined && wholeBetween(longitudinal[kind], 1, 2 ** 20);
+      want(promised, "longitudinal must be {values: v} or {epochs: E}");
+      this[kind] = longitudinal[kind];
+      want(this.epochs === null || this.epoch < this.epochs, "epoch must be below the number of epochs");
     }
     this.#places = new Map((this.domain.labels ?? []).map((label, place) => [label, place]));
     this.#fit(given.parameters);
@@ -709,6 +712,7 @@ export class Task {
       ...rest,
       parameters: shown,
       ...(this.values === null ? {} : { longitudinal: { values: this.values } }),
+      ...(this.epochs === null ? {} : { longitudinal: { epochs: this.epochs } }),
     });
     this.digest = sha256(bytesOf(this.json));
     /** The part of the digest that reports carry. */
@@ -718,6 +722,11 @@ export class Task {
 
   #parameters;
   #places;
+
+  /** Whether it is asked again and again, so that a Person has to remember. */
+  get longitudinal() {
+    return this.values !== null || this.epochs !== null;
+  }
 
   get #rules() {
     return PROTOCOLS[this.protocol];
@@ -744,7 +753,7 @@ export class Task {
     want(this.protocol !== "hash" || !numeric, "the domain must not be a range of numbers for this protocol");
     want(this.protocol !== "wave" || numeric || this.#closed, "the domain must be ordered for a square wave");
     const open = this.domain.open === true;
-    want(this.protocol !== "rappor" || (open && this.values !== null), "RAPPOR needs an open domain and a memory");
+    want(this.protocol !== "rappor" || (open && this.longitudinal), "RAPPOR needs an open domain and a memory");
     this.#parameters = readParameters(this.#rules.names, parameters);
     this.#rules.check(this.#parameters, this.#count);
     const fits = this.protocol !== "wave" || numeric || this.#parameters.buckets === this.#count;
@@ -806,7 +815,7 @@ export class Task {
 
   /** Use encode(task, answer). */
   encode(answer, random) {
-    want(this.values === null, "the task is longitudinal: use new Person().report(task, answer)");
+    want(!this.longitudinal, "the task is longitudinal: use new Person().report(task, answer)");
     return this.#write(this.#payload(answer, random ?? systemBytes(this.randomBytes(answer))));
   }
 
@@ -879,8 +888,13 @@ export function lineOf(report) {
 }
 
 /**
- * One person over time. Equal answers to a longitudinal task give equal permanent bytes, for ever, also after a restart
- * with the same state; at most `task.values` distinct answers are ever told, then `Exhausted` is thrown.
+ * One person over time, also after a restart with the same state.
+ *
+ * A task with epochs: the first answer of each epoch is told, with fresh noise in each epoch, however often it is asked.
+ * All reports of all E epochs together cost at most E times epsilon, for any two histories of answers.
+ * A task with values: equal answers give equal permanent bytes, for ever; at most `task.values` distinct answers are ever
+ * told, then `Exhausted` is thrown. When an answer changed is visible: v times epsilon holds only between two histories
+ * that change and return at the same times.
  *
  *     const person = new Person({ state: kept, save: (state) => keep(state) });
  *     const report = person.report(task, answer);
@@ -910,8 +924,9 @@ export class Person {
     return structuredClone({ secret: toHex(this.#secret), marks: this.#marks, last: this.#last });
   }
 
-  /** How many distinct answers to a longitudinal task were told. */
+  /** How many distinct answers to a longitudinal task were told, or to an epoch of one. */
   distinct(task) {
+    if (task.epochs !== null) return this.#last[toHex(task.digest)] === undefined ? 0 : 1;
     return (this.#marks[toHex(task.digest)] ?? []).length;
   }
 
@@ -921,8 +936,16 @@ export class Person {
    */
   report(task, answer, { whenExhausted = "refuse", random = undefined } = {}) {
     want(whenExhausted === "refuse" || whenExhausted === "repeat", "whenExhausted must be 'refuse' or 'repeat'");
-    if (task.values === null) return encode(task, answer, random);
+    if (!task.longitudinal) return encode(task, answer, random);
     const key = toHex(task.digest);
+    if (task.epochs !== null) {
+      // The digest has the epoch in it: a new epoch is a new key and new random bytes.
+      if (this.#last[key] === undefined) {
+        const { permanent } = task.remembered(this.#secret, answer);
+        this.#keep(this.#marks, { ...this.#last, [key]: toHex(permanent) });
+      }
+      return task.told(this.#secret, fromHex(this.#last[key]), random);
+    }
     const { mark, permanent } = task.remembered(this.#secret, answer);
     const known = this.#marks[key] ?? [];
     if (!known.includes(mark) && known.length >= task.values) {

@@ -113,6 +113,18 @@ def test_memory_on_the_command_line(run: Run) -> None:
     assert run("encode", "t.json", "a.txt", "--memory", "m.json")[0] == 3
 
 
+def test_epochs_on_the_command_line(run: Run) -> None:
+    """The first answer of an epoch is pinned; the next epoch has reports of its own; after the last there is none."""
+    base = ("plan", "c", "--size", 9, "--epsilon", 1, "--people", 10, "--epochs", 2)
+    for epoch in (0, 1):
+        assert run(*base, "--epoch", epoch, "--out", f"{epoch}.json")[0] == 0
+    assert run(*base, "--epoch", 2)[0] == 2 and run(*base, "--remember", 2)[0] == 2
+    Path("a.txt").write_text("4\n5\n6\n")
+    outs = [run("encode", f"{epoch}.json", "a.txt", "--memory", "m.json")[1].splitlines() for epoch in (0, 1)]
+    assert [len(out) for out in outs] == [3, 3] and len({*outs[0]}) == len({*outs[1]}) == 1
+    assert outs[0] != outs[1]
+
+
 def test_wrong_words_are_refused(run: Run) -> None:
     """Every mistake has exit code 2 and names its fix; a state of another task is not touched."""
     base = ("--epsilon", 1, "--people", 100)

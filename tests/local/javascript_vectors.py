@@ -140,6 +140,26 @@ def memories() -> Iterator[dict[str, Any]]:
         yield {"task": task.json, "secret": secret.hex(), "steps": steps}
 
 
+def epochs() -> Iterator[dict[str, Any]]:
+    """One person each, over public epochs: the first answer of an epoch is pinned, each epoch has noise of its own."""
+    plans: list[tuple[str, object, list[object]]] = [
+        ("krr", 5, [1, 4, 1, 1, None, 9, 0, 2]),
+        ("subset", WORDS, ["red", "grün", "red", "nobody", WORDS[2], "red", WORDS[3], "red"]),
+        ("hybrid", (0, 120), [3, 60, 3, None, 200, 3, 120, 60]),
+        ("hash", Domain(open=True), ["alpha", "grün", "alpha", None, "\U0001f9ea", "half \ud83e", "alpha", ""]),
+        ("rappor", Domain(open=True), ["alpha", "grün", "alpha", None, "\U0001f9ea", "half \ud83e", "alpha", ""]),
+    ]
+    for number, (protocol, domain, answers) in enumerate(plans):
+        first = Task.for_epsilon(f"epochs {protocol}", domain, epsilon=2, protocol=protocol, epochs=4)
+        secret = bytes_of(f"epochs secret {number}", 32)
+        person, steps = Person(secret=secret), []
+        for place, (answer, epoch) in enumerate(zip(answers, [0, 0, 1, 1, 3, 0, 2, 3])):
+            random = bytes_of(f"epochs {number} {place}", first.protocol.random_bytes)
+            report = person.report(first.in_epoch(epoch), answer, source=Fixed(random)).hex()
+            steps.append({"epoch": epoch, "answer": answer, "random": random.hex(), "report": report})
+        yield {"tasks": [first.in_epoch(epoch).json for epoch in range(4)], "secret": secret.hex(), "steps": steps}
+
+
 def refused() -> Iterator[dict[str, str]]:
     """Tasks that no client may answer."""
     good = json.loads(Task.for_epsilon("t", 4, epsilon=1, protocol="krr").json)
@@ -172,6 +192,10 @@ def refused() -> Iterator[dict[str, str]]:
         "a range": {"domain": {"low": "0", "high": "1"}},
         "a memory without a number": {"longitudinal": {}},
         "a memory of nothing": {"longitudinal": {"values": 0}},
+        "no epochs": {"longitudinal": {"epochs": 0}},
+        "an epoch and a half": {"longitudinal": {"epochs": 1.5}},
+        "values and epochs": {"longitudinal": {"epochs": 2, "values": 2}},
+        "an epoch after the last": {"epoch": 2, "longitudinal": {"epochs": 2}},
         "a key too many": {"more": 1},
     }
     for what, change in changes.items():
@@ -220,6 +244,7 @@ def vectors() -> dict[str, Any]:
             for task, answers in tasks()
         ],
         "memories": list(memories()),
+        "epochs": list(epochs()),
         "refused": list(refused()),
         # For a collector: what a client sends for these answers with its own randomness.
         "fresh": {"task": fresh.json, "answers": [0] * 1500 + [1] * 900 + [2] * 600},

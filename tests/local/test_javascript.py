@@ -271,7 +271,8 @@ def test_a_failed_save_changes_nothing_in_memory() -> None:
     program = """
       const task = client.Task.read(given);
       let [keep, saved] = [true, null];
-      const person = new client.Person({ save: (state) => { if (!keep) throw new Error("disk full"); saved = state; } });
+      const save = (state) => { if (!keep) throw new Error("disk full"); saved = state; };
+      const person = new client.Person({ save });
       keep = false;
       const outcomes = [];
       const attempt = (action) => {

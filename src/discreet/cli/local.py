@@ -55,6 +55,7 @@ def plan(
     additive: Annotated[bool, typer.Option("--additive", help="Reports must be vectors that can be summed.")] = False,
     epoch: Annotated[int, typer.Option(help="Which round of collection this is.", min=0)] = 0,
     remember: Annotated[int | None, typer.Option(help="Memoise answers: at most so many distinct ones.", min=1)] = None,
+    epochs: Annotated[int | None, typer.Option(help="Ask in so many epochs; one answer each is told.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the task to a file.")] = None,
     output: Annotated[OutputOptions, leave_out("out")],
 ) -> None:
@@ -66,9 +67,11 @@ def plan(
     domain, loss = _make_domain(labels, size, low, high, open_domain=open_domain), _read_loss(epsilon)
     limits = Limits(payload_bytes=max_bytes, influence=max_influence, additive=additive)
     choice = choose(domain, epsilon=loss, n=people, limits=limits)
-    task = choice.task(name, epoch=epoch, values=remember)
+    task = choice.task(name, epoch=epoch, values=remember, epochs=epochs)
     if protocol is not None:
-        task = Task.for_epsilon(name, domain, epsilon=loss, protocol=protocol, epoch=epoch, values=remember)
+        task = Task.for_epsilon(
+            name, domain, epsilon=loss, protocol=protocol, epoch=epoch, values=remember, epochs=epochs
+        )
     needed = None if error is None else _find_people_needed(task, error)
     if out is not None:
         out.write_text(task.json + "\n", encoding="utf-8")

@@ -106,7 +106,7 @@ _FIX = "Use Person(...).report(task, answer), which has the person's secret."
 
 
 def _refuse_memory(task: Task) -> None:
-    if task.values is not None:
+    if task.longitudinal:
         raise ParameterError("task", "is longitudinal: its answers are memoised", _FIX)
 
 

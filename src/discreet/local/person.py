@@ -1,8 +1,8 @@
 """The client of one person over time: a secret, a memory of the answers given, and the sum of what they cost.
 
-The random bytes of a memoised answer come from HMAC with the person's secret. So the same answer always gives the same
-report, also after a restart. A new answer costs again. When the values of the task or the budget of the person are
-used up, no new report is made.
+The random bytes of a remembered answer come from HMAC with the person's secret. So the same answer to the same task
+always gives the same report, also after a restart. A new answer, or a new epoch, costs again. When the values of the
+task or the budget of the person are used up, no new report is made.
 """
 
 from __future__ import annotations
@@ -41,11 +41,18 @@ class Person:
     ``path`` keeps the memory in a file, which is on the disk before a report is returned; several objects and several
     processes may share it (``person_memory``). The memory has keyed tags of answers, never the answers themselves.
 
-    Privacy: all reports of one memoised task together are (v·ε)-private, v distinct answers at most; of all tasks
-    together at most ``budget``, under replace.
-    Why: equal answers give equal permanent bytes, so the reports are a function of v independent ones (HMAC under a
-    secret key standing for independent bits); losses add up.
-    Reference: Erlingsson, Pihur & Korolova 2014, §3.2; Dwork & Roth 2014, Theorem 3.16.
+    Privacy, under replace, for a person whose times of reporting do not depend on the answers:
+    - a task with E epochs: all reports together are (E·ε)-private, for *any two* histories of answers;
+    - a task with v values: they are (v·ε)-private between two histories of at most v answers that change and return at
+      the same times. Equal answers give equal reports, so *when* an answer changed is visible: between histories that
+      change at other times there is no bound for v ≥ 2, and for v = 1 only with ``when_exhausted="repeat"``;
+    - all tasks together: the sums of these, at most ``budget``.
+    Why: HMAC under a secret key stands for independent bits for each task, epoch and value. In an epoch all reports are
+    a function of one ε-private report, that of the epoch's first answer; those of different epochs are independent,
+    whatever the answers; losses add up over E. With values, the reports are a function of v independent ones and of the
+    pattern of equal answers, which must therefore be the same in both histories.
+    Reference: Erlingsson, Pihur & Korolova 2014, §3.2; Dwork & Roth 2014, Theorem 3.16. Both statements, and that the
+    second needs its condition, are checked by enumeration in the tests.
     """
 
     def __init__(self, *, secret: bytes | None = None, budget: Epsilon | None = None, path: Path | None = None) -> None:
@@ -65,14 +72,16 @@ class Person:
         return self._memory.spent
 
     def distinct(self, task: Task) -> int:
-        """How many distinct answers to a memoised task were given."""
-        return len(self._memory.tags.get(task.digest.hex(), ()))
+        """How many distinct answers to a memoised task were given, or to an epoch of one."""
+        name = task.digest.hex()
+        return int(name in self._memory.last) if task.epochs is not None else len(self._memory.tags.get(name, ()))
 
     def report(
         self, task: Task, answer: object, *, when_exhausted: str = "refuse", source: EntropySource = SYSTEM
     ) -> bytes:
         """One report for the wire; refused when the values of the task or the budget are used up.
 
+        With ``epochs`` the first answer of the task's epoch is told, also when the answer is another one by now.
         A person who stops reporting reveals that the answer changed. With ``when_exhausted="repeat"`` the report of the
         latest remembered answer is sent instead. It reveals nothing more, but it may not be the present answer.
         """
@@ -88,9 +97,14 @@ class Person:
         self, memory: PersonMemory, task: Task, answer: object, *, repeat: bool
     ) -> tuple[PersonMemory, bytes | None]:
         """The memory after a report, and the permanent bytes of the report; None for a task without memory."""
+        name, value = task.digest.hex(), value_bytes(task, answer) if task.longitudinal else b""
+        if task.epochs is not None:
+            # The digest has the epoch in it: a new epoch is a new name, new random bytes and a new charge.
+            if name not in memory.last:
+                memory = self._charge(memory, task).keep(name, self._make_permanent(task, answer, value))
+            return memory, bytes.fromhex(memory.last[name])
         if task.values is None:
             return self._charge(memory, task), None
-        name, value = task.digest.hex(), value_bytes(task, answer)
         tag = self._make_stream(task, "mark", value, _TAG_BYTES).hex()
         known = memory.tags.get(name, ())
         if tag not in known:

@@ -111,7 +111,7 @@ class Choice:
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
         return "\n".join([*lines, "", self.because])
 
-    def task(self, name: str, *, epoch: int = 0, values: int | None = None) -> Task:
+    def task(self, name: str, *, epoch: int = 0, values: int | None = None, epochs: int | None = None) -> Task:
         """The task of the choice."""
         return Task(
             name=name,
@@ -120,6 +120,7 @@ class Choice:
             protocol=self.best.protocol,
             epoch=epoch,
             values=values,
+            epochs=epochs,
         )
 
 

@@ -35,7 +35,7 @@ class Survey:
     def __post_init__(self) -> None:
         if not self.tasks or len({task.digest for task in self.tasks}) != len(self.tasks):
             raise ParameterError("tasks", "must be at least one, and all different", "Give each its own name.")
-        if any(task.values is not None for task in self.tasks):
+        if any(task.longitudinal for task in self.tasks):
             fix = "Use Person.report for each task: over time, new random draws would answer them all."
             raise ParameterError("tasks", "must not be longitudinal", fix)
 

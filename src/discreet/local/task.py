@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Self
@@ -49,12 +49,15 @@ WAVE_BUCKETS = 256
 class Task:
     """One question to many people.
 
-    ``values`` is for a question that is asked again and again: the most distinct answers of one person that are
-    memoised. It is None for a question that is answered once.
+    A question that is asked again and again has one of two more parameters; a question that is answered once has none.
+    ``epochs`` = E: it is asked in E public epochs, numbered 0 to E − 1 by ``epoch``. In each epoch the first answer of
+    a person is pinned. ``values`` = v: at most v distinct answers of one person are memoised, for ever.
 
     Privacy: one report is ``loss``-private for its sender, under replace, with the exact loss of the integers in use,
-    at most the declared ``epsilon``. With ``values`` = v all reports of one person together cost at most v times that.
-    Why: the protocol's own statement; memoised reports are functions of v of them.
+    at most the declared ``epsilon``. With ``epochs`` all reports of one person together cost at most E times that, for
+    any two histories of answers. With ``values`` they cost at most v times that only between two histories that change
+    and return at the same times; *when* an answer changed is visible, so between others there is no bound for v ≥ 2.
+    Why: the protocol's own statement; see ``Person`` for the reports together.
     Reference: the protocol's; Erlingsson, Pihur & Korolova 2014 for memoisation.
 
     >>> task = Task.for_epsilon("colour", ["red", "green", "blue"], epsilon=1, protocol="krr")
@@ -68,6 +71,7 @@ class Task:
     protocol: Protocol
     epoch: int = 0
     values: int | None = None
+    epochs: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 1 <= len(self.name) <= 200 or not self.name.isprintable():
@@ -75,11 +79,21 @@ class Task:
         parameters.read_whole(self.epoch, "epoch", least=0, most=1 << 52)
         if self.values is not None:
             parameters.read_whole(self.values, "longitudinal.values", most=1 << 20)
-        elif isinstance(self.protocol, Rappor):
-            raise ParameterError("longitudinal", "is missing: RAPPOR answers are memoised", "Give values=1, say.")
+        if self.epochs is not None:
+            self._check_epochs(self.epochs)
+        if not self.longitudinal and isinstance(self.protocol, Rappor):
+            raise ParameterError("longitudinal", "is missing: RAPPOR answers are memoised", "Give epochs=1, say.")
         if self.loss > self.epsilon:
             fix = "Do not answer it: its author must correct the parameters."
             raise ParameterError("task", "has parameters that cost more than the epsilon it declares", fix)
+
+    def _check_epochs(self, epochs: int) -> None:
+        parameters.read_whole(epochs, "longitudinal.epochs", most=1 << 20)
+        if self.values is not None:
+            raise ParameterError("longitudinal", "must have values or epochs, not both", "Give epochs alone.")
+        if self.epoch >= epochs:
+            fix = "Its last epoch is over: a new task is a new promise, and costs again."
+            raise ParameterError("epoch", "must be below the number of epochs", fix)
 
     @classmethod
     def for_epsilon(
@@ -91,6 +105,7 @@ class Task:
         protocol: str,
         epoch: int = 0,
         values: int | None = None,
+        epochs: int | None = None,
         buckets: int = WAVE_BUCKETS,
     ) -> Self:
         """The task whose exact loss is at most ε and as close to it as the integers allow.
@@ -99,7 +114,9 @@ class Task:
         """
         exact, asked = read_epsilon(epsilon), Domain.of(domain)
         calibrated = _calibrate(protocol, asked, exact, buckets)
-        return cls(name=name, epsilon=exact, domain=asked, protocol=calibrated, epoch=epoch, values=values)
+        return cls(
+            name=name, epsilon=exact, domain=asked, protocol=calibrated, epoch=epoch, values=values, epochs=epochs
+        )
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
@@ -112,13 +129,16 @@ class Task:
             raise ParameterError("task", "must have exactly the keys of the format", _FIX)
         if given["discreet"] != FORMAT:
             raise ParameterError("task", f"is not of the format {FORMAT}", "Use the version that wrote it.")
-        domain, values = Domain.read(given["domain"]), None
+        domain = Domain.read(given["domain"])
         if not isinstance(given["parameters"], dict):
             raise ParameterError("parameters", "must be an object", _FIX)
-        if "longitudinal" in given:
-            if not isinstance(given["longitudinal"], dict) or set(given["longitudinal"]) != {"values"}:
-                raise ParameterError("longitudinal", "must be {values: v}", _FIX)
-            values = parameters.read_whole(given["longitudinal"]["values"], "longitudinal.values", most=1 << 20)
+        asked_again = given.get("longitudinal", {})
+        if not isinstance(asked_again, dict) or set(asked_again) not in (
+            ({"values"}, {"epochs"}) if "longitudinal" in given else (set(),)
+        ):
+            raise ParameterError("longitudinal", "must be {values: v} or {epochs: E}", _FIX)
+        for name, count in asked_again.items():
+            parameters.read_whole(count, f"longitudinal.{name}", most=1 << 20)
         protocol = _read_protocol(given["protocol"], domain, given["parameters"])
         if set(protocol.parameters) != set(given["parameters"]):
             raise ParameterError("parameters", "must be exactly those of the protocol", _FIX)
@@ -129,8 +149,17 @@ class Task:
             domain=domain,
             protocol=protocol,
             epoch=given["epoch"],
-            values=values,
+            **asked_again,
         )
+
+    def in_epoch(self, epoch: int) -> Self:
+        """The same question in another public epoch. Choose it by the calendar, never by the answer."""
+        return replace(self, epoch=epoch)
+
+    @property
+    def longitudinal(self) -> bool:
+        """Whether it is asked again and again, so that a person's client has to remember."""
+        return self.values is not None or self.epochs is not None
 
     @property
     def loss(self) -> Ln:
@@ -139,10 +168,14 @@ class Task:
 
     @property
     def total_loss(self) -> Exact:
-        """The loss of all reports of one person together, where they are memoised: ε∞."""
-        if self.values is None:
-            raise ParameterError("longitudinal", "is missing: every report costs its loss anew", "Give values=1, say.")
-        return multiply(self.loss, self.values)
+        """The loss of all reports of one person together: for any two histories with ``epochs``.
+
+        With ``values`` it holds only between histories that change and return at the same times.
+        """
+        times = self.epochs if self.epochs is not None else self.values
+        if times is None:
+            raise ParameterError("longitudinal", "is missing: every report costs its loss anew", "Give epochs=1, say.")
+        return multiply(self.loss, times)
 
     @property
     def json(self) -> str:
@@ -158,6 +191,8 @@ class Task:
         }
         if self.values is not None:
             shown["longitudinal"] = {"values": self.values}
+        if self.epochs is not None:
+            shown["longitudinal"] = {"epochs": self.epochs}
         return json.dumps(shown, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @cached_property
