@@ -104,8 +104,8 @@ def test_files_are_written_once(tmp_path: Path) -> None:
 def test_the_codebook_has_nothing_wrong() -> None:
     """The checklist has no wrong line; the demo practises what it preaches."""
     lines = make_checklist(Codebook.read(demo.CODEBOOK))
-    assert Grade.WRONG not in {line.mark for line in lines}
-    assert sum(line.mark is Grade.WEAK for line in lines) == 2
+    assert Grade.WRONG not in {line.grade for line in lines}
+    assert sum(line.grade is Grade.WEAK for line in lines) == 2
 
 
 def test_every_table_reaches_its_unit() -> None:

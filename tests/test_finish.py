@@ -15,7 +15,8 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.finish import Rows, compute_statistic, finish
 from discreet.offer import Offer
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Order, Output, Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import NoisyGroups, Plan, Release, draw

@@ -17,7 +17,8 @@ from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours
 from tests.worlds.hospital import COUNT, GROUPS, ROWS, ask, catalog, column, of

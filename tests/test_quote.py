@@ -11,7 +11,8 @@ import pytest
 from discreet.accounting.events import Approximate
 from discreet.errors import BudgetExceeded
 from discreet.offer import Offer
-from discreet.plan.nodes import Question, Statistic
+from discreet.plan.nodes import Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.privacy import Budget
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
 from tests.worlds.hospital import COUNT, ask, catalog, of

@@ -12,7 +12,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
-from discreet.plan.nodes import Statistic
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import PriceTerms, price
 from discreet.release import draw
 from tests.worlds.hospital import COUNT, UNITS, ask, catalog, of

@@ -17,28 +17,27 @@ from discreet.exact import ln
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 if TYPE_CHECKING:
-    from discreet.frontends.chain.builder import (
-        col,
+    from discreet.frontends.chain.aggregates import (
         correlation,
         count,
         count_distinct,
         count_units,
         covariance,
         intercept,
-        lit,
         mean,
         median,
         mode,
         quantile,
         slope,
+        standard_error,
         stddev,
         variance,
         weighted_mean,
-        when,
     )
-    from discreet.frontends.chain.builder import max_ as max  # noqa: A004  # discreet.max reads as it should
-    from discreet.frontends.chain.builder import min_ as min  # noqa: A004  # discreet.min reads as it should
-    from discreet.frontends.chain.builder import sum_ as sum  # noqa: A004  # discreet.sum reads as it should
+    from discreet.frontends.chain.aggregates import max_ as max  # noqa: A004  # discreet.max reads as it should
+    from discreet.frontends.chain.aggregates import min_ as min  # noqa: A004  # discreet.min reads as it should
+    from discreet.frontends.chain.aggregates import sum_ as sum  # noqa: A004  # discreet.sum reads as it should
+    from discreet.frontends.chain.operands import col, lit, when
     from discreet.opening import curate
     from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
 
@@ -67,6 +66,7 @@ __all__ = [
     "open",
     "quantile",
     "slope",
+    "standard_error",
     "stddev",
     "sum",
     "variance",
@@ -75,15 +75,16 @@ __all__ = [
 ]
 
 # Names that need an engine or a parser load it when they are first used, so that importing discreet stays quick.
-_CHAIN = (
-    "col", "correlation", "count", "count_distinct", "count_units", "covariance", "intercept", "lit", "mean", "median",
-    "mode", "quantile", "slope", "stddev", "variance", "weighted_mean", "when",
+_AGGREGATES = (
+    "correlation", "count", "count_distinct", "count_units", "covariance", "intercept", "mean", "median", "mode",
+    "quantile", "slope", "standard_error", "stddev", "variance", "weighted_mean",
 )  # fmt: skip  # a list of words
 _LATE = {
     "curate": ("discreet.opening", "curate"),
     "open": ("discreet.opening", "open_codebook"),
-    **{name: ("discreet.frontends.chain.builder", f"{name}_") for name in ("max", "min", "sum")},
-    **{name: ("discreet.frontends.chain.builder", name) for name in _CHAIN},
+    **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},
+    **{name: ("discreet.frontends.chain.aggregates", f"{name}_") for name in ("max", "min", "sum")},
+    **{name: ("discreet.frontends.chain.aggregates", name) for name in _AGGREGATES},
 }
 
 

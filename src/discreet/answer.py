@@ -1,7 +1,7 @@
-"""An answer: values with the intervals of their noise, what it cost, and a receipt.
+"""An answer: values with the intervals of their noise, the cost, and a receipt.
 
-Everything in it is released, so it may be kept, shown, copied and computed with. Arrow carries the table; text and HTML
-forms are for eyes.
+Everything in an answer is released, so it may be kept, shown, copied and computed with. The table is an Arrow table;
+the text and HTML forms are for people.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-# Rows that a text or HTML form shows; the table has all of them.
+# How many rows the text and HTML forms show. The table has all of them.
 _SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the curator hands out.
+    """A released table with its loss, its receipt and its explanation.
 
-    ``table`` has each column under its own name, and for a measured one ``x_low`` and ``x_high``: with the stated
-    confidence the number without noise lies between them. ``spent`` is this answer's loss, ``remaining`` what was left
-    of the budget afterwards. ``replayed`` says that it was given before and cost nothing now.
+    ``table`` has each column under its own name. A measured column x also has ``x_low`` and ``x_high``: with the stated
+    confidence the number without noise lies between them. ``spent`` is this answer's loss. ``remaining`` is what was
+    left of the budget afterwards. ``replayed`` says that the answer was given before and cost nothing now.
     """
 
     rows: Rows
@@ -72,8 +72,13 @@ class Answer:
         return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
     def explain(self) -> str:
-        """The plan, its facts, its sensitivities and its noise, and why."""
+        """The plan, its facts, its sensitivities and its noise, with the reasons."""
         return self.explanation
+
+    def describe_cost(self) -> str:
+        """One line that says what the answer cost and what is left of the budget."""
+        cost = "given before, free now" if self.replayed else f"cost {self.receipt['cost']}"
+        return f"{cost}; left {self.remaining}"
 
     def __len__(self) -> int:
         return len(self.rows.rows)
@@ -82,9 +87,8 @@ class Answer:
         lines = format_table(self.rows, _SHOWN)
         if len(self) > _SHOWN:
             lines.append(f"... {len(self) - _SHOWN:,} more rows in .table")
-        again = "given before, free now" if self.replayed else f"cost {self.receipt['cost']}"
         lines.append(f"{self.receipt['level']} intervals of the noise; protects {self.receipt['protects']}")
-        lines.append(f"{again}; left {self.remaining}")
+        lines.append(self.describe_cost())
         return "\n".join(lines)
 
     __repr__ = __str__

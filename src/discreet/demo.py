@@ -1,11 +1,11 @@
-"""Fictional hospital data, the same on every machine, and a codebook for it.
+"""Makes the demo: fictional hospital data, the same on every machine, and a codebook for it.
 
-12,000 patients, their 60,000 visits, 30,000 laboratory results of these visits, and the wards, which are public. It
-looks like real data where that matters for privacy: a few patients come very often, some values are missing, some are
-typing errors far outside what is possible, many diagnoses are rare, and some results belong to no known visit. Nobody
-in it exists.
+There are 12,000 patients, their 60,000 visits, 30,000 laboratory results of these visits, and the wards, which are
+public. Nobody in the data exists. It looks like real data where that matters for privacy: a few patients come very
+often, some values are missing, some are typing errors far outside what is possible, many diagnoses are rare, and some
+results belong to no known visit.
 
-The numbers are drawn from a hash of fixed words. That makes them repeatable, and useless as privacy noise, which comes
+The numbers are drawn from a hash of fixed words, so they are repeatable. They are useless as privacy noise, which comes
 from ``entropy.py`` alone.
 """
 
@@ -27,10 +27,10 @@ FIRST_DAY, DAYS = dt.date(2024, 1, 1), 366
 WARDS = ("Cardiology", "Emergency", "Geriatrics", "Maternity", "Oncology", "Paediatrics", "Psychiatry", "Surgery")
 DISTRICTS = ("Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside")
 LETTERS = "ACEFGIJKMNRST"
-# For each ward its floor, beds and specialty. Public, as the sign at the entrance.
+# For each ward its floor, beds and specialty. Everybody may know them.
 PLACES = ((2, 28, "medicine"), (0, 16, "acute"), (1, 34, "medicine"), (3, 22, "women and children"),
           (4, 26, "medicine"), (3, 30, "women and children"), (5, 40, "mental health"), (2, 48, "surgery"))  # fmt: skip
-# For each test its quantiles at 0, 50, 90 and 100 of 100, in tenths.
+# For each test its minimum, median, 90 % quantile and maximum, in tenths.
 TESTS = {
     "CRP": (1, 60, 900, 4500),
     "Creatinine": (300, 780, 1300, 9000),
@@ -122,7 +122,7 @@ specialty = { type = "text", nullable = false, keys = [
 
 
 def write(folder: Path) -> Path:
-    """The demo's files in a folder; those that are there already stay. The path of the codebook comes back."""
+    """Write the demo's files into a folder and return the path of the codebook. Files that exist are kept."""
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -157,9 +157,9 @@ def _draw_flags(word: str, count: int, share: float) -> npt.NDArray[np.bool_]:
 
 
 def _draw_shaped(word: str, count: int, shares: list[int], values: list[int]) -> Integers:
-    """Whole numbers with given quantiles: ``values`` at the ``shares`` (of 1000), straight lines between.
+    """Whole numbers with given quantiles: ``values`` at the ``shares`` (of 1000), with straight lines between them.
 
-    All in integers, so that every machine gets the same.
+    The arithmetic is in integers, so that every machine gets the same numbers.
     """
     place = 1000 * _draw_whole(word, count)
     edges, levels = np.array(shares, dtype=np.int64) << 30, np.array(values, dtype=np.int64)
@@ -206,7 +206,7 @@ def _make_visits(patients: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_labs() -> dict[str, Any]:
-    """Results of visits; of some nobody wrote down which, or wrote down one that never was."""
+    """Results of visits. For some the visit is missing, and some name a visit that does not exist."""
     visit = FIRST_VISIT + (_draw_whole("sample", LABS) * VISITS >> 30)
     visits: Any = np.where(_draw_flags("wrong visit", LABS, 0.006), visit + 7 * VISITS, visit).astype(object)
     visits[_draw_flags("lost visit", LABS, 0.011)] = None
@@ -234,7 +234,7 @@ def _make_wards() -> dict[str, Any]:
 
 
 def _draw_owners() -> Integers:
-    """Whose visit each one is: everyone comes once, and a few come very often."""
+    """The patient of each visit. Every patient has one visit at least, and a few have very many."""
     often = _draw_shaped("often", PATIENTS, [0, 500, 900, 990, 1000], [2, 10, 30, 120, 400])
     owner = np.concatenate([np.arange(PATIENTS), _draw_places("again", VISITS - PATIENTS, often.tolist())])
     shuffled: Integers = owner[np.argsort(_draw_whole("order", VISITS), kind="stable")]
@@ -242,7 +242,7 @@ def _draw_owners() -> Integers:
 
 
 def _draw_wards(owner: Integers, age: Integers, sex: Any) -> Integers:
-    """Most come back to the ward they know; children, the old and mothers have their own."""
+    """The ward of each visit. Most patients return to one ward; some wards are for children, mothers or old people."""
     usual = _draw_places("usual ward", PATIENTS, [17, 24, 9, 6, 10, 9, 7, 18])[owner]
     ward = np.where(
         _draw_flags("other ward", VISITS, 0.3), _draw_places("ward", VISITS, [12, 30, 5, 5, 6, 8, 6, 20]), usual
@@ -256,7 +256,7 @@ def _draw_wards(owner: Integers, age: Integers, sex: Any) -> Integers:
 
 
 def _mistype(age: Integers) -> Any:
-    """Ages as people type them: some missing, some impossible."""
+    """Ages as people type them: some are missing and some are impossible."""
     typed = np.where(
         _draw_flags("unknown age", VISITS, 0.001), 999, np.where(_draw_flags("slip", VISITS, 0.0005), -1, age)
     )
@@ -264,7 +264,7 @@ def _mistype(age: Integers) -> Any:
 
 
 def _draw_costs(stay: Integers) -> Any:
-    """Euros: more for longer stays, missing for some, a few bills with slipped decimals."""
+    """Costs in euros. Longer stays cost more, some costs are missing, and a few have a wrong decimal point."""
     cents = _draw_shaped("cost", VISITS, [0, 500, 900, 990, 1000], [40_00, 310_00, 900_00, 4_000_00, 15_000_00])
     cents += stay * _draw_shaped("daily", VISITS, [0, 500, 1000], [120_00, 260_00, 700_00])
     cents = np.where(_draw_flags("slipped", VISITS, 0.0004), 1000 * cents, cents)

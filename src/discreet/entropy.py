@@ -1,16 +1,16 @@
-"""The one door for randomness.
+"""The only source of randomness in discreet.
 
-All noise in discreet comes from a ``EntropySource``. The default is a generator of its own for every thread: AES-256 in
-counter mode (through ``cryptography``), keyed by the operating system.
+All noise comes from an ``EntropySource``. The default has a separate generator for every thread: AES-256 in counter
+mode (through ``cryptography``), with a key from the operating system.
 
-- *Key erasure*: each refill makes its own next key first and forgets the old one, so a memory image taken later tells
-  nothing about noise already handed out; words are dropped from the pool as they are used.
-- *Reseeding*: a fresh key from the operating system after 1 GiB or 60 seconds, whichever comes first.
-- *Forks*: a child process starts from a fresh key and an empty pool, also when it was forked behind Python's back.
-- *Threads*: no state is shared, so no two threads ever see the same word.
+- *Key erasure*: each refill first makes the next key and then forgets the old one. So a memory image taken later says
+  nothing about noise that was used before. Words are removed from the pool when they are used.
+- *Reseeding*: the generator takes a fresh key from the operating system after 1 GiB or 60 seconds.
+- *Forks*: a child process starts with a fresh key and an empty pool, also when native code forked it.
+- *Threads*: threads share no state, so no two threads ever see the same word.
 
-Where ``cryptography`` is missing, ``os.urandom`` serves every word: slower, equally safe. There is no way to seed
-the default. ``SeededForTestsOnly`` is for tests, and its name says so wherever it is used.
+Where ``cryptography`` is missing, every word comes from ``os.urandom``, which is slower and equally safe. The default
+cannot be seeded. ``SeededForTestsOnly`` is for tests only, as its name says.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EntropySource(Protocol):
         ...
 
     def word(self) -> int:
-        """One uniform 64-bit word as a Python int: the path for single draws."""
+        """One uniform 64-bit word as a Python int. Single draws use it."""
         ...
 
     def bits(self, count: int) -> int:
@@ -102,7 +102,7 @@ def _make_fill() -> Fill:
 
 
 class _ThreadState(threading.local):
-    """What one thread holds: its generator, its pool of ready words, and the process they belong to."""
+    """The state of one thread: its generator, its pool of ready words, and the process they belong to."""
 
     def __init__(self) -> None:
         self.renew()
@@ -147,7 +147,7 @@ class SystemSource:
         return f"SystemSource({kind}, keyed by the operating system)"
 
     def __reduce__(self) -> str:
-        return "SYSTEM"  # pickles by name: a copy in another process is that process's own source
+        return "SYSTEM"  # pickled by name, so that another process uses its own source
 
 
 class SeededForTestsOnly:

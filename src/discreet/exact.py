@@ -1,12 +1,12 @@
 """Exact numbers: rationals, logarithms of rationals, and rounding that errs on the private side.
 
 Between a person's row and a published number there is no float. Parameters are ``Fraction`` or ``Ln`` (the natural
-logarithm of a rational, so that the coin's ε = ln 3 is a value and not an approximation). Functions of them that are
-irrational come as certified integer intervals at any precision, from directed integer arithmetic alone.
+logarithm of a rational, so that the ε = ln 3 of a fair coin is exact). An irrational function of them is a certified
+integer interval at any precision, computed with directed integer arithmetic alone.
 
-Where a float must be shown, ``float_up`` and ``float_down`` choose its direction. A float that a person types or
-reads stands for the decimal it prints as (0.1 is one tenth, so ten charges of 0.1 fit a budget of 1); in the samplers a
-float is the dyadic rational that it is. Both readings are exact; each claim is computed from the number that is used.
+Where a float must be shown, ``float_up`` and ``float_down`` round it in a known direction. A float that a person types
+or reads means the decimal that it prints as: 0.1 is one tenth, so ten charges of 0.1 fit a budget of 1. In the samplers
+a float means the dyadic rational that it is. Both readings are exact, and each claim uses the number that is used.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _taylor_exp(low: int, high: int, bits: int) -> tuple[int, int]:
         term_high = ceil_div(ceil_div(term_high * high, one), n)
         sum_low += term_low
         sum_high += term_high
-    # Later terms shrink by more than half each, so together they are below the last one.
+    # Each later term is less than half of the one before, so together they are below the last one.
     return sum_low, sum_high + term_high
 
 
@@ -113,7 +113,7 @@ def ln_bounds(of: Fraction, bits: int) -> tuple[int, int]:
 class Ln:
     """The natural logarithm of a rational number above one: an exact privacy parameter.
 
-    Sums of logarithms and whole multiples stay exact; whatever else is needed is rounded up to a rational.
+    Sums of logarithms and whole multiples of them stay exact. Any other result is rounded up to a rational.
 
     >>> ln(3) + ln(3) == ln(9) == 2 * ln(3)
     True
@@ -240,7 +240,7 @@ def _sqrt(x: Fraction, bits: int, *, up: bool) -> Fraction:
 
 
 def decimal(value: float) -> Fraction:
-    """The decimal that a float prints as: what the person who typed it meant.
+    """The decimal that a float prints as, which is the number that a person typed.
 
     >>> decimal(0.1)
     Fraction(1, 10)
@@ -279,7 +279,7 @@ def _to_float(x: Fraction, *, up: bool) -> float:
     return nearest
 
 
-# The largest magnitude a fixed-point value may have: room for 2 more bits of arithmetic in int64.
+# The largest magnitude of a fixed-point value. It leaves 2 bits of an int64 for arithmetic.
 FIXED_LIMIT = (1 << 61) - 1
 
 
@@ -287,8 +287,8 @@ FIXED_LIMIT = (1 << 61) - 1
 class FixedPoint:
     """Real numbers as whole multiples of ``resolution``, so that sums of them are exact.
 
-    Privacy: rounding one record to the grid and clamping it looks at nothing but that record, so whatever is done
-    with the integers has the guarantee that it has on integers; sensitivities are stated in grid steps.
+    Privacy: rounding one record to the grid and clamping it depends on that record alone. So a release computed from
+    the integers has the same guarantee that it has on integers; sensitivities are stated in grid steps.
     """
 
     resolution: Fraction
@@ -326,13 +326,13 @@ class FixedPoint:
         return first, last
 
     def decode(self, steps: npt.ArrayLike) -> Floats:
-        """The real values of grid steps, as floats to look at."""
+        """The real values of grid steps, as floats for display."""
         return np.asarray(steps).astype(np.float64) * (self.resolution.numerator / float(self.resolution.denominator))
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A real number known to lie between two rationals; arithmetic keeps that promise.
+    """A real number that is known to lie between two rationals. The result of each operation is such an interval too.
 
     >>> Interval.of(Fraction(3, 4)) / Interval.of(Fraction(1, 4))
     Interval(low=Fraction(3, 1), high=Fraction(3, 1))
@@ -343,7 +343,7 @@ class Interval:
 
     @classmethod
     def of(cls, value: Fraction | int) -> Interval:
-        """A rational, which is known exactly."""
+        """The interval of one rational, which is known exactly."""
         return cls(Fraction(value), Fraction(value))
 
     @classmethod
@@ -369,7 +369,7 @@ class Interval:
         return self * Interval(1 / other.high, 1 / other.low)
 
     def trim(self, bits: int = 2 * BITS) -> Interval:
-        """The same promise with short denominators: ends move outwards to multiples of 2^-bits."""
+        """A wider interval with short denominators: both ends move outwards to multiples of 2^-bits."""
         grid = 1 << bits
         return Interval(Fraction(math.floor(self.low * grid), grid), Fraction(math.ceil(self.high * grid), grid))
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,16 @@ from discreet.errors import InternalError
 from discreet.exact import Floats
 from discreet.plan.evaluate import RowValues, evaluate
 from discreet.plan.expressions import Expression, ReleasedValue, walk
-from discreet.plan.nodes import Order, Question, Statistic
+from discreet.plan.nodes import Order, Question
+from discreet.plan.statistics.definitions import (
+    ChoiceBasis,
+    CountBasis,
+    FirstMomentBasis,
+    SecondMomentBasis,
+    SumBasis,
+)
+from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
+from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Type, Value
 from discreet.release import NoisyGroups, Plan, Release
 
@@ -82,14 +91,11 @@ def finish(plan: Plan, drawn: Sequence[NoisyGroups], *, source: EntropySource = 
     return Rows(tuple(o.name for o in question.outputs), tuple(e.type for e in outputs), measured, rows)
 
 
-_CHOSEN = frozenset({Statistic.QUANTILE, Statistic.MODE})
-
-
 def _is_measured(expression: Expression, question: Question) -> bool:
     """Whether noise went into a number, and nothing that was chosen."""
     parts = [part.index - len(question.keys) for part in walk(expression) if isinstance(part, ReleasedValue)]
-    used = [question.aggregates[index].statistic for index in parts if index >= 0]
-    return expression.type.is_number and bool(used) and not _CHOSEN & set(used)
+    used = [STATISTICS[question.aggregates[index].statistic] for index in parts if index >= 0]
+    return expression.type.is_number and bool(used) and not any(definition.is_chosen for definition in used)
 
 
 def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: NoisyGroups) -> list[dict[Any, Value]]:
@@ -122,30 +128,49 @@ def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGro
 
 def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
     """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
-    if estimate.steps is None:
-        return [int(count) for count in measures[_require(estimate.count)]]
-    steps = np.asarray(measures[_require(estimate.steps)], dtype=np.float64)
-    origin, size = float(estimate.origin), float(estimate.resolution)
-    counts = None if estimate.count is None else np.asarray(measures[estimate.count], dtype=np.float64)
-    if estimate.statistic is Statistic.SUM:
-        return _to_list(steps * size if counts is None else steps * size + origin * counts)
-    if counts is None:
-        raise InternalError("A mean without a count.")
-    known = counts >= 1
-    divisor = np.where(known, counts, 1.0)
-    mean = steps / divisor
-    low, high = float(estimate.low or 0), float(estimate.high or 0)
-    if estimate.statistic is Statistic.MEAN:
-        return _to_list(np.clip(origin + size * mean, low, high), known)
-    squares = np.asarray(measures[_require(estimate.squares)], dtype=np.float64)
-    variance = np.clip(size**2 * (squares / divisor - mean**2), 0.0, ((high - low) / 2) ** 2)
-    return _to_list(variance if estimate.statistic is Statistic.VARIANCE else np.sqrt(variance), known)
+    basis = STATISTICS[estimate.statistic].basis
+    match basis:
+        case CountBasis():
+            return [int(count) for count in _take(measures, estimate.count)]
+        case SumBasis():
+            total = _take_floats(measures, estimate.steps) * float(estimate.resolution)
+            if estimate.count is not None:
+                total = total + float(estimate.origin) * _take_floats(measures, estimate.count)
+            return _to_list(total)
+        case FirstMomentBasis():
+            first = _make_moments(estimate, measures)
+            return _to_list(basis.formula(first), _take_floats(measures, estimate.count) >= 1)
+        case SecondMomentBasis():
+            squares = _take_floats(measures, estimate.squares)
+            second = SecondMoments(first=_make_moments(estimate, measures), squares=squares)
+            return _to_list(basis.formula(second), _take_floats(measures, estimate.count) >= 1)
+        case ChoiceBasis():
+            raise InternalError("A chosen value is not computed from noisy integers.")
+        case _:
+            assert_never(basis)
 
 
-def _require(position: int | None) -> int:
+def _make_moments(estimate: AggregateRecipe, measures: Any) -> FirstMoments:
+    counts = _take_floats(measures, estimate.count)
+    return FirstMoments(
+        count=np.where(counts >= 1, counts, 1.0),
+        steps=_take_floats(measures, estimate.steps),
+        origin=float(estimate.origin),
+        size=float(estimate.resolution),
+        low=float(estimate.low or 0),
+        high=float(estimate.high or 0),
+    )
+
+
+def _take(measures: Any, position: int | None) -> Any:
+    """The noisy integers of one measure, which must be there."""
     if position is None:
         raise InternalError("A statistic lacks a measure that it needs.")
-    return position
+    return measures[position]
+
+
+def _take_floats(measures: Any, position: int | None) -> Floats:
+    return np.asarray(_take(measures, position), dtype=np.float64)
 
 
 def _to_list(values: Floats, known: npt.NDArray[np.bool_] | None = None) -> list[Value]:

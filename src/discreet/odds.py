@@ -1,9 +1,9 @@
-"""What a privacy loss means for a person, in odds and in words.
+"""States what a privacy loss means for a person, as odds and as sentences.
 
-Everything here follows from one function, the privacy profile: δ(ε), the smallest δ for which the release is
-(ε,δ)-private in both directions. A profile is all an attacker who compares two neighbouring datasets can use (Dong,
-Roth & Su 2022, "Gaussian differential privacy", Prop. 2.12), so these bounds hold for every attack, known or not.
-Numbers are rounded up, against ourselves.
+All bounds follow from one function, the privacy profile: δ(ε) is the smallest δ for which the release is (ε,δ)-private
+in both directions. An attacker who compares two neighbouring datasets can use nothing beyond the profile (Dong, Roth &
+Su 2022, "Gaussian differential privacy", Prop. 2.12), so these bounds hold for every attack, known or not. Numbers are
+rounded up, so that they never understate the risk.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Profile: TypeAlias = Callable[[float], float]
 
 # Covers the rounding of the few float operations on top of a profile.
 _MARGIN = 1 + 2.0**-46
-# Slopes beyond this one add nothing that a float can show.
+# A steeper slope cannot change the result as a float.
 _STEEPEST = 30.0
-# How far above ε a loss may be, at the price of asking for ε at a smaller δ; see ``tail_epsilon``.
+# The distances t above ε that ``tail_epsilon`` tries.
 _DISTANCES = (1 / 256, 1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
 def posterior(prior: float, epsilon: float) -> float:
-    """The most a guess of probability ``prior`` can become after a release with pure loss ``epsilon``.
+    """The largest probability that a guess of probability ``prior`` can have after a release with loss ``epsilon``.
 
     >>> round(posterior(0.5, math.log(3)), 4)
     0.75
@@ -83,8 +83,8 @@ class Odds:
         """The largest rate of right alarms any attack can have at this rate of false alarms.
 
         From δ(ε): right ≤ e^ε·wrong + δ(ε); and the same for the rates of silence, with the two datasets swapped,
-        gives right ≤ 1 − e^(−ε)·(1 − δ(ε) − wrong). Both hold for every ε ≥ 0, so the search for the best one
-        cannot go wrong, only astray. In e^ε the first is convex, in e^(−ε) the second.
+        gives right ≤ 1 − e^(−ε)·(1 − δ(ε) − wrong). Both hold for every ε ≥ 0, so the result is valid even where the
+        search does not find the best ε. The first bound is convex in e^ε, the second in e^(−ε).
         """
         if not 0 <= false_alarms <= 1:
             raise ParameterError("false_alarms", "must be a probability", "Give for example false_alarms=0.05.")
@@ -106,7 +106,7 @@ class Odds:
         return [(i / (points - 1), self.detection(i / (points - 1))) for i in range(points)]
 
     def sentence(self, prior: float = 0.5) -> str:
-        """The worst case in words a person understands."""
+        """The worst case as a sentence for the people concerned."""
         if math.isinf(self.epsilon):
             return f"There is no bound on what this release reveals about {self.about}."
         after = posterior(prior, self.epsilon)
@@ -128,7 +128,7 @@ class Odds:
 
 
 def _find_least(function: Profile, steepest: float, steps: int = 24) -> float:
-    """The least value that a golden-section search over [0, steepest] meets, the ends included."""
+    """The least value found by a golden-section search over [0, steepest], the ends included."""
     low, high = 0.0, steepest
     ratio = (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -148,7 +148,7 @@ def _find_least(function: Profile, steepest: float, steps: int = 24) -> float:
 
 
 def _format_percent(p: float) -> str:
-    """A probability as a percentage, rounded up: against ourselves."""
+    """A probability as a percentage, rounded up so that it never understates the risk."""
     return f"{min(100.0, math.ceil(p * 1000 - 1e-9) / 10):g} %"
 
 

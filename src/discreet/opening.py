@@ -1,12 +1,14 @@
-"""The two doors to a curator: a codebook on disk, or frames in memory."""
+"""Opens a curator: from a codebook on disk (``open_codebook``), or from frames in memory (``curate``)."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import inspect
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from discreet.codebook import Codebook
 from discreet.codebook.entries import OTHERS
@@ -20,66 +22,54 @@ from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
-from discreet.privacy import Budget, Neighbours
+
+_P = ParamSpec("_P")
 
 
 def open_codebook(path: str | Path) -> Curator:
     """The curator of the dataset that a codebook describes: ``discreet.open("hospital.toml")``.
 
-    Data are read where they are, when a question needs them. Charges and answers are kept in a ledger beside the
-    codebook, ``hospital.ledger``, or where it says; it is made when there is none.
+    The data stay where they are and are read when a question needs them. Charges and answers are kept in a ledger
+    beside the codebook, ``hospital.ledger``, or where the codebook says. A ledger that does not exist is made.
     """
     return _make_curator(Codebook.load(path), None)
 
 
-def curate(
-    tables: Mapping[str, Any],
-    *,
-    budget: Budget,
-    unit: str | None = None,
-    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
-    max_rows: int | None = None,
-    max_groups: int | None = None,
-    max_rows_per_group: int | None = None,
-    types: Mapping[str, str] | None = None,
-    bounds: Mapping[str, tuple[Any, Any]] | None = None,
-    resolution: Mapping[str, Any] | None = None,
-    keys: Mapping[str, Iterable[Any]] | None = None,
-    constant_per_unit: Collection[str] = (),
-    public: Collection[str] = (),
-    foreign_keys: Mapping[str, str] | None = None,
-    unique: Collection[str] = (),
-    max_frequency: Mapping[str, int] | None = None,
-    per_query: Any = None,
-    name: str = "data",
-) -> Curator:
+def _take_parameters_of(
+    declare: Callable[_P, Codebook],
+) -> Callable[[Callable[..., Curator]], Callable[_P, Curator]]:
+    """Give a function the parameters of ``declare``, so that they are written once.
+
+    Type checkers and editors see them by the type of this decorator, ``help`` and ``inspect`` by the signature that it
+    sets. A call with wrong arguments is refused under the function's own name.
+    """
+
+    def decorate(function: Callable[..., Curator]) -> Callable[_P, Curator]:
+        signature = inspect.signature(declare).replace(return_annotation="Curator")
+
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> Curator:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return function(*args, **kwargs)
+
+        call.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect and help
+        return call
+
+    return decorate
+
+
+@_take_parameters_of(Codebook.from_frames)
+def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
     """A curator of frames in memory (Arrow, pandas or polars), with a ledger in memory that ends with the process.
 
-    ``unit`` names the column that owns rows; None protects one row. Tables without it reach it by ``foreign_keys``,
-    ``{"labs.visit_id": "visits.visit_id"}``, or are ``public``. What is said about columns by name holds for every
-    table that has the column, or say ``"table.column"``.
+    ``unit`` names the column that says whose row it is; None protects one row. A table without that column reaches the
+    unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``. The name of a column
+    means this column in every table that has it; ``"table.column"`` means the column of one table.
     """
-    book = Codebook.from_frames(
-        tables,
-        budget=budget,
-        unit=unit,
-        neighbours=neighbours,
-        max_rows=max_rows,
-        max_groups=max_groups,
-        max_rows_per_group=max_rows_per_group,
-        types=types,
-        bounds=bounds,
-        resolution=resolution,
-        keys=keys,
-        constant_per_unit=constant_per_unit,
-        public=public,
-        foreign_keys=foreign_keys,
-        unique=unique,
-        max_frequency=max_frequency,
-        per_query=per_query,
-        name=name,
-    )
-    return _make_curator(book, tables)
+    return _make_curator(Codebook.from_frames(tables, **declared), tables)
 
 
 def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
@@ -95,7 +85,7 @@ def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
 
 
 def terms_of(book: Codebook) -> LedgerTerms:
-    """What a codebook says about spending."""
+    """The budget, the caps and the names of a codebook, as the terms of its ledger."""
     spending = book.spending
     caps = [] if book.per_query is None else [Cap(amount=book.per_query, over="query")]
     for over, shares in (("analyst", spending.per_analyst), ("project", spending.per_project)):
@@ -114,7 +104,7 @@ def terms_of(book: Codebook) -> LedgerTerms:
 
 
 def open_existing_ledger(book: Codebook) -> BaseLedger:
-    """The ledger of a codebook as it is, for administration, whatever the codebook says about spending."""
+    """The ledger of a codebook as it is on disk, for administration. The codebook's own terms are not compared."""
     if _is_in_database(book):
         from discreet.ledger.postgres import PostgresLedger
 
@@ -123,25 +113,25 @@ def open_existing_ledger(book: Codebook) -> BaseLedger:
 
 
 def ledger_path_of(book: Codebook) -> Path:
-    """The file of a codebook's ledger: beside it, or where it says; refused where it is in a database."""
+    """The file of a codebook's ledger: beside the codebook, or where it says. A ledger in a database is refused."""
     if _is_in_database(book):
         raise LedgerError("This ledger is in a database, not in a file. Use the database's own tools for copies.")
     return Path(book.name).with_suffix(".ledger") if book.ledger is None else Path(book.ledger)
 
 
 def schema_of(dataset: str) -> str:
-    """The schema of a dataset's ledger in a database: its name, and a digest where that is not a plain one.
+    """The schema of a dataset's ledger in a database: the dataset's name, and a digest if the name has other signs.
 
     >>> schema_of("hospital"), schema_of("Old Town, 2024")
     ('discreet_hospital', 'discreet_old_town_2024_68e8b951')
     """
-    plain = re.sub(r"[^a-z0-9]+", "_", dataset.lower())[:40].strip("_")
-    digest = "" if plain == dataset else "_" + hashlib.sha256(dataset.encode()).hexdigest()[:8]
-    return f"discreet_{plain}{digest}"
+    name = re.sub(r"[^a-z0-9]+", "_", dataset.lower())[:40].strip("_")
+    digest = "" if name == dataset else "_" + hashlib.sha256(dataset.encode()).hexdigest()[:8]
+    return f"discreet_{name}{digest}"
 
 
 def _check_move(book: Codebook) -> None:
-    """Refuse to begin elsewhere while the ledger that was used so far lies beside the codebook."""
+    """Refuse to begin a new ledger elsewhere while the old one lies beside the codebook."""
     if book.path is None or book.document.ledger is None:
         return
     beside = book.path.with_suffix(".ledger")

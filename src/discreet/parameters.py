@@ -1,7 +1,7 @@
-"""Reading what a caller typed: an exact value comes back, or a ParameterError that names the rule and the fix.
+"""Reads what a caller typed: a function returns an exact value, or raises a ParameterError with the rule and the fix.
 
-Every public constructor reads its parameters here, before anything is drawn. Errors tell the *kind* of a value and
-never the value, so that no message can carry data.
+Every public constructor reads its parameters here, before anything is drawn. An error names the *kind* of a value and
+never the value itself, so that no message can contain data.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from discreet.exact import Exact, Integers, Ln, decimal
 Number: TypeAlias = int | float | Fraction | Decimal
 Epsilon: TypeAlias = Number | Ln
 
-# Largest sizes that a call may ask for; beyond them a mistake is likelier than a wish.
+# The largest size of a call. A larger one is probably a mistake.
 MAX_SIZE = 1 << 31
-# Largest losses and smallest probabilities worth arithmetic; beyond them nothing private is left to say.
+# The largest loss that is counted. A larger one protects nobody.
 MAX_EPSILON = 10_000
 
 
 def kind_of(value: object) -> str:
-    """A value's kind in words, never the value itself.
+    """The kind of a value in words, never the value itself.
 
     >>> kind_of(float("nan")), kind_of(-3), kind_of("x")
     ('NaN', 'a negative int', 'a str')
@@ -54,7 +54,7 @@ def refuse(name: str, must: str, value: object, fix: str) -> ParameterError:
 
 
 def read_number(value: object, name: str, *, fix: str = "Give an int, float, Fraction or Decimal.") -> Fraction:
-    """Any finite real number, exactly; a float is the decimal it prints as."""
+    """Any finite real number, exactly. A float is read as the decimal that it prints as."""
     if isinstance(value, bool | np.bool_):
         raise refuse(name, "a finite number", value, fix)
     if isinstance(value, numbers.Integral):
@@ -129,7 +129,7 @@ def read_whole(value: object, name: str, *, least: int = 1, most: int | None = M
 
 
 def read_integers(values: object, name: str) -> Integers:
-    """Whole numbers as an int64 array; anything that would be rounded or wrapped is refused."""
+    """Whole numbers as an int64 array. A value that would be rounded or would overflow is refused."""
     fix = "Use FixedPoint to turn reals into whole steps first, and keep values within 64 bits."
     array: npt.NDArray[np.generic] = np.asarray(values)
     if array.size == 0:

@@ -1,4 +1,7 @@
-"""Answers for eyes: a text table, an HTML table, an SVG bar chart with error bars. No scripts, nothing from outside."""
+"""Shows released rows to people: as a text table, an HTML table, and an SVG bar chart with error bars.
+
+The HTML has no scripts and loads nothing from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _WIDTH = 640
 
 
 def show(value: Value) -> str:
-    """A value for people: NULL by name, whole numbers with separators, reals with six figures."""
+    """A value as text: NULL by name, whole numbers with separators, reals with six figures."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -36,7 +39,7 @@ def show_cell(cell: Cell, *, measured: bool) -> str:
 
 
 def format_table(rows: Rows, shown: int) -> list[str]:
-    """Columns wide enough for their values; numbers to the right."""
+    """The lines of a text table. Columns are as wide as their values, and numbers stand to the right."""
     cells = [[show_cell(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in rows.rows[:shown]]
     widths = [max(len(name), *(len(row[i]) for row in cells), 1) for i, name in enumerate(rows.names)]
     right = [kind.is_number for kind in rows.types]
@@ -47,7 +50,7 @@ def format_table(rows: Rows, shown: int) -> list[str]:
 
 
 def answer_to_html(rows: Rows, shown: int, protects: str, cost: str, remaining: str) -> str:
-    """A table of the first rows, a chart of the first measured column, and what it cost."""
+    """The first rows as a table, a chart of the first measured column, and the cost."""
     head = "".join(f"<th>{escape(name)}</th>" for name in rows.names)
     body = "".join(
         "<tr>"
@@ -65,7 +68,7 @@ def answer_to_html(rows: Rows, shown: int, protects: str, cost: str, remaining: 
 
 
 def draw_chart(rows: Rows, shown: int) -> str:
-    """Bars with error bars for the first measured column; nothing where there is no such column or one bar only."""
+    """Bars with error bars for the first measured column; an empty text where there are fewer than two bars."""
     column = next((i for i, measured in enumerate(rows.measured) if measured), None)
     bars = [] if column is None else [(label_of(row, rows.measured), row[column]) for row in rows.rows[:shown]]
     known = [(label, cell) for label, cell in bars if isinstance(cell.value, int | float)]
@@ -84,7 +87,7 @@ def draw_chart(rows: Rows, shown: int) -> str:
 
 
 def label_of(row: Sequence[Cell], measured: Sequence[bool]) -> str:
-    """A row's keys, joined."""
+    """The keys of a row, joined to one text."""
     return ", ".join(_shorten(cell.value) for cell, m in zip(row, measured) if not m)
 
 

@@ -10,11 +10,13 @@ from typing import Any
 from discreet.accounting import events
 from discreet.bounding.bound import AggregateRecipe
 from discreet.bounding.contributions import Counts, Measure, Spread
+from discreet.errors import InternalError
 from discreet.explanation import describe_grouping
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import ReleasedValue
-from discreet.plan.nodes import Statistic
+from discreet.plan.statistics.definitions import FirstMomentBasis
+from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Loss
 from discreet.release import Plan, Release
 
@@ -209,23 +211,27 @@ def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecip
     """A quantile or a mode: what it is, and how far off it is in rows."""
     choice = plan.releases[0].choices[spread]
     rows = math.ceil(choice.error(1 - plan.level))
+    title = STATISTICS[estimate.statistic].title
     if estimate.share is None or isinstance(choice, CellMode):
-        return ColumnPreview(name, "mode, chosen", None, rows=rows)
+        return ColumnPreview(name, f"{title}, chosen", None, rows=rows)
     usual = min(rows, math.ceil(choice.usual_error(1 - plan.level)))
-    return ColumnPreview(name, f"{float(100 * estimate.share):g} % quantile, chosen", None, rows=rows, usual=usual)
+    return ColumnPreview(name, f"{float(100 * estimate.share):g} % {title}, chosen", None, rows=rows, usual=usual)
 
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
     parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
     noises = [release.noises[p] for p in parts]
     kind = "Laplace" if isinstance(noises[0], Laplace) else "Gaussian"
-    return f"{estimate.statistic} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+    return f"{STATISTICS[estimate.statistic].title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
 
 
 def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[tuple[int, float], ...]:
     """The error of a mean for some group sizes: |S/N − s/n| ≤ (z_S + |S/N|·z_N)/n, where the sum's share dominates."""
-    if estimate.statistic is not Statistic.MEAN or estimate.steps is None or estimate.count is None:
+    basis = STATISTICS[estimate.statistic].basis
+    if not isinstance(basis, FirstMomentBasis) or not basis.by_size:
         return ()
+    if estimate.steps is None or estimate.count is None:
+        raise InternalError("A mean without a sum and a count.")
     measure = release.bounded.bounded.measures[estimate.steps]
     largest = max(abs(measure.first), abs(measure.last))
     sum_error, count_error = release.noise_bound(estimate.steps), release.noise_bound(estimate.count)

@@ -27,7 +27,7 @@ from discreet.mechanisms.weighted_selection import better_selection
 from discreet.offer import BudgetOffer, Offer
 from discreet.parameters import Number
 from discreet.plan.expressions import ReleasedValue
-from discreet.plan.nodes import Statistic
+from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import CellChoice, KeyRule, Noise, Plan, Release
 
@@ -172,11 +172,8 @@ class GroupingPricer:
         for output in question.outputs:
             if output.name == name and isinstance(output.expression, ReleasedValue):
                 index = output.expression.index - len(question.keys)
-                if index >= 0 and self.bounded.estimates[index].statistic in _DIRECT:
+                if index >= 0 and STATISTICS[self.bounded.estimates[index].statistic].has_direct_error:
                     return self.bounded.estimates[index]
         names = [output.name for output in question.outputs]
         fix = f"Give the error of a count or a sum among {', '.join(names)}. Nothing was charged."
         raise ParameterError(f"error[{name!r}]", "is not an error that public facts determine", fix)
-
-
-_DIRECT = frozenset({Statistic.COUNT, Statistic.COUNT_UNITS, Statistic.COUNT_DISTINCT, Statistic.SUM})

@@ -1,12 +1,12 @@
-"""Who is protected, against whom, how much it costs, and how much may be spent.
+"""The values of a privacy guarantee: the unit, the neighbours, the loss and the budget.
 
-- ``Unit``: who is protected: one row (event level) or one person across rows (user level).
-- ``Neighbours``: which two datasets must look alike: one unit added or removed, or one unit replaced by another.
-- ``Loss``: what a release costs, in every notion that is valid for it.
-- ``Budget``: what may be spent, in the notion that the curator declares.
+- ``Unit`` says who is protected: one row (event level) or one person across rows (user level).
+- ``Neighbours`` says which two datasets must look alike: one unit added or removed, or one unit replaced by another.
+- ``Loss`` says what a release costs, in every notion that is valid for it.
+- ``Budget`` says what may be spent, in the notion that the curator declares.
 
-The notions themselves (pure, approximate, zCDP, Rényi, Gaussian, privacy-loss distribution) live in ``accounting``;
-a ``Loss`` only asks them, takes the tightest answer, and refuses to add what cannot be added.
+The notions themselves (pure, approximate, zCDP, Rényi, Gaussian, privacy-loss distribution) are in ``accounting``. A
+``Loss`` asks its notions and takes the tightest answer. It refuses to add losses that have no notion in common.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Unit:
 
 
 class Notion(Protocol):
-    """One way of stating a loss, as a frozen value. The members live in ``accounting``:
-    ``Pure``, ``Approximate``, ``ZeroConcentrated``, ``Renyi``, ``Gaussian`` and ``LossDistribution``.
+    """One way of stating a loss, as a frozen value. The members are in ``accounting``: ``PureNotion``,
+    ``ApproximateNotion``, ``ZeroConcentratedNotion``, ``Renyi``, ``GaussianNotion`` and ``LossDistribution``.
 
-    ``epsilon`` and ``delta`` give certified upper bounds, rounded up; infinity and 1 when the notion says nothing.
+    ``epsilon`` and ``delta`` give certified upper bounds, rounded up. They are infinity and 1 where none is known.
     """
 
     kind: ClassVar[str]
@@ -87,7 +87,7 @@ class Notion(Protocol):
         ...
 
     def compose(self, other: Self) -> Self:
-        """The loss of both releases together, the second one may look at the first."""
+        """The loss of both releases together, where the second one may depend on the first."""
         ...
 
     def repeat(self, count: int) -> Self:
@@ -99,7 +99,7 @@ class Notion(Protocol):
         ...
 
     def words(self) -> str:
-        """The parameters, for people: ``ε = 1``."""
+        """The parameters as text for people, such as ``ε = 1``."""
         ...
 
 
@@ -135,7 +135,7 @@ class Loss:
         return self.notions if notion is None else (self.notion(notion),)
 
     def epsilon(self, delta: Number = 0, *, notion: str | None = None) -> float:
-        """The smallest ε that holds at this δ, over all valid notions; infinite when none says anything."""
+        """The smallest ε that holds at this δ, over all valid notions; infinite where no notion has a bound."""
         target = float_down(parameters.read_delta(delta))
         return min(known.epsilon(target) for known in self._choose_notions(notion))
 
@@ -173,9 +173,9 @@ class Loss:
         return Loss(grouped, self.unit, self.neighbours)
 
     def odds(self, delta: Number = 0) -> Odds:
-        """What this loss means for one protected unit, as numbers and as words.
+        """What this loss means for one protected unit, as numbers and as sentences.
 
-        Without a δ the pure ε is shown; where there is none, δ = 10⁻⁹ stands in, and the words say so.
+        Without a δ the pure ε is used. Where there is none, δ = 10⁻⁹ is used, and the sentence says so.
         """
         at = float_down(parameters.read_delta(delta))
         if not at and math.isinf(self.epsilon(0)):
@@ -219,9 +219,9 @@ BUDGET_KINDS: Mapping[BudgetNotion, BudgetKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What may be spent in all: ``epsilon``, ``epsilon`` with ``delta``, ``rho`` (zCDP), or ``mu`` (Gaussian).
+    """The most that may be spent: ``epsilon``, ``epsilon`` with ``delta``, ``rho`` (zCDP), or ``mu`` (Gaussian).
 
-    There is no default: how much privacy to give is the curator's decision.
+    There is no default, because the curator decides how much privacy to give.
 
     >>> Budget(epsilon=3, delta=1e-6)
     Budget(ε = 3 at δ = 1e-06)

@@ -1,7 +1,7 @@
-"""Public rows that a question brings along: an answer that was released before, or a frame of the analyst's own.
+"""Reads public rows that a question brings: an answer that was released before, or a frame of the analyst's own.
 
-They are part of the question, so they are recorded with it and replayed with it. Nothing about them is private: an
-answer has been paid for, and what the analyst brings the analyst knows.
+These rows are part of the question, so they are recorded with it and replayed with it. Nothing in them is private: an
+answer has been paid for, and the analyst knows the analyst's own frame.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from discreet.codebook.frame_types import types_of
 from discreet.errors import ParameterError, UsageError
 from discreet.plan.evaluate import settle
 from discreet.plan.relations import Values
-from discreet.plan.types import Type, Value
+from discreet.plan.types import Type, Value, is_storable_text
 
 MAX_ROWS = 100_000
 
 
 def read_public_values(tables: Mapping[str, Any] | None) -> dict[str, Values]:
-    """Public tables by name, as values of a plan; refused where they are too large or of no known kind."""
+    """Public tables by name, as values of a plan. A table that is too large or of no known kind is refused."""
     return {name: _read_values(name, table) for name, table in (tables or {}).items()}
 
 
@@ -34,23 +34,14 @@ def _read_values(name: str, table: Any) -> Values:
             f"The public table {name!r} has {rows:,} rows; a question can bring {MAX_ROWS:,}. "
             "Declare it in the codebook as public. Nothing was charged."
         )
-    if any(isinstance(value, str) and not _is_text(value) for _, _, values in columns for value in values):
+    if any(isinstance(value, str) and not is_storable_text(value) for _, _, values in columns for value in values):
         raise UsageError(f"The public table {name!r} holds text that is not Unicode. Mend it. Nothing was charged.")
     kinds = tuple((column, kind) for column, kind, _ in columns)
     return Values(name, kinds, tuple(zip(*(values for _, _, values in columns))))
 
 
-def _is_text(value: str) -> bool:
-    """Whether a text can be written down: half of a pair of code units cannot."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in value
-
-
 def _read_frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:
-    """The columns of a frame that questions can use."""
+    """The names, types and values of the columns that questions can use."""
     from discreet.engines.duckdb.sources import to_arrow_table
 
     kinds = types_of(table)

@@ -28,7 +28,8 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
 from discreet.mechanisms.weighted_selection import WeightedSelection
-from discreet.plan.nodes import Question, Statistic
+from discreet.plan.nodes import Question
+from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Value
 from discreet.privacy import Loss, Neighbours, Unit
 
@@ -76,16 +77,18 @@ class Release:
 
     def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
-        match estimate:
-            case AggregateRecipe(count=int(count), steps=None):
-                return float(self.noise_bound(count))
-            case AggregateRecipe(statistic=Statistic.SUM, count=None, steps=int(steps)):
-                return float(self.noise_bound(steps) * estimate.resolution)
-            case AggregateRecipe(statistic=Statistic.SUM, count=int(count), steps=int(steps)):
-                # steps·resolution + origin·count: both noises stay within their bounds together.
-                moved = self.noise_bound(steps, parts=2) * estimate.resolution
-                return float(moved + self.noise_bound(count, parts=2) * abs(estimate.origin))
-        return None
+        if not STATISTICS[estimate.statistic].has_direct_error:
+            return None
+        count, steps = estimate.count, estimate.steps
+        if steps is None:
+            if count is None:
+                raise InternalError("A count or a sum without a measure.")
+            return float(self.noise_bound(count))
+        if count is None:
+            return float(self.noise_bound(steps) * estimate.resolution)
+        # steps·resolution + origin·count: both noises stay within their bounds together.
+        moved = self.noise_bound(steps, parts=2) * estimate.resolution
+        return float(moved + self.noise_bound(count, parts=2) * abs(estimate.origin))
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from discreet.audit.findings import all_hold
 from discreet.audit.subjects import list_subjects
 from discreet.cli.main import app
 from discreet.entropy import Words
+from discreet.frontends import read_sql
 from discreet.ledger.ledger import Charge, Reservation
 from discreet.ledger.memory import MemoryLedger
 from discreet.mechanisms import Laplace
+from discreet.plan.statistics.definitions import Statistic
 from discreet.privacy import Budget
 
 GOOD = Finding(name="right", method="exact", verdict=Verdict.HOLDS, claim="ε = 1", claimed=1.0, lower=0.9)
@@ -144,3 +146,12 @@ def test_command(findings: list[Finding], code: int, monkeypatch: pytest.MonkeyP
 def test_command_refuses_a_folder_that_is_not_there(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["audit", "--html", str(tmp_path / "none" / "audit.html")])
     assert result.exit_code != 0
+
+
+def test_every_statistic_is_asked() -> None:
+    """The questions come from the table of statistics, so that none is left out of the audit."""
+    catalog = installation.make_lines()[0][1].catalog
+    asked = {a.statistic for text in installation.QUESTIONS for a in read_sql.read(text, catalog).aggregates}
+    assert asked == set(Statistic)
+    text = " ".join(installation.QUESTIONS)
+    assert all(name in text for name in ("COVAR_POP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "WEIGHTED_AVG"))

@@ -34,8 +34,9 @@ from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Expression
 from discreet.plan.magnitude import BUCKETS, IntOrFloat
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import Scan
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from discreet.release import draw
 

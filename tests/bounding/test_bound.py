@@ -11,7 +11,8 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Sensit
 from discreet.errors import Unbounded, UsageError
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import Statistic
 from discreet.privacy import Neighbours
 from tests.worlds.hospital import COUNT, ROWS, UNITS, ask, catalog, column, of
 

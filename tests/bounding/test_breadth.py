@@ -13,7 +13,8 @@ from discreet.errors import DiscreetError, Unbounded, UsageError
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.worlds.hospital import COUNT, ROWS, ask, catalog, column, of

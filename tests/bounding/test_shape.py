@@ -17,7 +17,7 @@ from discreet.errors import DiscreetError, InternalError, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import (
     Caps,
     Feature,
@@ -33,6 +33,7 @@ from discreet.plan.relations import (
     Where,
     Window,
 )
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type, Value
 from discreet.privacy import Unit
 from tests.bounding.test_stability import (

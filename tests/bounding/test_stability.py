@@ -16,7 +16,7 @@ from discreet.errors import InternalError, UnitLost
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
     Caps,
@@ -34,6 +34,7 @@ from discreet.plan.relations import (
     Where,
     Window,
 )
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 

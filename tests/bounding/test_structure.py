@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from discreet.bounding.bound import bound_all
-from discreet.bounding.structure import MOST_DEEP
+from discreet.bounding.structure import MAX_DEPTH
 from discreet.errors import Unbounded, UsageError
 from discreet.frontends import read_sql
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Order, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Order, Output, Question
 from discreet.plan.relations import Caps, Join, JoinKind, Projection, Relation, Scan, Union, Values, Where
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from tests.worlds.tables import HOSPITAL
 
@@ -103,7 +104,7 @@ BAD: dict[str, Callable[[], Any]] = {
     "rows of numbers": lambda: asked(source=public(((1,),))),
     "caps for one side": lambda: asked(source=joined(caps=(Caps(UNIT, 1, 1),))),
     "a kind of join in words": lambda: asked(source=joined(kind="inner")),
-    "too deep": lambda: asked(source=deep(MOST_DEEP)),
+    "too deep": lambda: asked(source=deep(MAX_DEPTH)),
     "far too deep": lambda: asked(source=deep(5_000)),
     "doubled": lambda: asked(source=doubled(60)),
     "a column in the answer": lambda: asked(outputs=(Output("n", UNIT),)),

@@ -72,7 +72,7 @@ def found(text: str, topic: str, schema: dict[str, Type | None] | str | None = N
 def test_a_wise_codebook_is_good_throughout() -> None:
     """Nothing to think about, and every topic is there."""
     result = lines(GOOD, dict(SCHEMA))
-    assert {line.mark for line in result} == {Grade.GOOD}
+    assert {line.grade for line in result} == {Grade.GOOD}
     topics = {line.topic for line in result}
     assert topics >= {"unit", "neighbours", "budget", "delta", "per query", "visits", "visits: rows", "visits: bounds"}
 
@@ -138,14 +138,14 @@ WEAK += [
 @pytest.mark.parametrize(("topic", "text", "finding"), WEAK, ids=[f"{case[0]}: {case[2]}" for case in WEAK])
 def test_weak_choices_are_named(topic: str, text: str, finding: str) -> None:
     """A choice that may be unwise is marked, with the reason and a fix."""
-    weak = [line for line in found(text, topic) if line.mark is Grade.WEAK]
+    weak = [line for line in found(text, topic) if line.grade is Grade.WEAK]
     assert [line for line in weak if finding in line.finding and line.fix]
 
 
 def test_every_table_says_how_it_reaches_the_unit() -> None:
     """By a name, along foreign keys, or not at all because it is public; nothing to think about where facts fit."""
     result = {line.topic: line for line in lines(WIDE) if line.topic.endswith(": unit")}
-    assert {line.mark for line in result.values()} == {Grade.GOOD}
+    assert {line.grade for line in result.values()} == {Grade.GOOD}
     assert result["visits: unit"].finding == "each row names its unit in patient_id."
     assert "by day → visits.day, which names it in patient_id" in result["notes: unit"].finding
     assert result["wards: unit"].finding == "is public: its rows belong to nobody, and everyone may know them."
@@ -172,7 +172,7 @@ def test_public_tables_are_not_people() -> None:
 def test_a_delta_that_publishes_people_is_wrong() -> None:
     """δ at or above one over the number of units is refused by the check."""
     (line,) = found(GOOD.replace("delta = 1e-9", "delta = 1e-3"), "delta")
-    assert line.mark is Grade.WRONG and "1e-7" in line.fix
+    assert line.grade is Grade.WRONG and "1e-7" in line.fix
 
 
 @pytest.mark.parametrize(
@@ -187,29 +187,29 @@ def test_a_delta_that_publishes_people_is_wrong() -> None:
 def test_data_that_does_not_match_is_wrong(schema: dict[str, Type | None] | str, topic: str, finding: str) -> None:
     """Missing columns, other types and missing files are wrong, each with its place."""
     (line,) = found(GOOD, topic, schema)
-    assert line.mark is Grade.WRONG and finding in line.finding and line.fix
+    assert line.grade is Grade.WRONG and finding in line.finding and line.fix
 
 
 def test_types_that_convert_are_fine_or_weak() -> None:
     """Capitals do not matter, integers may be declared real, texts are converted with a warning."""
     real = GOOD.replace('age = { type = "integer"', 'age = { type = "real", resolution = 1')
     assert {
-        line.mark for line in lines(real, {"PATIENT_ID": Type.INTEGER, "Age": Type.INTEGER, "ward": Type.TEXT})
+        line.grade for line in lines(real, {"PATIENT_ID": Type.INTEGER, "Age": Type.INTEGER, "ward": Type.TEXT})
     } == {Grade.GOOD}
     (line,) = found(GOOD, "visits.age", {**SCHEMA, "age": Type.TEXT})
-    assert line.mark is Grade.WEAK
+    assert line.grade is Grade.WEAK
 
 
 def test_csv_files_have_no_types_to_compare() -> None:
     """Everything is text in a CSV file, so declared types are no mistake there."""
     text = GOOD.replace("visits.parquet", "visits.csv")
-    assert {line.mark for line in lines(text, dict.fromkeys(SCHEMA, Type.TEXT))} == {Grade.GOOD}
+    assert {line.grade for line in lines(text, dict.fromkeys(SCHEMA, Type.TEXT))} == {Grade.GOOD}
 
 
 def test_undeclared_columns_stay_hidden() -> None:
     """Columns that the codebook does not declare are counted, not named."""
     (line,) = found(GOOD, "visits", {**SCHEMA, "name": Type.TEXT, "photo": None})
-    assert line.mark is Grade.GOOD and "2 more in the data stay hidden" in line.finding and "photo" not in line.finding
+    assert line.grade is Grade.GOOD and "2 more in the data stay hidden" in line.finding and "photo" not in line.finding
 
 
 def test_worst_case_odds() -> None:

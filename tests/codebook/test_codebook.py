@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import inspect
 import json
 import pickle
 import re
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import discreet
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.codebook import Codebook, TableSource
 from discreet.codebook.checklist import make_checklist
@@ -749,6 +751,17 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
     assert words - used <= {"rho", "columns", "tables", "budget", "csv", "edges"}
     assert book.catalog().tables
+
+
+def test_curate_takes_the_parameters_of_from_frames() -> None:
+    """``help(discreet.curate)`` shows every parameter, and a wrong argument is refused under curate's own name."""
+    ours, theirs = inspect.signature(discreet.curate), inspect.signature(Codebook.from_frames)
+    assert ours.parameters == theirs.parameters and len(ours.parameters) > 15
+    assert ours.return_annotation == "Curator"
+    with pytest.raises(TypeError, match=r"^curate\(\) missing a required argument: 'budget'"):
+        discreet.curate({})  # type: ignore[call-arg]  # what is tested
+    with pytest.raises(TypeError, match=r"^curate\(\) got an unexpected keyword argument 'bugdet'"):
+        discreet.curate({}, budget=Budget(epsilon=1), bugdet=1)  # type: ignore[call-arg]  # what is tested
 
 
 def write_docs() -> None:

@@ -15,11 +15,14 @@ from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError, Unbounded
 from discreet.frontends import read_sql
-from discreet.frontends.chain import builder
-from discreet.frontends.chain.builder import ChainExpression, TableBuilder, col, max_, mean, median, min_, quantile
+from discreet.frontends.chain import aggregates
+from discreet.frontends.chain.aggregates import max_, mean, median, min_, quantile
+from discreet.frontends.chain.builder import TableBuilder
+from discreet.frontends.chain.operands import ChainExpression, col
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Literal, ReleasedValue, walk
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type, Value
 from tests.worlds.tables import CATALOG
 
@@ -219,9 +222,9 @@ def test_extremes_say_what_they_are() -> None:
 def test_aggregates_do_not_nest(name: str) -> None:
     """No aggregate takes an aggregate, in any argument."""
     with pytest.raises(QuestionError, match="inside an aggregate"):
-        getattr(builder, name)(mean("age"))
+        getattr(aggregates, name)(mean("age"))
     with pytest.raises(QuestionError, match="inside an aggregate"):
-        builder.correlation("age", mean("age"))
+        aggregates.correlation("age", mean("age"))
 
 
 def test_filter_in_the_chain() -> None:
@@ -240,7 +243,7 @@ def test_filter_in_the_chain() -> None:
 def test_units_of_rows() -> None:
     """Where each row is its own unit there are no units to count, only rows."""
     with pytest.raises(QuestionError, match="own unit"):
-        _ = TableBuilder(CATALOG, "answers").agg(builder.count_units()).question
+        _ = TableBuilder(CATALOG, "answers").agg(aggregates.count_units()).question
 
 
 def test_other_people_are_no_unit() -> None:

@@ -8,16 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from discreet.frontends import read_sql
-from discreet.frontends.chain.builder import (
-    TableBuilder,
-    col,
+from discreet.frontends.chain.aggregates import (
     correlation,
     count,
     count_distinct,
     count_units,
     covariance,
     intercept,
-    lit,
     max_,
     mean,
     median,
@@ -29,8 +26,9 @@ from discreet.frontends.chain.builder import (
     sum_,
     variance,
     weighted_mean,
-    when,
 )
+from discreet.frontends.chain.builder import TableBuilder
+from discreet.frontends.chain.operands import col, lit, when
 from tests.worlds.tables import CATALOG
 
 VISITS = TableBuilder(CATALOG, "visits")

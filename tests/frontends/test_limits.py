@@ -12,7 +12,9 @@ import pytest
 
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
-from discreet.frontends.chain.builder import TableBuilder, col, count, lit
+from discreet.frontends.chain.aggregates import count
+from discreet.frontends.chain.builder import TableBuilder
+from discreet.frontends.chain.operands import col, lit
 from discreet.frontends.terms import syntax
 from tests.worlds.tables import CATALOG
 

@@ -37,12 +37,23 @@ FLOORS: list[set[str]] = [
     {"picture"},
     {"answer"},
     {"public_tables", "bound_search"},
-    {"curator"},
+    {"curator", "bounds"},
     {"demo", "opening"},
     {"audit", "attacks"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+# Packages with rooms of their own: for each room inside, the rooms of the same package that it may import.
+ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
+    "frontends": {
+        "terms": set(),
+        "resolve": {"terms"},
+        "chain": {"terms", "resolve"},
+        "sql": {"terms"},
+        "google": {"terms", "resolve", "sql"},
+        "read_sql": {"terms", "resolve", "sql", "google"},
+    },
+}
 
 
 def imported(path: Path) -> set[str]:
@@ -64,6 +75,11 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
+def inner_room(module: str) -> str:
+    """The room inside its package that a module belongs to; empty for the package itself."""
+    return module.split(".")[2] if module.count(".") > 1 else ""
+
+
 def _goes_down(own: str, target: str) -> bool:
     """Whether an import leads to a lower floor; the package's front door is open to the shell only."""
     return FLOOR[target] < FLOOR[own] if target else own == "cli"
@@ -76,6 +92,17 @@ def upward(module: str, targets: set[str]) -> list[str]:
         f"{module} -> {target}"
         for target in targets
         if own and room(target) != own and not _goes_down(own, room(target))
+    ]
+
+
+def sideways(module: str, targets: set[str]) -> list[str]:
+    """Imports inside a package that ``ROOMS_INSIDE`` does not allow."""
+    package, own = room(module), inner_room(module)
+    if package not in ROOMS_INSIDE or not own:
+        return []
+    allowed = {own, *ROOMS_INSIDE[package][own]}
+    return [
+        f"{module} -> {target}" for target in targets if room(target) == package and inner_room(target) not in allowed
     ]
 
 
@@ -110,6 +137,14 @@ def test_imports_point_one_way() -> None:
     assert [edge for name, path in MODULES.items() for edge in upward(name, imported(path))] == []
 
 
+def test_rooms_inside_a_package_import_one_way() -> None:
+    """Each room inside a package has its place, and imports only the rooms that the table allows."""
+    for package, rooms in ROOMS_INSIDE.items():
+        inside = {inner_room(name) for name in MODULES if room(name) == package} - {""}
+        assert inside == set(rooms)
+    assert [edge for name, path in MODULES.items() for edge in sideways(name, imported(path))] == []
+
+
 def test_no_import_cycles() -> None:
     """No two modules need each other."""
     edges = {name: imported(path) - {name} for name, path in MODULES.items()}
@@ -118,9 +153,11 @@ def test_no_import_cycles() -> None:
 
 
 def test_the_layer_checks_can_fail() -> None:
-    """Negative control: an upward edge and a cycle are seen."""
+    """Negative control: an upward edge, an edge between rooms of one package, and a cycle are seen."""
     assert upward("discreet.exact", {"discreet.mechanisms"}) == ["discreet.exact -> discreet.mechanisms"]
     assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+    wrong, right = "discreet.frontends.resolve.scope", "discreet.frontends.terms.syntax"
+    assert sideways("discreet.frontends.sql.reader", {wrong, right}) == [f"discreet.frontends.sql.reader -> {wrong}"]
 
 
 def public_packages() -> list[str]:
@@ -148,7 +185,7 @@ def test_top_level_surface_is_deliberate() -> None:
     values = ["Budget", "DiscreetError", "Loss", "Neighbours", "Unit", "ln"]
     verbs = ["col", "count", "count_units", "curate", "lit", "mean", "open", "stddev", "sum", "variance", "when"]
     verbs += ["correlation", "count_distinct", "covariance", "intercept", "max", "median", "min", "mode", "quantile"]
-    verbs += ["slope", "weighted_mean"]
+    verbs += ["slope", "standard_error", "weighted_mean"]
     assert sorted(discreet.__all__) == sorted(values + verbs)
 
 

@@ -63,7 +63,7 @@ def rewritten(book: BaseLedger, change: Callable[[int, dict[str, Any]], None]) -
             fresh.add_reservation(row)
             if row.answered is not None and row.answer is not None:
                 fresh.add_answer(row.number, row.answered, row.answer)
-    liar._store = liar._turns.store = fresh
+    liar._store = liar._commits.store = fresh
     liar._state.__init__()  # type: ignore[misc]  # read everything anew
     return liar
 

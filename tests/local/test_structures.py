@@ -154,3 +154,14 @@ def test_heavy_hitters_are_found() -> None:
         HeavyHitters.for_epsilon("w", epsilon=1, alphabet=b"abc")
     with pytest.raises(ParameterError):
         HeavyHitters.for_epsilon("w", epsilon=1, length=0)
+
+
+def test_the_old_name_of_a_mean_warns_and_works() -> None:
+    """``discreet.local.Mean`` is deprecated and names its successor; other unknown names are still errors."""
+    import discreet.local as package
+
+    with pytest.warns(DeprecationWarning, match="MeanEstimate"):
+        assert package.Mean is package.MeanEstimate
+    with pytest.raises(AttributeError, match="Median"):
+        getattr(package, "Median")  # noqa: B009  # the checker knows that there is none
+    assert "Mean" not in package.__all__

@@ -259,7 +259,7 @@ def test_bad_parameters_are_named(kind: type[BoundedStatistic], name: str, given
 
 @pytest.mark.parametrize("kind", [Mean, Variance])
 def test_sizes_are_public_under_replace(kind: type[Mean] | type[Variance]) -> None:
-    """Under replace the size must be said, fits the data, and goes with one row for each unit."""
+    """Under replace the size must be given, fits the data, and goes with one row for each unit."""
     with pytest.raises(ParameterError, match="size"):
         kind(bounds=(0, 1), epsilon=1, neighbours="replace")
     with pytest.raises(ParameterError, match="max_rows"):

@@ -17,10 +17,9 @@ from discreet.bounding import contributions
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
 from discreet.mechanisms.laws import DiscreteGaussianLaw
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, upper_tail
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, certified_share, upper_tail
 from discreet.mechanisms.weighted_selection import (
     WeightedSelection,
-    _chance_for_each,
     _find_tail,
     _find_threshold,
     _units_needed,
@@ -90,7 +89,7 @@ def test_threshold_between_the_ends(whole: int, groups: int) -> None:
     found = []
     for variance, delta in itertools.product((Fraction(100), Fraction(400)), (Fraction(1, 10), Fraction(1, 1000))):
         each = [
-            math.isqrt(whole**2 // g) + _find_tail(variance, _chance_for_each(delta, g)) for g in range(1, groups + 1)
+            math.isqrt(whole**2 // g) + _find_tail(variance, certified_share(delta, g)) for g in range(1, groups + 1)
         ]
         assert _find_threshold(variance, delta, groups, whole) == max(each)
         found.append(max(each) > max(each[0], each[-1]))

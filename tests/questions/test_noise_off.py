@@ -23,6 +23,7 @@ from discreet.engines.memory.engine import MemoryEngine
 from discreet.finish import finish
 from discreet.frontends import read_sql
 from discreet.offer import Offer
+from discreet.plan.statistics.table import STATISTICS
 from discreet.price import PriceTerms, price
 from discreet.release import NoisyGroups
 
@@ -70,6 +71,15 @@ QUESTIONS = [
     "SELECT date_trunc('quarter', day) AS q, COUNT(*) AS n FROM visits GROUP BY q",
     "SELECT UPPER(town) AS t, ward, COUNT(*) AS n FROM visits WHERE ward IS NOT NULL GROUP BY t, ward",
 ]
+
+# Every aggregate that follows from counts and sums, in every way to ask for it; DuckDB knows all of these words, but
+# what it calls APPROX is only near the truth.
+KINDS = {"number": "cost", "condition": "well", "unit": "person", "key": "town"}
+for known in STATISTICS.values():
+    examples = [example.format(**KINDS) for wording in known.wordings for example in wording.examples]
+    ways = [f"{way} AS x{i}" for i, way in enumerate(examples) if not way.startswith("APPROX")]
+    if not known.is_chosen:
+        QUESTIONS.append(" ".join(("SELECT ward,", ", ".join(ways), "FROM visits GROUP BY ward")))
 
 
 def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Expression
-from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Output, Question
 from discreet.plan.relations import Scan, Where
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 

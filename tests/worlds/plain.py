@@ -16,7 +16,8 @@ import duckdb
 from discreet.engines.memory.relations import MemoryRow, RelationReader
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Expression, ReleasedValue
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type, Value
 from tests.worlds.tables import HOSPITAL, PUBLIC
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from discreet.bounding.bound import bound
 from discreet.offer import Offer
-from discreet.plan.nodes import Question, Statistic
+from discreet.plan.nodes import Question
+from discreet.plan.statistics.definitions import Statistic
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import Release

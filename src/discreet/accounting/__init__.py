@@ -1,7 +1,7 @@
-"""Accounting: what releases cost together, tightly and provably.
+"""Accounting: computes what releases cost together, with proved and tight bounds.
 
-``compose`` turns events into an ``Account``; a ``Filter`` stops at a budget when costs are chosen on the way, an
-``Odometer`` reports the running total; ``calibrate`` goes the other way, from a target to the noise.
+``compose`` turns events into an ``Account``. A ``Filter`` stops at a budget when costs are chosen on the way. An
+``Odometer`` reports the running total. ``calibrate`` goes the other way, from a target to the noise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Accounts: events go in, and what they cost together comes out, in every valid notion.
+"""Accounts: compute what events cost together, in every valid notion.
 
 Composition here is sequential and adaptive: each *query* may depend on earlier answers, while the parameters of the
-events are fixed up front. When the parameters themselves depend on answers, use a ``Filter``. Interactive mechanisms
-that run side by side cost the same as one after the other (concurrent composition: Vadhan & Wang 2021; Lyu 2022;
-Haney et al. 2023), so nothing else has to be done for them.
+events are fixed in advance. When the parameters themselves depend on answers, use a ``Filter``. Interactive mechanisms
+that run at the same time cost as much as one after the other (concurrent composition: Vadhan & Wang 2021; Lyu 2022;
+Haney et al. 2023), so they need no rule of their own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from discreet.privacy import Loss, Neighbours, Notion, Unit
 
 __all__ = ["Account", "compose", "loss_of", "parallel"]
 
-# At which δ an account shows its ε when nobody says.
+# The δ at which an account shows its ε.
 _SHOWN_DELTA = 1e-6
 _SHOWN_EVENTS = 12
 
@@ -90,7 +90,7 @@ class Account:
         return LossDistribution(self.events).for_group(self.group)
 
     def _find_loss(self, notion: str | None) -> Loss:
-        """The loss, or the part of it that is asked for: a distribution does not wait for the other notions."""
+        """The loss; for a distribution only that notion, so that the others need not be computed."""
         if notion is not None and notion not in KINDS:
             fix = f"Use one of {', '.join(KINDS)}, or None for the best."
             raise ParameterError("notion", "is not a known notion", fix)
@@ -109,8 +109,8 @@ class Account:
     def bounds(self, delta: Number) -> tuple[float, float]:
         """(lower, upper): the exact ε at this δ lies between them.
 
-        The lower one comes from the privacy-loss distribution; where there is none, nothing is known from below and
-        it is 0. It is about the worst neighbours and the worst mechanisms that fit the events.
+        The lower bound comes from the privacy-loss distribution; where there is none, it is 0. It is for the worst
+        neighbours and the worst mechanisms that fit the events.
         """
         target = float_down(parameters.read_delta(delta))
         upper = self.epsilon(delta)
@@ -122,7 +122,7 @@ class Account:
         return replace(self, group=self.group * parameters.read_whole(size, "size"))
 
     def odds(self, delta: Number = 0) -> Odds:
-        """What the account means for one person (or group), as numbers and as words."""
+        """What the account means for one person (or group), as numbers and as sentences."""
         odds = self.loss.odds(delta)
         return odds if self.group == 1 else replace(odds, about=f"a group of {self.group} (each {self.unit})")
 
@@ -270,7 +270,7 @@ def _check_alike(events: Sequence[ev.Event]) -> None:
 
 
 def _compose_all(notions: list[Notion]) -> Notion:
-    """All of one kind composed, in pairs of pairs, so that long ones are merged seldom."""
+    """Compose notions of one kind in pairs, then pairs of pairs, so that few merges have long operands."""
     while len(notions) > 1:
         pairs = [one.compose(other) for one, other in zip(notions[::2], notions[1::2])]
         notions = pairs + notions[len(notions) - len(notions) % 2 :]
@@ -278,7 +278,7 @@ def _compose_all(notions: list[Notion]) -> Notion:
 
 
 def _price_for_group(event: ev.Event, size: int) -> Loss | None:
-    """What an event costs a group: priced anew where it is an event again, else by each notion's own group rule."""
+    """What an event costs a group: the price of the group's own event, or else each notion by its group rule."""
     rebuilt = group_event(event, size)
     if rebuilt is not None:
         return loss_of(rebuilt)
@@ -288,7 +288,7 @@ def _price_for_group(event: ev.Event, size: int) -> Loss | None:
 
 
 def _describe_event(event: ev.Event) -> str:
-    """An event without what the account's first lines say already."""
+    """An event as text, without the fields that the account's first lines show."""
     return re.sub(r"(, )?count=1(, neighbours='[^']*')(, unit='[^']*')", "", repr(replace(event, count=1)))
 
 

@@ -1,8 +1,8 @@
-"""Amplification by Poisson sampling: what a release costs when each unit is in the sample with probability q only.
+"""Amplification by Poisson sampling: computes what a release costs when each unit is sampled with probability q.
 
-All statements are for add-remove neighbours. Whatever holds without sampling also holds with it: given which other
-units were drawn, the two outputs are either equally distributed or those of neighbours, and every notion here is
-quasi-convex under such mixing. So an unamplified bound is always a valid fallback.
+All statements are for add-remove neighbours. A bound without sampling also holds with it: given which other units were
+drawn, the two outputs are either equally distributed or those of neighbours, and every notion here is quasi-convex
+under such mixing. So an unamplified bound is always valid, and it is used where no better one is known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def amplify(epsilon: Exact, rate: Fraction) -> Exact:
     if isinstance(epsilon, Ln):
         return Ln(1 + rate * (epsilon.of - 1))
     if not epsilon or epsilon > parameters.MAX_EPSILON:
-        return epsilon  # nothing to amplify, or nothing left to protect: e^ε would fill the memory
+        return epsilon  # zero, or so large that e^ε would fill the memory and protects nobody
     power = 1 / Interval.exp_minus(epsilon).low
     # e^ε to 160 significant bits; its rounding upwards only raises the result.
     bound = Ln(1 + rate * (power - 1)).upper
@@ -54,19 +54,19 @@ def sampled_gaussian_curve(mu_squared: Fraction, rate: Fraction) -> Renyi:
     axis, so the sum is off by at most 2·e^(d²/2)/(e^(2πd/h) − 1), relative (Trefethen & Weideman 2014, Thm. 5.1), and
     what lies beyond the grid is bounded by (1 − q + qw)^α ≤ 1 − q + q·w^α.
     """
-    # Amplification grows weaker with q, so a smallest q costs nothing; for huge μ there is none to speak of.
+    # The loss grows with q, so raising a tiny q is safe; for huge μ amplification has no effect worth computing.
     mu, q = math.sqrt(to_float(mu_squared)), max(to_float(rate), 1e-250)
     plain = Renyi.linear(mu_squared / 2)
     if q == 1 or mu > 1e3:
         return plain
     values = [_log_moment(order, mu, q) / (order - 1) for order in ORDERS]
-    # A failed quadrature is infinite, and there the unamplified curve stands in.
+    # A failed quadrature is infinite; the unamplified curve is used there.
     bounded = [min(value, 2 * to_float(mu_squared) * order) for value, order in zip(values, ORDERS)]
     return Renyi.of(lambda _: np.array(bounded)).take_least(plain)
 
 
 def _log_moment(order: float, mu: float, q: float) -> float:
-    """The logarithm of E[(1 − q + qw)^α] for w = e^(μz − μ²/2), z standard normal; infinite where not tried."""
+    """The logarithm of E[(1 − q + qw)^α] for w = e^(μz − μ²/2), z standard normal; infinite where not computed."""
     width = min(3.0, 3.0 / mu)  # half-width of the strip: 1 − q + qw has no zero for |Im z| < π/μ
     h = 2.0 ** math.floor(math.log2(width / 8))  # a power of two, so that grid points are exact
     spread = math.sqrt(2 * (45 + (order - 1) * -math.log(q)))
@@ -87,7 +87,7 @@ def _log_moment(order: float, mu: float, q: float) -> float:
 def _excess(z: Floats, order: float, mu: float, q: float) -> tuple[float, float]:
     """The sum of e^(−z²/2)·((1+x)^α − 1 − αx) for x = q(e^(μz − μ²/2) − 1), and a bound on its rounding error."""
     u = mu * z - mu * mu / 2
-    # Beyond this u the ratio is taken in logarithms, where nothing overflows.
+    # For larger u the ratio is computed in logarithms, which do not overflow.
     most = 30 - math.log(q)
     big = u > most
     x = q * np.expm1(np.minimum(u, most))

@@ -1,4 +1,4 @@
-"""(ε, δ)-differential privacy: ε-private except with probability δ; composed by the best of three theorems."""
+"""(ε, δ)-differential privacy: a release is ε-private except with probability δ. Three theorems compose it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.exact import Exact, Floats, Ln, decimal, float_up, upper
 
 # Up to this many different total losses the optimal theorem is summed term by term.
 _MOST_LOSSES = 1 << 16
-# Losses beyond this one are not worth a sum: the plain bounds stand.
+# For larger losses nothing is summed; the closed bounds are used.
 _VAST = 10**6
 
 
@@ -98,14 +98,14 @@ class ApproximateNotion:
         return move_up(-math.expm1(math.fsum(part.count * math.log1p(-to_float(part.delta)) for part in self.parts)))
 
     def _spare(self, delta: float) -> float:
-        """What a target δ leaves after the parts' own δ: δ = 1 − (1 − spare)·Π(1 − δ_i), rounded down."""
+        """The part of a target δ that the parts' own δ leave: δ = 1 − (1 − spare)·Π(1 − δ_i), rounded down."""
         failure = self._failure()
         if delta <= failure:
             return 0.0
         return (delta - failure) / (1 - failure) * (1 - 4 * UNIT) - UNIT * delta
 
     def _advanced_epsilon(self, spare: float) -> float:
-        """Unequal parts in closed form: mean loss plus a deviation term, and the same by zCDP; rounded up."""
+        """The advanced bound for unequal parts: mean loss plus a deviation, or the bound through zCDP; rounded up."""
         squares = mean = 0.0
         for part in self.parts:
             size = to_float(part.epsilon)
@@ -186,7 +186,7 @@ def _group_part(part: ApproximatePart, size: int) -> ApproximatePart:
 
 
 def _binomial(step: float, count: int) -> tuple[Floats, Floats]:
-    """Losses (count − 2i)·ε with binomial probabilities, rounded up: by less than 10^-11 up to 65,536 of them."""
+    """Losses (count − 2i)·ε with their binomial probabilities, rounded up by less than 10^-11 for up to 65,536."""
     i = np.arange(count + 1, dtype=np.float64)
     factorials = _log_factorials(count)
     logs = factorials[-1] - factorials - factorials[::-1]

@@ -1,8 +1,8 @@
-"""Calibration: from a target to the noise, for a whole plan at once.
+"""Calibration: finds the noise for a target, for a whole plan at once.
 
-``calibrate`` answers "these queries within this budget: how much noise each?", with the tightest account that is valid
-for a plan fixed in advance. ``cost_of_error`` goes the accuracy-first way: "this error at 95 %: what does it cost?".
-Both round against the asker: noise up where privacy was asked for, noise down where accuracy was.
+``calibrate`` finds how much noise each query needs to stay within a budget, with the tightest account that is valid for
+a plan fixed in advance. ``cost_of_error`` finds what a given error at 95 % costs. Both round to the safe side: noise is
+rounded up where privacy is the target, and down where accuracy is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def calibrate(
     Fraction(7, 1)
     """
     templates = list(plan)
-    compose(templates)  # refuses what is empty, mixed, or no event
+    compose(templates)  # refuses a plan that is empty or mixed, or that has other things than events
     if not isinstance(budget, Budget):
         raise ParameterError("budget", "must be a Budget", "Say Budget(epsilon=1, delta=1e-9), for example.")
     shares = _read_weights(weights, len(templates))
@@ -140,24 +140,24 @@ def _fits(notion: Notion, amount: Exact) -> bool:
             return False
 
 
-def _search_factor(noised: Callable[[Fraction], tuple[ev.Event, ...]], budget: Budget) -> Fraction:
+def _search_factor(add_noise: Callable[[Fraction], tuple[ev.Event, ...]], budget: Budget) -> Fraction:
     """The smallest factor found by bisection: first with the quick notions, then with the slow tight one below it."""
 
     def fits_quickly(factor: Fraction) -> bool:
-        return _is_within(noised(factor), budget, _QUICK)
+        return _is_within(add_noise(factor), budget, _QUICK)
 
-    loss = compose(noised(Fraction(1))).loss
+    loss = compose(add_noise(Fraction(1))).loss
     only_slow = budget.notion == "approx" and all(notion.kind not in _QUICK for notion in loss.notions)
     high = Fraction(1) if only_slow else _bisect(fits_quickly, Fraction(1))
-    # Where all is Gaussian the quick answer is exact; elsewhere the distribution is tighter.
-    all_gaussian = all(type(event) is ev.Gaussian for event in noised(Fraction(1)))
+    # If all events are Gaussian, the quick answer is exact; otherwise the distribution is tighter.
+    all_gaussian = all(type(event) is ev.Gaussian for event in add_noise(Fraction(1)))
     if budget.notion != "approx" or all_gaussian or not loss.has("pld"):
         return high
-    return _bisect(lambda factor: _is_within(noised(factor), budget), high)
+    return _bisect(lambda factor: _is_within(add_noise(factor), budget), high)
 
 
 def _bisect(within: Callable[[Fraction], bool], start: Fraction) -> Fraction:
-    """A factor that is within, such that one smaller by PRECISION is not (or was not found to be)."""
+    """A factor within the budget; a factor smaller by the precision was not found to be within it."""
     high, step = start, Fraction(2)
     while not _is_possible(within, high):
         high, step = high * step, step**2
@@ -180,7 +180,7 @@ def _bisect(within: Callable[[Fraction], bool], start: Fraction) -> Fraction:
 
 
 def _is_possible(within: Callable[[Fraction], bool], factor: Fraction) -> bool:
-    """Within, where a factor so small that no event allows it is not."""
+    """Whether a factor is within the budget. A factor so small that an event refuses it is not."""
     try:
         return within(factor)
     except ParameterError:
@@ -253,7 +253,7 @@ def cost_of_error(
 
 
 def _chance_for_each(beta: Fraction, of: int) -> float:
-    """How often one of k independent errors may exceed, so that all are within with 1 − beta; rounded down."""
+    """The probability that each of k errors may exceed, so that all are within with 1 − beta; rounded down."""
     return -math.expm1(math.log1p(-float(beta)) / of) * (1 - 1e-12)
 
 
@@ -279,7 +279,7 @@ def _discrete_laplace_tail(scale: float, steps: int) -> float:
 
 
 def _discrete_gaussian_tail(sigma: float, steps: int) -> float:
-    """P(|X| > steps): summed while that is short, beyond that by P(X ≥ m) ≤ P(N ≥ m − 1) (Canonne et al. 2020)."""
+    """P(|X| > steps): a sum for small σ, otherwise the bound P(X ≥ m) ≤ P(N ≥ m − 1) (Canonne et al. 2020)."""
     if sigma > 1e4:
         return math.erfc(steps / (sigma * math.sqrt(2)))
     x = np.arange(0, steps + 2 + math.ceil(40 * sigma))

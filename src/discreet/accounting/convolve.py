@@ -1,9 +1,9 @@
-"""Sums of independent losses by Fourier transform, with every error counted.
+"""Sums of independent losses by Fourier transform, with a bound on every error.
 
 The masses of each part are first *tilted*: multiplied by e^(tilt·loss) and scaled to sum to one. Tilted laws convolve
 to the tilted sum, and the tilt is chosen so that the losses that decide the answer lie in the middle. So the rounding
-noise of the transform, about 10^-14 of the largest mass, is tiny relative to the answer, however small δ is; without
-tilting it drowns every δ below 10^-12.
+error of the transform, about 10^-14 of the largest mass, is tiny relative to the answer, however small δ is. Without
+tilting it would be larger than every δ below 10^-12.
 
 Privacy: ``TiltedSum.upper`` is at or above the true δ(ε) of the masses given, ``TiltedSum.lower`` at or below, because
 
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from discreet.accounting.pairs import ROUNDING, TINY
 from discreet.exact import Floats, Integers
 
-# Largest transform: a handful of arrays of 2^21 complex numbers (32 MB each) live at a time.
+# The largest transform: a few arrays of 2^21 complex numbers (32 MB each) exist at a time.
 MAX_LENGTH = 1 << 21
 # Tilts are taken from a geometric sequence, so that answers nearby share one convolution.
 _RATIO = 1.06
@@ -49,7 +49,7 @@ class LossSum:
     """A sum of independent losses on one grid, before anything is convolved.
 
     Part j has masses at (firsts[j] + i)·step and is taken counts[j] times. ``tilts`` are the smallest and the largest
-    tilt worth trying. Cumulants are remembered, as many questions ask for the same ones.
+    tilt worth trying. Cumulants are stored, because many questions use the same ones.
     """
 
     step: float
@@ -75,7 +75,7 @@ class LossSum:
 
     @cached_property
     def ends(self) -> tuple[int, int]:
-        """The lowest and highest sums there are, in steps."""
+        """The lowest and the highest possible sum, in steps."""
         low = sum(first * count for first, _, count in self.parts)
         return low, low + sum((len(masses) - 1) * count for _, masses, count in self.parts)
 
@@ -89,14 +89,14 @@ class LossSum:
         return 0.0 if k == 0 else math.copysign(self.tilts[0] * _RATIO ** (abs(k) - 1), k)
 
     def cumulant(self, k: int) -> float:
-        """Of the whole sum, ln E[e^(tilt·loss)]: at or above the true one, and near it."""
+        """The cumulant ln E[e^(tilt·loss)] of the whole sum, at or above the true value, and near it."""
         if k not in self._known:
             tilt, thin = self.tilt(k), self._thin
             self._known[k] = thin.total(thin.logs(tilt)) + self.size * thin.doubt(tilt)
         return self._known[k]
 
     def tilt_for_epsilon(self, epsilon: float) -> int:
-        """The tilt that puts this loss in the middle: where Chernoff's bound on it is best."""
+        """The tilt that puts this loss in the middle, where Chernoff's bound on it is best."""
         return _find_valley(lambda k: self.cumulant(k) - self.tilt(k) * epsilon, 0, self.most)
 
     def tilt_for_delta(self, delta: float) -> int:
@@ -110,7 +110,7 @@ class LossSum:
 
 
 def _find_valley(function: Callable[[int], float], low: int, high: int) -> int:
-    """Where a function with one valley is smallest, by thirds; any answer is valid, this one is best."""
+    """The index where a function with one minimum is smallest, by thirds. Any index would give a valid bound."""
     while high - low > 2:
         left, right = low + (high - low) // 3, high - (high - low) // 3
         low, high = (low, right) if function(left) <= function(right) else (left, high)
@@ -167,7 +167,7 @@ class FlatMasses:
         return np.exp(exponents - peaks[self.owners]), peaks
 
     def logs(self, tilt: float) -> Floats:
-        """Of each part, ln E[e^(tilt·loss)]."""
+        """The cumulant ln E[e^(tilt·loss)] of each part."""
         masses, peaks = self._apply_tilt(tilt)
         logs: Floats = np.log(np.add.reduceat(masses, self.edges[:-1])) + peaks
         return logs
@@ -190,7 +190,7 @@ class FlatMasses:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LossWindow:
-    """Where the tilted sum is computed: all but a little of it lies here.
+    """The range on which the tilted sum is computed. Nearly all of its mass lies here.
 
     ``above`` bounds the untilted mass beyond the upper end, ``wrapped`` the tilted mass beyond both.
     """
@@ -295,7 +295,7 @@ class TiltedSum:
 
 @lru_cache(maxsize=8)
 def compute_tilted_sum(total: LossSum, k: int) -> TiltedSum | None:
-    """The sum under the k-th tilt, or under a smaller one if that needs too much memory; None if all do."""
+    """The sum under the k-th tilt, or a smaller tilt where that needs too much memory; None where all do."""
     window = _find_window(total, k)
     while window.length > MAX_LENGTH and k:
         k = k * 3 // 4

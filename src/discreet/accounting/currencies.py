@@ -1,7 +1,7 @@
-"""Currencies: what a filter counts in, and when a total still fits its limits.
+"""Currencies: the numbers that a filter counts, and the limits that it compares them with.
 
 Each currency turns a loss into a price (a short tuple of exact numbers), adds prices, and says whether a total fits.
-That is all a filter needs, so its work does not grow with the number of charges.
+A filter needs nothing else, so its work does not grow with the number of charges.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ Price: TypeAlias = tuple[Fraction, ...]
 # Sums with denominators beyond this length are rounded up to multiples of 10^-24, so that a charge stays cheap.
 _LONG = 128
 _GRID = 10**24
-# Stands for the ε of a charge that has none: beyond every budget, and it stays there when more is added.
+# The ε of a charge that has none: it is above every budget, and so is every sum with it.
 _NEVER = Fraction(10**30)
 
 
 def round_sum(x: Fraction) -> Fraction:
-    """A number exactly while it is short, otherwise rounded up to a multiple of 10^-24."""
+    """A short number itself; a long one rounded up to a multiple of 10^-24."""
     if x.denominator.bit_length() <= _LONG:
         return x
     return Fraction(ceil_div(x.numerator * _GRID, x.denominator), _GRID)
 
 
 def _is_at_most(x: Fraction, limit: Fraction) -> bool:
-    """Whether x ≤ limit: in plain integers, several times as quick as comparing Fractions."""
+    """Whether x ≤ limit, in plain integers, which is several times as fast as comparing Fractions."""
     return x.numerator * limit.denominator <= limit.numerator * x.denominator
 
 
@@ -70,11 +70,11 @@ class Currency(Protocol):
         ...
 
     def price(self, loss: Loss) -> Price:
-        """What a loss costs here; refused where it cannot be said."""
+        """The price of a loss in this currency; refused where it is not known."""
         ...
 
     def add(self, total: Price, price: Price) -> Price:
-        """The total with one charge more."""
+        """The total after one more charge."""
         ...
 
     def fits(self, total: Price) -> bool:
@@ -228,7 +228,7 @@ class ApproximateCurrency:
 
     @classmethod
     def of(cls, budget: Budget, share: Number) -> ApproximateCurrency:
-        """For a declared (ε, δ), of whose δ this share is kept for the δ of events."""
+        """The currency of a declared (ε, δ); this share of δ is kept for the δ of events."""
         part = parameters.read_nonnegative(share, "share")
         if part > 1:
             raise parameters.refuse("share", "between 0 and 1", share, "Give a share of δ, for example share=0.5.")
@@ -283,7 +283,7 @@ def _make_renyi_currency(budget: Budget, order: float | None) -> SumCurrency:
         terms = (epsilon, -math.log1p(-1 / a), math.log(delta) / (a - 1), math.log(a) / (a - 1))
         return math.fsum(terms) - 2.0**-46 * math.fsum(map(abs, terms))
 
-    # Without a wish: the order that leaves most room for Gaussian noise, whose curve is a line through zero.
+    # By default the order that allows most Gaussian noise, whose curve is a line through zero.
     best = float(order) if order is not None else max(ORDERS, key=lambda a: limit(a) / a)
     if limit(best) <= 0:
         raise ParameterError("budget", "is too small for a filter at this order", "Raise it, or leave notion out.")

@@ -1,4 +1,4 @@
-"""Connect the dots: a pair of laws whose losses are moved to a grid, never to the safer side.
+"""Discretisation ("connect the dots"): moves the losses of a pair of laws to a grid, never to the safer side.
 
 Privacy: the profile of any pair is convex in e^ε. The straight lines between its values at the grid points lie above it
 and belong to a pair whose losses are grid points only, so that pair dominates (Doroshenko, Ghazi, Kamath, Kumar &
@@ -6,7 +6,7 @@ Manurangsi 2022, "Connect the dots", Thm 4.1). Seen loss by loss, a loss between
 so that its masses under P and under Q both stay. Losses above the grid count as infinite, losses below it as its first
 point. Errors of floats are added to every mass, so the masses returned are at or above the true ones.
 
-The lower bound needs to know how far that can move a sum of losses. A split moves one loss by a random step within
+The lower bound depends on how far this can move a sum of losses. A split moves one loss by a random step within
 (−h, h) whose expected exponential e^−step is one; ``spread`` and ``drift`` bound its variance and its mean.
 """
 
@@ -174,7 +174,7 @@ def _connect_atoms(law: Atoms, step: float) -> Masses:
 
     masses = gather(to_below, to_next)
     errors = gather(error, np.where(aligned, 0.0, error)) + 16 * ROUNDING * math.log2(len(law.p) + 1) * masses
-    # The position of a split is known to 4 roundings of the loss: as a share of the step, that is a share of mass.
+    # The position of a split is known to 4 roundings of the loss. As a share of the step, this is a share of the mass.
     shaky = np.where(aligned, 0.0, law.p * 4 * ROUNDING * (np.abs(law.losses) + step) / step)
     errors += gather(shaky, shaky)
     spread = float(np.max(part * (step - part)))

@@ -1,15 +1,16 @@
 """Events: records that a mechanism ran, as pure data.
 
-The contract between those who write events and those who price them:
+The contract between the code that writes events and the code that prices them:
 
-- An event says *what happened*, mathematically: the mechanism's law, its parameters, the sensitivity **and** the
-  neighbouring relation it was computed for (they mean nothing apart), the protected unit, and how often it ran.
-- It carries no data, no code and no price. What it costs is decided by ``notions.py`` and ``pld.py``.
-- A field never changes its meaning. A new meaning is a new event or a new ``VERSION``.
-- Whoever prices events refuses those it does not know; nothing is ever ignored. ``count`` is handled once, outside
-  the cases, by whoever composes.
+- An event states mathematically *what happened*: the mechanism's law, its parameters, the sensitivity **and** the
+  neighbouring relation of the sensitivity (one has no meaning without the other), the protected unit, and how often
+  it ran.
+- It carries no data, no code and no price. ``notions.py`` and ``pld.py`` decide what it costs.
+- A field never changes its meaning. A new meaning needs a new event or a new ``VERSION``.
+- Code that prices events refuses an event that it does not know; it never ignores one. ``count`` is handled once, by
+  the code that composes, outside the cases.
 
-Parameters are exact: a float is the decimal it prints as, and an ε may be a logarithm such as ``ln(3)``.
+Parameters are exact: a float means the decimal that it prints as, and an ε may be a logarithm such as ``ln(3)``.
 
 >>> Laplace(sensitivity=1, scale=0.5, count=3)
 Laplace(sensitivity=1, scale=1/2, count=3, neighbours='add-remove', unit='one row')
@@ -36,9 +37,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Event:
-    """What every event says: how often it ran, and whom the sensitivity protects against what.
+    """The base of all events: how often the event happened, the neighbouring relation, and the protected unit.
 
-    Not an event by itself: the classes below are.
+    It is not an event by itself; the classes below are.
     """
 
     count: int = 1
@@ -51,7 +52,7 @@ class Event:
         self._settle("unit", Unit.read(self.unit))
 
     def _settle(self, name: str, value: object) -> None:
-        """Put the exact form of a parameter in its place, once, while the event is being made."""
+        """Set the exact form of a parameter, once, while the event is being made."""
         object.__setattr__(self, name, value)
 
     def times(self, count: int) -> Self:
@@ -65,7 +66,7 @@ class Event:
 
 
 def to_exact(value: Epsilon) -> Fraction:
-    """A parameter of an event that is known to have been made exact."""
+    """A parameter of an event as the exact number that the event made of it."""
     return value if isinstance(value, Fraction) else parameters.read_number(value, "parameter")
 
 
@@ -86,8 +87,8 @@ class Laplace(Event):
 class DiscreteLaplace(Event):
     """Integer noise, P(x) ∝ exp(−|x|/scale), on an integer query of this whole L1 sensitivity.
 
-    Also for vectors with independent noise in each coordinate: the worst case puts the whole distance in one, as
-    docs/proofs/laplace-vectors.md proves.
+    It also describes vectors with independent noise in each coordinate: in the worst case the whole distance is in one
+    coordinate, as docs/proofs/laplace-vectors.md proves.
     """
 
     sensitivity: int
@@ -188,7 +189,7 @@ class Approximate(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ZeroConcentrated(Event):
-    """Any mechanism that is δ-approximately ρ-zCDP; δ is 0 unless said otherwise."""
+    """Any mechanism that is δ-approximately ρ-zCDP; δ is 0 by default."""
 
     rho: Number
     delta: Number = Fraction(0)
@@ -201,7 +202,7 @@ class ZeroConcentrated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PoissonSampled(Event):
-    """``event`` run on a sample that holds each unit independently with probability ``rate``; add-remove only.
+    """``event`` run on a sample that contains each unit independently with probability ``rate``; add-remove only.
 
     The count of the inner event is the number of releases from one sample; the outer count is the number of samples.
     """

@@ -1,8 +1,9 @@
 """Filters and odometers: budgets when each cost is chosen after seeing earlier answers.
 
-A *filter* is given a budget before the first answer and refuses a charge that does not fit. What it lets through is
-within the budget even when every event, and the decision to go on, depends on all earlier answers; interactive
-mechanisms may run side by side (Haney et al. 2023). It runs in one notion, because only simple sums allow all this:
+A *filter* gets a budget before the first answer and refuses a charge that does not fit. All charges that it accepts are
+together within the budget, even when every event, and the decision to go on, depends on all earlier answers.
+Interactive mechanisms may run at the same time (Haney et al. 2023). A filter counts in one notion, because only simple
+sums allow all this:
 
 - ``pure``: Σε ≤ ε (Rogers, Roth, Ullman & Vadhan 2016).
 - ``zcdp``: Σρ ≤ ρ (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023).
@@ -13,8 +14,8 @@ mechanisms may run side by side (Haney et al. 2023). It runs in one notion, beca
 There is no filter on privacy-loss distributions: composing curves and stopping at the target is not valid when the
 events are chosen on the way (Tran, Koskela, Räisä & Honkela 2026). They price fixed plans, in an ``Account``.
 
-A charge costs the same work and memory however many there were before. Sums are exact until their denominators
-exceed 128 bits; then they are rounded up to multiples of 10^-24.
+The work and memory of a charge do not grow with the number of charges. Sums are exact until their denominators exceed
+128 bits; then they are rounded up to multiples of 10^-24.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from discreet.exact import Exact, float_up, lower, upper
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss, Neighbours, Notion, Unit
 
-# The prices of this many different charges are remembered.
+# The prices of this many different charges are stored.
 _MEMORY = 4096
 
 
 class _ChargeCounter:
-    """What filters and odometers share: one protected unit, a lock, and a count of charges."""
+    """The base of filters and odometers: one protected unit, a lock, and a count of charges."""
 
     def __init__(self, unit: Unit | str | None, neighbours: Neighbours | str) -> None:
         self.unit = Unit.read(unit)
@@ -49,7 +50,7 @@ class _ChargeCounter:
 
     @property
     def charges(self) -> int:
-        """How many charges were let through."""
+        """How many charges were accepted."""
         return self._charges
 
     def _read_loss(self, charge: Event | Loss) -> Loss:
@@ -66,14 +67,14 @@ class _ChargeCounter:
 
 
 class Filter(_ChargeCounter):
-    """A budget that refuses what does not fit; safe when charges are chosen adaptively, and from many threads.
+    """A budget that refuses charges that do not fit; safe when charges are chosen adaptively, and from many threads.
 
     ``notion`` is the budget's own unless an (ε, δ) budget is asked to run in ``"rdp"``, at a fixed ``order``.
     ``share`` is the part of an (ε, δ) budget's δ that is kept for the δ of events; the rest pays for the conversion
     from zCDP. With ``share=1`` the filter is basic composition: Σε ≤ ε and Σδ ≤ δ.
 
-    Privacy: everything released against charges that were let through is together within the budget, for this unit
-    and relation. Reason and references: the module's list.
+    Privacy: everything released against accepted charges is together within the budget, for this unit and relation.
+    Reason and references: the list in the module's docstring.
 
     >>> from discreet.accounting import events
     >>> budget = Filter(Budget(epsilon=1))
@@ -116,7 +117,7 @@ class Filter(_ChargeCounter):
         return self._currency.fits(self._currency.add(self._total, self._price(charge)))
 
     def _price(self, charge: Event | Loss) -> Price:
-        # By identity first, because values are slow to hash; the object is kept, so its id stays its own.
+        # By identity, because values are slow to hash. The object is kept, so no other object can get its id.
         found = self._prices.get(id(charge))
         if found is not None:
             return found[1]
@@ -153,7 +154,7 @@ class Odometer(_ChargeCounter):
     Privacy: what is claimed is the filter's statement, for every limit at once: for each ε, ρ, μ² or (at one order) τ
     that was fixed before the first answer, everything released while the sum stayed within that limit is within that
     limit. For pure ε the sum read at any moment is itself a valid loss, because it bounds every likelihood ratio. For
-    the other notions a limit picked *after* seeing answers is not covered; state the limit first and use a Filter, or
+    the other notions a limit chosen *after* seeing answers is not covered; state the limit first and use a Filter, or
     read the odometer at times that do not depend on the answers. (ε, δ) pairs are summed, never composed tightly, and
     there is no privacy-loss distribution.
 

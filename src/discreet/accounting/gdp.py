@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: no attack does better than telling N(0,1) from N(μ,1)."""
+"""Gaussian differential privacy: no attack is better than a test between N(0,1) and N(μ,1)."""
 
 from __future__ import annotations
 

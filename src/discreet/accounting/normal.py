@@ -14,9 +14,9 @@ import numpy as np
 from discreet.accounting.pairs import ROUNDING, TINY, FloatsWithErrors, ProfileFunction
 from discreet.exact import Floats
 
-# Where the ratio of the nearer tail grows too large to difference, the tail itself is almost one.
+# Below this point the ratio of the nearer tail is too large to subtract; there the tail itself is almost one.
 _FAR = -5.0
-# A bound on the relative error of erfcx and exp, generously.
+# A generous bound on the relative error of erfcx and exp.
 _SPECIAL = 16 * ROUNDING
 
 
@@ -36,7 +36,7 @@ def gaussian_profile(mu: float) -> ProfileFunction:
 
     Privacy: two normals at distance μ dominate the Gaussian mechanism of any dimension, for each relation that the
     sensitivity was stated for (Balle & Wang 2018, "Improving the Gaussian mechanism", Thm 8). The profile rises
-    with μ, so μ is rounded up by the caller. Symmetric in both directions.
+    with μ, so μ is rounded up by the caller. It is the same in both directions.
     """
 
     def profile(epsilon: Floats) -> FloatsWithErrors:
@@ -90,5 +90,5 @@ def discrete_gaussian_profile(shift: int, variance: Fraction) -> ProfileFunction
 
 
 def _sum_correction(x: Floats, sigma: float) -> Floats:
-    """What a sum over integers beyond an edge adds to Mills' ratio there (lower tail, at −x standard deviations)."""
+    """The correction of Mills' ratio for a sum over integers beyond an edge (lower tail, −x standard deviations)."""
     return -x / (24 * sigma**2) + 7 / 5760 * (x**3 - 3 * x) / sigma**4

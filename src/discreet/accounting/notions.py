@@ -1,7 +1,7 @@
-"""What each event costs, in every notion that is valid for it: one small function per kind of event.
+"""Prices each event in every notion that is valid for it: one small function per kind of event.
 
-``count`` is handled once, at the end, outside of the cases. An event that is not in the table is refused: an unknown
-loss is not zero. Privacy-loss distributions are made for every event whose profile is known (``profiles.py``).
+``count`` is handled once, at the end, outside of the cases. An event that is not in the table is refused, because an
+unknown loss is not zero. Every event whose profile is known (``profiles.py``) also has a privacy-loss distribution.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Notions: TypeAlias = tuple[Notion, ...]
 # The order in which notions are shown.
 KINDS = ("pure", "approx", "zcdp", "rdp", "gdp", "pld")
 
-# Parameters between these have ratios and squares that floats can hold.
+# Ratios and squares of parameters between these are within the range of floats.
 _LEAST, _MOST = Fraction(1, 10**75), Fraction(10**75)
 
 
@@ -66,7 +66,7 @@ def _is_within_reach(event: Event) -> bool:
 
 
 def _price_epsilon(epsilon: Exact, curve: Renyi | None = None, rho: Fraction | None = None) -> Notions:
-    """Every ε-private release: also (ε, 0), ε²/2-zCDP (Bun & Steinke 2016, Prop. 1.4), and on the curve."""
+    """The notions of an ε-private release: also (ε, 0), ε²/2-zCDP (Bun & Steinke 2016, Prop. 1.4), and the curve."""
     square = shorten(upper(epsilon) ** 2)
     return (
         PureNotion(epsilon),
@@ -77,7 +77,7 @@ def _price_epsilon(epsilon: Exact, curve: Renyi | None = None, rho: Fraction | N
 
 
 def _price_rho(rho: Fraction, slack: Fraction = Fraction(0)) -> Notions:
-    """Every ρ-zCDP release, which has the curve αρ; with a slack δ the curve says nothing."""
+    """The notions of a ρ-zCDP release, which has the curve αρ; with a slack δ it has no curve."""
     return (ZeroConcentratedNotion(rho, slack),) if slack else (ZeroConcentratedNotion(rho), Renyi.linear(rho))
 
 
@@ -97,7 +97,8 @@ def _price_gaussian(event: events.Gaussian) -> Notions:
 
 
 def _price_discrete_gaussian(event: events.DiscreteGaussian) -> Notions:
-    # In any dimension (Canonne, Kamath & Steinke 2020, Thm. 4 and Cor. 16); not Gaussian private: the tails differ.
+    # In any dimension (Canonne, Kamath & Steinke 2020, Thm. 4 and Cor. 16). The tails differ from those of a normal
+    # law, so it has no μ.
     return _price_rho(event.squared_sensitivity / (2 * to_exact(event.variance)))
 
 

@@ -1,9 +1,9 @@
 """Dominating pairs: two laws that are at least as far apart as the releases on any two neighbouring datasets.
 
-P is the law of what is seen with the person, Q without. How far apart they are is told by the profile δ(ε), the
-mass by which P exceeds e^ε·Q. Pairs that dominate compose: the product of the pairs dominates the sequence of the
+P is the law of the output with the person, Q the law without. The profile δ(ε) measures how far apart they are: it is
+the mass by which P exceeds e^ε·Q. Pairs that dominate compose: the product of the pairs dominates the sequence of the
 releases, also when each release is chosen after seeing the earlier answers (Zhu, Dong & Wang 2022, "Optimal accounting
-of differential privacy via characteristic function", Thm 10). A pair is told in one of two ways:
+of differential privacy via characteristic function", Thm 10). A pair has one of two forms:
 
 - ``Atoms``: losses ln(P/Q) that are separate points, with their masses under P and under Q;
 - ``Curve``: the two functions δ(ε), person removed and person added, for ε ≥ 0.
@@ -97,7 +97,7 @@ class Atoms:
 
 
 def _excess(law: Atoms, epsilon: float) -> tuple[float, float]:
-    # Losses just below ε may truly be just above it; their terms are as small as that doubt.
+    # A loss just below ε may in truth be just above it; its term is as small as that error.
     doubt = 16 * ROUNDING * (np.abs(law.losses) + abs(epsilon))
     above = law.losses > epsilon - doubt
     losses, p, doubt = law.losses[above], law.p[above], doubt[above]
@@ -109,9 +109,9 @@ def _excess(law: Atoms, epsilon: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Curve:
-    """A pair of laws told by its two profiles for ε ≥ 0; ``tops`` bound all losses (removal, addition).
+    """A pair of laws given by its two profiles for ε ≥ 0; ``tops`` bound all losses (removal, addition).
 
-    ``lattice`` is a step that puts whatever separate losses there are on a grid.
+    ``lattice`` is a step that puts all separate losses on a grid, where there are any.
     """
 
     remove: ProfileFunction
@@ -129,7 +129,7 @@ class Curve:
         return self.tops[0 if direction == "remove" else 1]
 
     def mirror(self, epsilon: Floats, direction: Direction) -> FloatsWithErrors:
-        """δ(ε) − (1 − e^ε) for ε ≤ 0: by duality e^ε·δ'(−ε), with δ' the other direction. It fades to the left."""
+        """δ(ε) − (1 − e^ε) for ε ≤ 0: by duality e^ε·δ'(−ε), with δ' the other direction. It falls to 0 on the left."""
         values, errors = self.profile_in(opposite_of(direction))(-epsilon)
         scale = np.exp(epsilon)
         return scale * values, scale * (errors + 4 * ROUNDING * values)

@@ -1,4 +1,4 @@
-"""Privacy-loss distributions: the tightest known account of a plan whose parameters are fixed up front.
+"""Privacy-loss distributions: the tightest known account of a plan whose parameters are fixed in advance.
 
 The loss of one release is a random variable, ln(P/Q) of a dominating pair; the losses of many releases add up. Their
 sum is computed numerically, with certified bounds from above and from below. Questions may depend on earlier answers;
@@ -30,27 +30,27 @@ from discreet.accounting.profiles import gaussian_pair, group_event, pair_of
 
 CountedPairs: TypeAlias = tuple[tuple[DominatingPair, int], ...]
 
-# Variance that the grid may add, relative to that of the sum: the price in ε is about half of it.
+# The variance that the grid may add, relative to that of the sum; it raises ε by about half of it.
 _ADDED = 2e-6
-_ADDED_MANY = 1e-4  # with more than this many different parts, each transform counts
+_ADDED_MANY = 1e-4  # for more than _MANY different parts, where each transform costs time
 _MANY = 64
-_ADDED_FINE = 1e-7  # lower bounds pay the root of it
-_POINTS = 8192  # grid points to a standard deviation: few separate losses are not smoothed by their number
-# Shares of δ that the answer may lose to ignored tails, and to doubt in lower bounds.
+_ADDED_FINE = 1e-7  # for lower bounds, which lose the square root of it
+_POINTS = 8192  # grid points to a standard deviation, for sums of few parts
+# The shares of δ that the answer may lose to ignored tails, and to uncertainty in lower bounds.
 _IGNORED = 1e-9
 _DOUBTED = 1e-4
-# Beyond this many releases the roundings of one would add up to an answer of their own.
+# With more releases than this, the rounding errors of single losses would add up to more than the answer.
 _MAX_RELEASES = 1 << 36
 
 
 @dataclass(frozen=True, eq=False)
 class LossDistribution:
-    """The privacy-loss distribution of all these events together; computed only when asked, and then remembered.
+    """The privacy-loss distribution of all these events together; computed only when it is needed, and then stored.
 
-    Two are equal when they hold the same events equally often, in whatever order and grouping.
+    Two are equal when they have the same events equally often, in any order and grouping.
 
     Privacy: ε(δ) and δ(ε) hold for the sequence of all events, each run on neighbours as it states, with parameters
-    fixed up front and queries that may depend on earlier answers. Reason: products of dominating pairs dominate (Zhu,
+    fixed in advance and queries that may depend on earlier answers. Reason: products of dominating pairs dominate (Zhu,
     Dong & Wang 2022, Thm 10); moving losses to a grid, leaving out tails and computing in floats only ever add to δ
     (see ``discretise`` and ``convolve``).
     """
@@ -90,7 +90,7 @@ class LossDistribution:
         return LossDistribution(tuple(event.times(count) for event in self.events))
 
     def for_group(self, size: int) -> LossDistribution | None:
-        """Rebuilt at ``size`` times the sensitivity; None where an event has no such rule."""
+        """The distribution at ``size`` times the sensitivity; None where an event has no such rule."""
         grouped = [group_event(event, size) for event in self.events]
         known = tuple(event for event in grouped if event is not None)
         return LossDistribution(known) if len(known) == len(grouped) else None
@@ -101,7 +101,7 @@ class LossDistribution:
 
 
 def _sort_key(pair: tuple[ev.Event, int]) -> tuple[object, ...]:
-    """Where an event stands among others: by its parameters, whatever order it came in."""
+    """The sort key of an event: its parameters, so that the order of the input does not matter."""
     event, count = pair
     own = [getattr(event, name) for name in _PARAMETERS[type(event)]]
     return type(event).__name__, *(str(_sort_key((x, 1))) if isinstance(x, ev.Event) else float(x) for x in own), count
@@ -131,7 +131,7 @@ def _directions(terms: CountedPairs) -> tuple[Direction, ...]:
 
 
 def _top(terms: CountedPairs, direction: Direction) -> float:
-    """The largest total loss there can be, rounded up; infinite when there is no bound."""
+    """The largest possible total loss, rounded up; infinite when there is no bound."""
     total = math.fsum(law.top(direction) * count for law, count in terms)
     return total * (1 + 8 * ROUNDING) if all(_infinite_mass(law) == 0 for law, _ in terms) else math.inf
 
@@ -142,7 +142,7 @@ def _infinite_mass(law: DominatingPair) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GridSum:
-    """Everything about a sum of losses that does not depend on the question."""
+    """The parts of a sum of losses that do not depend on the ε or δ in question."""
 
     total: LossSum
     infinite: float
@@ -184,7 +184,7 @@ def _chance_of_any(chances: list[float], counts: list[int]) -> float:
 
 
 def _variance(law: DominatingPair, direction: Direction) -> float:
-    """Roughly the variance of one loss: it chooses the grid, no bound depends on it."""
+    """About the variance of one loss. It chooses the grid; no bound depends on it."""
     if isinstance(law, Atoms):
         law = law.turn_to(direction)
         mean = float(law.p @ law.losses)
@@ -193,7 +193,7 @@ def _variance(law: DominatingPair, direction: Direction) -> float:
     rough = -4 * distance * math.log1p(-distance) + 1e-20
     if law.symmetric:
         return rough
-    # Sampled laws have long thin tails, which the distance does not see.
+    # Sampled laws have long thin tails, which do not show in the distance.
     low, high = span(law, direction, 1e-12)
     coarse = connect(law, direction, step=max(math.sqrt(rough) / 2, (high - low) / 50_000), low=low, high=high)
     mean = float(coarse.upper @ coarse.losses)
@@ -201,7 +201,7 @@ def _variance(law: DominatingPair, direction: Direction) -> float:
 
 
 def _choose_step(terms: CountedPairs, deviation: float, widest: float, *, fine: bool) -> float:
-    """The distance of grid points: fine enough for the answer, coarse enough for the memory."""
+    """The distance of grid points: small enough for the answer, large enough for the memory."""
     size = sum(count for _, count in terms)
     added = _ADDED_FINE if fine else _ADDED_MANY if len(terms) > _MANY else _ADDED
     step = deviation * math.sqrt(6 * added / size)
@@ -232,18 +232,18 @@ def _common_step(lattices: list[Fraction]) -> float:
 
 
 def _decades(delta: float) -> int:
-    """How small a tail has to be to be ignored, in coarse classes so that answers share their grid."""
+    """The decades below which tails are ignored, in coarse classes, so that several answers share one grid."""
     needed = -math.log10(max(delta, 1e-280) * _IGNORED)
     return next((limit for limit in (20, 40, 80, 160) if needed <= limit), 290)
 
 
 def _find_only_pair(terms: CountedPairs) -> DominatingPair | None:
-    """The only pair, where there is just one: its profile needs no convolution."""
+    """The only pair, where there is just one, because its profile needs no convolution."""
     return terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
 
 
 def _has_too_many(terms: CountedPairs) -> bool:
-    """Whether there are more releases than floats can count without drowning the answer."""
+    """Whether there are so many releases that rounding errors would be larger than the answer."""
     return sum(count for _, count in terms) > _MAX_RELEASES
 
 
@@ -252,11 +252,11 @@ def _delta_towards(plan: LossDistribution, epsilon: float, direction: Direction,
     if law is not None:
         value, error = law.delta(np.array([epsilon]), direction)
         return min(1.0, float(value[0] + error[0]))
-    ready = _prepare_sum(plan, direction, decades, fine=False)
-    at = epsilon - ready.slack
-    # Neighbouring questions share a tilt: a curve of many ε needs few convolutions.
-    found = compute_tilted_sum(ready.total, 4 * round(ready.total.tilt_for_epsilon(at) / 4))
-    return 1.0 if found is None else min(1.0, ready.infinite + found.upper(at))
+    grid = _prepare_sum(plan, direction, decades, fine=False)
+    at = epsilon - grid.slack
+    # Neighbouring ε share a tilt, so that a curve of many ε needs few convolutions.
+    found = compute_tilted_sum(grid.total, 4 * round(grid.total.tilt_for_epsilon(at) / 4))
+    return 1.0 if found is None else min(1.0, grid.infinite + found.upper(at))
 
 
 @lru_cache(maxsize=4096)
@@ -297,14 +297,14 @@ def _epsilon_towards(plan: LossDistribution, delta: float, direction: Direction)
     law = _find_only_pair(terms)
     if law is not None:
         return min(top, _solve(lambda x: _delta_towards(plan, x, direction, 20), delta, 0.0, 1.0))
-    ready = _prepare_sum(plan, direction, _decades(delta), fine=False)
-    rest = delta - ready.infinite
+    grid = _prepare_sum(plan, direction, _decades(delta), fine=False)
+    rest = delta - grid.infinite
     if rest <= 0:
         return top
-    found = compute_tilted_sum(ready.total, ready.total.tilt_for_delta(rest))
+    found = compute_tilted_sum(grid.total, grid.total.tilt_for_delta(rest))
     if found is None:
         return top
-    return min(top, max(0.0, ready.slack + _solve(found.upper, rest, found.start, found.end)))
+    return min(top, max(0.0, grid.slack + _solve(found.upper, rest, found.start, found.end)))
 
 
 def _solve(function: Callable[[float], float], target: float, low: float, high: float) -> float:
@@ -318,11 +318,11 @@ def _solve(function: Callable[[float], float], target: float, low: float, high: 
             return math.inf
         high *= 2
         at_high = function(high)
-    for turn in range(200):
+    for step in range(200):
         if high - low <= 1e-10 * abs(high):
             break
         middle = (low + high) / 2
-        if turn % 3 and at_high > 0:  # logarithms of δ are nearly straight
+        if step % 3 and at_high > 0:  # logarithms of δ are nearly straight
             share = math.log(at_low / target) / math.log(at_low / at_high)
             middle = low + (high - low) * min(max(share, 1e-3), 1 - 1e-3)
         at_middle = function(middle)
@@ -342,7 +342,7 @@ def _least_epsilon(plan: LossDistribution, delta: float) -> float:
 
 
 def _least_epsilon_towards(plan: LossDistribution, delta: float, direction: Direction) -> float:
-    """An ε at which δ is surely larger than this one: the loss is above it."""
+    """An ε at which δ is certainly larger than this δ, so that the true ε is above it."""
     law = _find_only_pair(_count_pairs(plan))
     if law is not None:
         return _find_last(
@@ -350,17 +350,17 @@ def _least_epsilon_towards(plan: LossDistribution, delta: float, direction: Dire
         )
     if delta <= 1e-280 or _has_too_many(_count_pairs(plan)):
         return 0.0
-    ready = _prepare_sum(plan, direction, _decades(delta), fine=True)
+    grid = _prepare_sum(plan, direction, _decades(delta), fine=True)
     # The splits moved the sum up by at most ``moved``, except with probability ``doubt`` (Hoeffding 1963, Thm 2).
     doubt = _DOUBTED * delta
-    moved = ready.drift + ready.total.step * math.sqrt(ready.splits * -math.log(doubt) / 2) if ready.splits else 0.0
-    moved = (moved + ready.slack) * (1 + 8 * ROUNDING)
-    found = compute_tilted_sum(ready.total, ready.total.tilt_for_delta(delta))
+    moved = grid.drift + grid.total.step * math.sqrt(grid.splits * -math.log(doubt) / 2) if grid.splits else 0.0
+    moved = (moved + grid.slack) * (1 + 8 * ROUNDING)
+    found = compute_tilted_sum(grid.total, grid.total.tilt_for_delta(delta))
     if found is None:
         return 0.0
     floor = found.lower
     return _find_last(
-        lambda x: ready.certain + floor(x + moved) - doubt * bool(ready.splits), delta, _epsilon(plan, delta)
+        lambda x: grid.certain + floor(x + moved) - doubt * bool(grid.splits), delta, _epsilon(plan, delta)
     )
 
 

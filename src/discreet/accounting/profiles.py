@@ -1,7 +1,7 @@
 """Privacy profiles of single events: δ(ε), the smallest δ for which one release is (ε,δ)-private, with its bounds.
 
-``pair_of`` gives the dominating pair of an event; ``profile`` its δ(ε), as (lower, upper), at any ε. The count of an
-event is not looked at: it is composition's business (``pld.py``).
+``pair_of`` gives the dominating pair of an event, ``profile`` gives its δ(ε), as (lower, upper), at any ε. The count of
+an event is ignored here; ``pld.py`` composes.
 
 >>> from discreet.accounting import events
 >>> low, high = profile(events.RandomizedResponse(epsilon=1), [0.0])
@@ -37,11 +37,11 @@ from discreet.errors import UnknownLoss
 from discreet.exact import Exact, Floats, Ln, multiply, sqrt_upper, upper
 from discreet.parameters import MAX_EPSILON, Epsilon
 
-# Laws with more separate losses than this are told as curves.
+# Laws with more separate losses than this become curves.
 _MAX_ATOMS = 4096
-# Discrete Gaussians up to this standard deviation are summed term by term; beyond, Euler–Maclaurin is exact.
+# Discrete Gaussians up to this standard deviation are summed term by term; for larger ones Euler–Maclaurin is exact.
 _SUMMED_SIGMA = 4096
-# Largest noise whose integers floats still count exactly.
+# The largest noise whose integers are exact as floats.
 _LARGEST_SIGMA = 1 << 44
 
 
@@ -69,7 +69,7 @@ def pair_of(event: ev.Event) -> DominatingPair:
 
 
 def directions(law: DominatingPair) -> tuple[Direction, ...]:
-    """The directions that have to be looked at: one where both are the same."""
+    """The directions to compute: one where both are the same."""
     return ("remove",) if law.symmetric else ("remove", "add")
 
 
@@ -110,7 +110,7 @@ def _make_pair(event: ev.Event) -> DominatingPair:
 
 
 def _pair_of_sample(event: ev.Event) -> DominatingPair:
-    """The pair of everything released from one sample: the inner count matters here."""
+    """The pair of all releases from one sample; here the inner count matters."""
     if isinstance(event, ev.Gaussian):
         return gaussian_pair(event.count * (ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2)
     return pair_of(event)
@@ -136,7 +136,7 @@ def laplace_pair(epsilon: Fraction) -> Curve:
         value = np.maximum(-np.expm1((at - top) / 2), 0.0)
         return value, 8 * ROUNDING * value
 
-    # Half of the mass lies on the largest loss: it is worth a grid point.
+    # Half of the mass lies on the largest loss, so a grid point is put there.
     return Curve(remove=curve, add=curve, tops=(top, top), lattice=epsilon)
 
 
@@ -183,7 +183,7 @@ def randomized_response_pair(epsilon: Exact, categories: int) -> Atoms:
 
 
 def approximate_pair(epsilon: Exact, delta: Fraction) -> Atoms:
-    """The worst of all (ε,δ)-private mechanisms: with probability δ it tells all, otherwise randomized response.
+    """The worst of all (ε,δ)-private mechanisms: with probability δ it reveals all, otherwise randomized response.
 
     Reference: Kairouz, Oh & Viswanath 2015, Thm 3.2.
     """
@@ -244,14 +244,14 @@ def discrete_gaussian_pair(shift: int, variance: Fraction) -> DominatingPair:
     """
     if variance > _SUMMED_SIGMA**2:
         return _make_symmetric(discrete_gaussian_profile(shift, variance), math.inf)
-    # Terms down to e^-700; what lies beyond is below the constant for underflow.
+    # Terms down to e^-700; the rest is below the constant for underflow.
     reach = math.isqrt(math.ceil(1400 * variance)) + 1
     x = np.arange(-reach, reach + 1, dtype=np.float64)
     exponent = x * x / float(2 * variance)
     weights = np.exp(-exponent)
     losses = (shift * shift - 2 * shift * x) * float(1 / (2 * variance))
     p = weights / weights.sum()
-    # Seen from Q the same noise is shifted: Q's mass at x is P's at x − shift.
+    # Under Q the same noise is shifted: Q's mass at x is P's at x − shift.
     other_exponent = (x - shift) ** 2 / float(2 * variance)
     shifted = np.exp(-other_exponent) / weights.sum()
     relative = 16 * ROUNDING * (2 + np.maximum(exponent, other_exponent))

@@ -14,15 +14,15 @@ import numpy as np
 from discreet.accounting.rounding import UNIT, exp_up, move_up, sum_up, to_float
 from discreet.exact import Exact, Floats, ceil_div, upper
 
-# Orders at which every curve is kept: dense where large losses convert best, sparse towards small ones.
+# The orders of every curve: dense where large losses convert best, sparse where small ones do.
 ORDERS: tuple[float, ...] = (
     *(i / 10 for i in range(11, 110)),
     *(float(i) for i in range(11, 64)),
     *(float(round(64 * 2 ** (i / 4))) for i in range(4 * 8 + 1)),
 )
-# Values are whole multiples of 2^-96, rounded up, so that sums are exact and in no order.
+# Values are whole multiples of 2^-96, rounded up, so that sums are exact and do not depend on the order.
 SCALE = 1 << 96
-# Losses beyond this one are not worth a formula: the plain bounds stand.
+# For larger losses the formulas are not used; the simple bounds are.
 _VAST = 1e6
 
 
@@ -59,7 +59,7 @@ class Renyi:
         return cls(ORDERS, tuple(-(-top * order // bottom) for order in _WHOLE))
 
     def take_least(self, other: Renyi) -> Renyi:
-        """Two curves that both hold: the lower one at each order."""
+        """The lower of two valid curves at each order."""
         return Renyi(self.orders, tuple(map(min, self.values, other.values)))
 
     def take_most(self, other: Renyi) -> Renyi:
@@ -111,7 +111,7 @@ class Renyi:
             return self
         known: dict[float, int] = {}
         for order in self.orders:
-            # A divergence grows with its order, so the next known order above α·2^c serves; the rule needs α ≥ 2.
+            # A divergence grows with its order, so the next known order above α·2^c is valid; the rule needs α ≥ 2.
             above = [v for o, v in zip(self.orders, self.values) if o >= order * 2**doublings]
             if order >= 2 and above:
                 known[order] = above[0] * 3**doublings
@@ -138,17 +138,17 @@ def _to_float(value: int) -> float:
 
 
 def _to_fixed(x: float) -> int:
-    # Beyond any use; adding to it keeps it there.
+    # A value above every budget; a sum with it stays above.
     return SCALE << 64 if math.isinf(x) else math.ceil(math.ldexp(x, 96))
 
 
 def pure_curve(epsilon: Exact) -> Renyi:
-    """Any ε-private release: the curve of randomized response, never above min(αε²/2, ε) (Bun & Steinke 2016)."""
+    """The curve of any ε-private release: that of randomized response, at most min(αε²/2, ε) (Bun & Steinke 2016)."""
     return response_curve(epsilon, 2)
 
 
 def response_curve(epsilon: Exact, categories: int) -> Renyi:
-    """Randomized response: E[ratio^α] = (e^(αε) + e^((1−α)ε) + k − 2)/(e^ε + k − 1)."""
+    """The curve of randomized response: E[ratio^α] = (e^(αε) + e^((1−α)ε) + k − 2)/(e^ε + k − 1)."""
     size = to_float(epsilon)
 
     def log_moment(orders: Floats) -> Floats:
@@ -162,7 +162,7 @@ def response_curve(epsilon: Exact, categories: int) -> Renyi:
 
 
 def laplace_curve(epsilon: Fraction) -> Renyi:
-    """Continuous Laplace noise (Mironov 2017, Prop. 6)."""
+    """The curve of continuous Laplace noise (Mironov 2017, Prop. 6)."""
     size = to_float(epsilon)
 
     def log_moment(orders: Floats) -> Floats:
@@ -173,7 +173,7 @@ def laplace_curve(epsilon: Fraction) -> Renyi:
 
 
 def discrete_laplace_curve(sensitivity: int, scale: Fraction) -> Renyi:
-    """Integer Laplace noise: the losses (Δ − 2x)/scale for 0 ≤ x ≤ Δ have geometric masses, so the sum is closed."""
+    """The curve of integer Laplace noise: the losses (Δ − 2x)/scale for 0 ≤ x ≤ Δ have geometric masses."""
     step = to_float(1 / scale)
     size = to_float(sensitivity / scale)
 
@@ -189,7 +189,7 @@ def discrete_laplace_curve(sensitivity: int, scale: Fraction) -> Renyi:
 
 
 def exponential_curve(epsilon: Exact) -> Renyi:
-    """Log-ratios within a range of ε: at most KL + (α − 1)ε²/8, where KL ≤ η − 1 − ln η with η = ε/(e^ε − 1).
+    """The curve of log-ratios within a range of ε: KL + (α − 1)ε²/8, where KL ≤ η − 1 − ln η with η = ε/(e^ε − 1).
 
     The second derivative of ln E[ratio^(α−1)] is a variance of a quantity of range ε, so at most ε²/4; KL is largest
     for two-point ratios (Cesar & Rogers 2021, "Bounding, concentrating, and truncating", Lemma 3.4). It is never above

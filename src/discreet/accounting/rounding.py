@@ -1,4 +1,4 @@
-"""Floats that err on the private side: every number the notions show is at or above the true one.
+"""Rounding to the safe side: every float that the notions show is at or above the true number.
 
 The formulas of accounting are transcendental, so they are evaluated in floats. Each evaluation here adds a margin that
 covers the errors of the library functions (taken as 4 units in the last place each) and of the additions. For a sum
@@ -14,11 +14,11 @@ from fractions import Fraction
 from discreet.exact import Exact, ceil_div, upper
 
 UNIT = 2.0**-50
-# Rationals longer than this many bits are rounded up to the grid, so that sums of many stay cheap.
+# Rationals longer than this many bits are rounded up to the grid, so that sums of many stay fast.
 LONG = 512
 GRID = 1 << 320
 
-# How close to the true inverse the searches go, relative to the answer.
+# The most steps of a search by halving.
 _STEPS = 200
 
 
@@ -60,7 +60,7 @@ def shorten(x: Fraction) -> Fraction:
 
 
 def to_float(x: Exact) -> float:
-    """The float nearest to x ≥ 0; infinite beyond all floats, and never zero unless x is."""
+    """The float nearest to x ≥ 0; infinite where x is above all floats, and zero only where x is zero."""
     exact = upper(x)
     try:
         return max(float(exact), 5e-324) if exact else 0.0
@@ -72,7 +72,7 @@ def find_smallest(profile: Callable[[float], float], limit: float, high: float) 
     """The smallest ε found with profile(ε) ≤ limit, for a decreasing profile of upper bounds; infinite if none.
 
     ``high`` is a first guess of an ε that is large enough. The answer is always a point at which the profile itself
-    was evaluated and found small enough, so it inherits the profile's promise.
+    was evaluated and found small enough, so the bound of the profile holds for it.
     """
     if profile(0.0) <= limit:
         return 0.0

@@ -1,12 +1,12 @@
-"""Poisson subsampling: what a secret random sample adds to the privacy of a release.
+"""Poisson subsampling: the dominating pair of a release from a secret random sample.
 
 Each unit is in the sample independently with probability ``rate``, and the inner mechanism sees only the sample.
 
-Privacy: let (P, Q) dominate the inner mechanism, with and without the person. Given the rest of the sample, what is
-seen with the person is P with probability ``rate`` and Q otherwise; without, it is Q. So the pair
+Privacy: let (P, Q) dominate the inner mechanism, with and without the person. Given the rest of the sample, the law of
+the output with the person is P with probability ``rate`` and Q otherwise; without the person it is Q. So the pair
 ((1 − rate)·Q + rate·P, Q) dominates the sampled mechanism, because the distance is jointly convex (Balle, Barthe &
 Gaboardi 2018, "Privacy amplification by subsampling", Thm 8; Zhu, Dong & Wang 2022, Thm 11). Neighbours: add-remove
-only. The two directions differ and are composed apart. A larger rate is never safer, so the rate is rounded up.
+only. The two directions differ and are composed separately. A larger rate is never safer, so the rate is rounded up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from discreet.accounting.pairs import (
 )
 from discreet.exact import Exact, Floats
 
-# Beyond this, e^ε − 1 and e^ε are the same float, and logarithms take over.
+# For larger ε, e^ε − 1 and e^ε are the same float, and logarithms are used.
 _LARGE = 40.0
 
 

@@ -50,7 +50,7 @@ class ZeroConcentratedNotion:
         return probability_up(slack + (1 - slack) * converted)
 
     def _spare(self, delta: float) -> float:
-        """What a target δ leaves for the conversion: δ = slack + (1 − slack)·spare, rounded down."""
+        """The part of a target δ that is left for the conversion: δ = slack + (1 − slack)·spare, rounded down."""
         left = decimal(delta) - self.slack
         if left <= 0:
             return 0.0
@@ -114,12 +114,12 @@ def rho_for(epsilon: float, delta: float) -> Fraction:
         if not low < middle < high or high - low <= 1e-13 * high:
             break
         low, high = (middle, high) if epsilon_of(middle, delta) <= epsilon else (low, middle)
-    # A hair less, so that every later conversion of a sum that fits agrees that it fits.
+    # A little less, so that every later conversion of a sum that fits agrees that it fits.
     return Fraction(low * (1 - 1e-11))
 
 
 def _find_least(function: Callable[[float], float]) -> float:
-    """Where a function of α − 1 with a single valley is least, by golden section over its logarithm."""
+    """Where a function of α − 1 with a single minimum is least, by golden section over its logarithm."""
     low, high = -30.0, 120.0
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(math.exp(left)), function(math.exp(right))

@@ -1,7 +1,7 @@
 """Attacks: runnable lessons about what goes wrong without privacy, and how far each attack gets with it.
 
-Each lesson makes fictional data, runs an attack on exact or naively protected statistics and then on answers of
-discreet, and reports both success rates beside the bound. They use the doors that everybody uses.
+Each lesson makes fictional data. It runs an attack on exact or naively protected statistics, and then on answers of
+discreet. It reports both success rates with the bound. The lessons ask like any analyst, through public functions.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ LESSONS = MappingProxyType(
 
 
 def find(name: str) -> str:
-    """The lesson that is meant: its name, or an unmistakable part of it.
+    """The lesson of this name, or of an unambiguous part of its name.
 
     >>> find("float_bits"), find("Ratings"), find("census-style")
     ('float-bits', 'sparse-ratings', 'census')
     """
-    said = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
-    if said in LESSONS:
-        return said
-    near = [known for known in LESSONS if said and (said in known or known in said)]
+    wanted = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+    if wanted in LESSONS:
+        return wanted
+    near = [known for known in LESSONS if wanted and (wanted in known or known in wanted)]
     if len(near) == 1:
         return near[0]
     raise UsageError(f"There is no such attack. Choose one of: {', '.join(LESSONS)}.")

@@ -1,4 +1,4 @@
-"""How the attackers ask: through the curator's own door, like any analyst."""
+"""The questions of the attackers: they ask a curator, like any analyst."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.privacy import Budget
 def curator_of(
     table: Any, *, epsilon: Any, keys: Mapping[str, Iterable[Any]], max_rows: int = 1, **declared: Any
 ) -> Curator:
-    """A curator of one table, ``people``, that protects one person and spends at most ``epsilon`` on each in all."""
+    """A curator of one table, ``people``, that protects one person with a budget of ``epsilon``."""
     budget = Budget(epsilon=epsilon)
     return curate({"people": table}, budget=budget, unit="person", max_rows=max_rows, keys=keys, **declared)
 

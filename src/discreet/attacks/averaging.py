@@ -1,7 +1,7 @@
-"""Averaging: ask the same thing again and again, until the noise is gone.
+"""Averaging: asks the same question again and again, until the noise is averaged out.
 
-A service that draws fresh noise for every request tells the truth to whoever is patient. A curator answers the same
-question from its record, and questions that only look different are paid for, until the budget ends.
+A service that draws fresh noise for every request reveals the truth to a patient attacker. A curator answers the same
+question from its record. Questions that only look different are charged, until the budget is used up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discreet.mechanisms.laplace import Laplace
 Means = npt.NDArray[np.float64]
 
 EACH = Fraction(1, 10)
-# One question in several spellings, and more that mean the same only to those who know that nobody was born so early.
+# One question in several spellings, and more questions that mean the same because nobody was born so early.
 SPELLINGS = ("born > 1900", "1900 < born", "NOT born <= 1900", "NOT (1900 >= born)")
 MEANINGS = tuple(f"born > {1900 - year}" for year in range(1, 25))
 LESSON = (
@@ -58,7 +58,7 @@ def _is_listed(register: Register, means: Means) -> npt.NDArray[np.bool_]:
 
 
 def _average_fresh_answers(register: Register, repeats: int) -> Means:
-    """The mean of so many answers, each with noise of its own: a service without a memory."""
+    """The mean of so many answers with fresh noise, from a service without a memory."""
     noise = Laplace(sensitivity=1, epsilon=EACH)
     total = np.zeros(register.towns, dtype=np.int64)
     for first in range(0, repeats, 1000):
@@ -70,7 +70,7 @@ def _average_fresh_answers(register: Register, repeats: int) -> Means:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CuratorAnswers:
-    """What the curator gave: the mean of all different answers, and how often it charged, replayed and refused."""
+    """The mean of all different answers of the curator, and how often it charged, replayed and refused."""
 
     means: Means
     charged: int

@@ -1,8 +1,9 @@
-"""Census-style reconstruction: tables of counts, means, medians and spreads, turned back into the people behind them.
+"""Census-style reconstruction: finds the people of a block from its tables of counts, means, medians and deviations.
 
-No table shows a person. But each is an equation, ages are whole numbers, and blocks are small: a search over all
-residents that fit every table usually finds one solution. The 2010 census of the United States was solved like this,
-for a large part exactly (Abowd et al. 2023); an example of seven people is in Garfinkel, Abowd & Martindale 2019.
+No table shows a person. But each table is an equation, ages are whole numbers, and blocks are small. So a search over
+all residents that fit every table usually finds one solution. A large part of the 2010 census of the United States was
+reconstructed exactly in this way (Abowd et al. 2023). Garfinkel, Abowd & Martindale 2019 have an example with seven
+people.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TABLE = (
 
 
 class Resident(NamedTuple):
-    """A resident, as a census knows them."""
+    """A resident in the data of a census."""
 
     age: int
     woman: bool
@@ -46,9 +47,9 @@ Ages: TypeAlias = tuple[int, ...]
 
 
 class Summary(NamedTuple):
-    """What a table says of a group: the number of people, and their mean, standard deviation and median of age.
+    """The table of a group: the number of people, and the mean, standard deviation and median of their ages.
 
-    Sums stand for the mean and the deviation, and twice the median for the median, so that all are whole numbers.
+    It has the sums instead of the mean and the deviation, and twice the median, so that all are whole numbers.
     """
 
     people: int
@@ -66,7 +67,7 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What is published of a block: everyone, women, men, who works, and how many women and men do."""
+    """The published tables of a block: everyone, women, men, those who work, and how many women work."""
 
     everyone: Summary
     women: Summary
@@ -111,7 +112,7 @@ def run(*, blocks: int = 300) -> Outcome:
 
 
 def _make_fiction(blocks: int) -> tuple[CensusBlock, Flags, list[CensusBlock]]:
-    """A target for each block, whether they live there, and who does."""
+    """A target for each block, whether the target lives there, and the residents."""
     size = NEIGHBOURS + 1
     age = make_numbers("census ages", blocks * size, OLDEST + 1).reshape(blocks, size).tolist()
     woman = make_coins("census women", blocks * size).reshape(blocks, size).tolist()
@@ -142,7 +143,7 @@ def _find_ages(summary: Summary) -> list[Ages]:
 def _list_ages(count: int, total: int, squares: int, least: int) -> Iterator[Ages]:
     """Ages from ``least`` on, in order, with this sum and this sum of squares.
 
-    No numbers have a sum whose square is above count times the sum of their squares; the last two follow from both.
+    The square of a sum is at most count times the sum of squares. The last two numbers follow from both sums.
     """
     if total * total > count * squares or squares < 0:
         return
@@ -162,7 +163,7 @@ def _list_ages(count: int, total: int, squares: int, least: int) -> Iterator[Age
 
 
 def _assign_work(women: Ages, men: Ages, tables: Tables) -> Iterator[CensusBlock]:
-    """Every way to say who works that fits the table of those who do."""
+    """Every choice of working residents that fits the table of those who work."""
     working_men = tables.working.people - tables.working_women
     for some in combinations(range(len(women)), tables.working_women):
         for others in combinations(range(len(men)), working_men):
@@ -174,10 +175,10 @@ def _assign_work(women: Ages, men: Ages, tables: Tables) -> Iterator[CensusBlock
 
 
 def _guess_from_noise(targets: Sequence[Resident], residents: Sequence[CensusBlock]) -> Flags:
-    """The same sums from the curator, and the likelier of two stories: the target lives there, or does not.
+    """Guess from the same sums of the curator which is likelier: the target lives there, or does not.
 
-    Laplace noise makes a story of likelihood exp(−Σ|answer − sum|·ε/(3·largest change)). The attacker averages it over
-    up to two other people of any age in the target's part of the table, as many as five neighbours would have there.
+    With Laplace noise the likelihood is exp(−Σ|answer − sum|·ε/(3·largest change)). The attacker averages it over up to
+    two other people of any age in the target's part of the table, as many as five neighbours would have there.
     """
     measured = _ask(residents)
     sums, weights = _list_others()

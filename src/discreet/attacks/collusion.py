@@ -1,7 +1,7 @@
-"""Collusion: many analysts, each with a small budget of their own, put their answers together.
+"""Collusion: many analysts, each with a small budget of their own, combine their answers.
 
-Budgets for each analyst alone protect against one analyst. People are protected by one budget over all of them, which
-is how the curator counts.
+A budget for each analyst protects against one analyst only. One budget over all analysts protects people, and the
+curator counts so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LESSON = (
 
 
 def run(*, towns: int = 400, analysts: int = 50) -> Outcome:
-    """Guess for each town's mayor whether they are among the debtors, from what all analysts were told."""
+    """Guess for each town's mayor whether they are among the debtors, from the answers of all analysts."""
     register = Register.of(towns)
     alone = _collude(register, 1, shared=False)
     apart = _collude(register, analysts, shared=False)
@@ -52,19 +52,19 @@ class _CollusionResult:
 
 
 def _collude(register: Register, analysts: int, *, shared: bool) -> _CollusionResult:
-    """Each analyst asks in their own way; the answers are averaged.
+    """Let each analyst ask in their own words, and average the answers.
 
-    A naive service keeps one account for each analyst. What people then lose is the sum of all accounts.
+    A naive service keeps one account for each analyst. Then the loss of people is the sum of all accounts.
     """
     total, cost = (EPSILON, EACH) if shared else (EPSILON * analysts, Fraction(EPSILON))
     with curator_of(register.to_frame(), epsilon=total, keys={"town": range(register.towns)}) as curator:
-        told = [answer for number in range(analysts) if (answer := _ask(curator, number, cost)) is not None]
-    guesses: Flags = np.mean(told, axis=0) - register.others > 0.5
-    return _CollusionResult(rate=Rate.agreement(guesses, register.listed), served=len(told))
+        answers = [answer for number in range(analysts) if (answer := _ask(curator, number, cost)) is not None]
+    guesses: Flags = np.mean(answers, axis=0) - register.others > 0.5
+    return _CollusionResult(rate=Rate.agreement(guesses, register.listed), served=len(answers))
 
 
 def _ask(curator: Curator, number: int, cost: Fraction) -> Integers | None:
-    """The same count in words of one's own, because the same words would get the same answer."""
+    """The same count in other words, because the same words would get the same answer."""
     sql = f"SELECT town, COUNT(*) AS n FROM people WHERE born > {1900 - number} GROUP BY town ORDER BY town"
     try:
         return np.asarray(curator.ask(sql, epsilon=cost, analyst=f"analyst {number}").table["n"].to_numpy())

@@ -1,7 +1,7 @@
-"""Differencing: everyone, minus everyone but one.
+"""Differencing: subtracts the count of everyone but one person from the count of everyone.
 
 Two harmless questions, "how many debtors has the town?" and "how many who are not the mayor?", differ by one person.
-Hiding small counts does not help, because neither count is small.
+It does not help to hide small counts, because neither count is small.
 """
 
 from __future__ import annotations

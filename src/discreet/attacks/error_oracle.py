@@ -1,7 +1,7 @@
-"""Error oracle: a question that fails only if somebody is in the data, and an error message that says so for free.
+"""Error oracle: a question fails only if a person is in the data, so its error message reveals that for free.
 
-A condition can be written so that it overflows or cannot be read for one person only. Where errors
-come through, each is a bit that nobody charged for. Here every expression has a value for whatever the data hold.
+A condition can be written so that it overflows or cannot be read for one person only. Where errors are shown, each is
+a bit that was not charged. In discreet every expression has a value, whatever the data are.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run(*, people: int = 40) -> Outcome:
 
 
 def _fails_in_engine(table: Any, questions: list[str]) -> Flags:
-    """Which questions fail where the engine's errors are passed on."""
+    """Which questions fail where the errors of the engine are shown."""
     import duckdb
 
     with duckdb.connect() as engine:

@@ -1,7 +1,7 @@
 """Fictional people, the same on every machine. Nobody in these data exists.
 
-Numbers are drawn from a hash of fixed words: repeatable, and useless as privacy noise, which comes from ``entropy.py``
-alone.
+The numbers come from a hash of fixed words. They are repeatable, so they are useless as privacy noise, which comes from
+``entropy.py`` alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def make_coins(word: str, count: int) -> Flags:
 
 
 def make_frame(columns: Mapping[str, Any]) -> Any:
-    """Columns as an Arrow table, which a curator takes."""
+    """Columns as an Arrow table, for a curator."""
     import pyarrow as pa
 
     return pa.table({name: pa.array(values) for name, values in columns.items()})
@@ -61,7 +61,7 @@ class Register:
 
     @property
     def towns(self) -> int:
-        """How many towns, and so how many secrets."""
+        """How many towns there are; each has one secret."""
         return len(self.listed)
 
     @property

@@ -1,8 +1,8 @@
-"""Float bits: the last digits of naive noise say what it was added to.
+"""Float bits: the last digits of naive noise reveal the number that it was added to.
 
-The textbook draws a float u and adds b·ln(u). Only some floats are logarithms of such a u, and adding 1 moves to
-others: many an output is impossible unless the true count was 0, or unless it was 1 (Mironov 2012). Whole-number noise
-has no such digits.
+The textbook draws a float u and adds b·ln(u). Only some floats are logarithms of such a u, and the sum with 1 gives
+other floats. So many outputs are possible only for the count 0, or only for the count 1 (Mironov 2012). Whole-number
+noise has no such digits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def run(*, people: int = 2000) -> Outcome:
 def draw_naive_laplace(scale: float, shape: tuple[int, ...]) -> Floats:
     """Laplace noise as in the textbook, in floats: a sign times the scale times the logarithm of a uniform float.
 
-    This is what not to do. The bits are good, the arithmetic gives them away.
+    Do not use this. The random bits are good, but the float arithmetic reveals the count.
     """
     words = SYSTEM.words(int(np.prod(shape))).reshape(shape)
     uniform = ((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * 2.0**-53
@@ -64,7 +64,7 @@ def draw_naive_laplace(scale: float, shape: tuple[int, ...]) -> Floats:
 def is_possible(outputs: Floats, count: float) -> Flags:
     """Whether naive noise on this count can give these very floats.
 
-    Go back from the output to u, and try the u's around it: one of them has to lead forward to the same float.
+    Compute u from the output, and try the values around it: one of them has to give the same float.
     """
     noise = outputs - count
     near = np.rint(np.exp(-np.abs(noise) / SCALE) * 2.0**53)
@@ -81,7 +81,7 @@ def _guess_likelier(outputs: Floats) -> Flags:
 
 
 def _guess(outputs: Floats) -> Flags:
-    """What is impossible rules a count out, unless both are; otherwise the likelier one."""
+    """The count that is possible; the likelier count where both or none are possible."""
     no, yes = is_possible(outputs, 0.0).all(axis=-1), is_possible(outputs, 1.0).all(axis=-1)
     return np.where(no == yes, _guess_likelier(outputs), yes)
 

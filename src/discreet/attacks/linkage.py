@@ -1,7 +1,7 @@
-"""Linkage: a file without names, joined with a list that has them.
+"""Linkage: joins a file without names with a list that has names.
 
-ZIP code, birth date and sex name most people (Sweeney 2000). Taking the names out of a file of patients therefore
-takes nothing out: the electoral roll puts them back, with the diagnosis.
+ZIP code, birth date and sex identify most people (Sweeney 2000). So it does not help to remove the names from a file of
+patients: a join with the electoral roll gives the names back, with the diagnoses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run(*, zips: int = 240) -> Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Voters:
-    """The electoral roll: a voter's number is as good as a name."""
+    """The electoral roll; the number of a voter identifies the person like a name."""
 
     zip: Integers
     born: Integers
@@ -61,7 +61,7 @@ class _Voters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Clinic:
-    """The patients: voters' numbers (which the file does not show), fingerprints, diagnoses; who the targets are."""
+    """The patients: their voter numbers (which the file does not show), fingerprints, diagnoses, and the targets."""
 
     person: Integers
     fingerprint: Integers
@@ -111,9 +111,9 @@ def _unique_share(roll: Integers) -> float:
 
 
 def _guess_from_answers(voters: _Voters, clinic: _Clinic) -> Flags:
-    """One question: how many patients have a target's fingerprint, by ZIP code and diagnosis.
+    """Guess from one question: how many patients have a target's fingerprint, by ZIP code and diagnosis.
 
-    The likelier story wins: nobody, or one patient with any of the diagnoses.
+    The guess is the likelier case: nobody, or one patient with any of the diagnoses.
     """
     zips = len(clinic.target)
     wanted = voters.born[clinic.target] * 2 + voters.woman[clinic.target]

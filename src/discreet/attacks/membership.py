@@ -1,7 +1,7 @@
-"""Membership: is this person's genome in the study, of which only allele frequencies were published?
+"""Membership: finds out whether a person's genome is in a study that published only allele frequencies.
 
-One frequency says nothing about a person. Thousands of them do: whoever took part is a little closer to all of them
-than a stranger is, and small things add up (Homer et al. 2008; the score is that of Dwork et al. 2015).
+One frequency reveals nothing about a person. Thousands of them do: a participant is a little closer to all of them than
+a stranger, and small differences add up (Homer et al. 2008; the score is that of Dwork et al. 2015).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ LESSON = (
 
 
 def run(*, members: int = 60, places: int = 4000) -> Outcome:
-    """Guess for participants and as many strangers who is who."""
+    """Guess for each of the participants and as many strangers whether the person took part."""
     common, genomes = _make_fiction(2 * members, places)
     inside = np.arange(2 * members) < members
     exact: Floats = genomes[inside].mean(axis=0)
-    # A study publishes two digits. That hides nothing either.
+    # A study publishes two digits. This hides nothing either.
     rounded = np.round(exact, 2)
     noisy = _ask(genomes[inside]) / members
     rates = {
@@ -51,7 +51,7 @@ def _make_fiction(people: int, places: int) -> tuple[Floats, Flags]:
 
 
 def _rate_guesses(published: Floats, common: Floats, genomes: Flags, inside: Flags) -> Rate:
-    """Those above the middle of what participants and strangers are expected to score are called participants.
+    """How often the guess is right: people above the middle of the two expected scores are called participants.
 
     The score of a person is Σ (theirs − common)·(published − common), over all places. A stranger's is 0 on average,
     a participant's is the variance of all places together, over the size of the study.

@@ -1,4 +1,4 @@
-"""What an attack achieved: success rates with intervals, the bound that privacy promises, and a picture of them."""
+"""The outcome of an attack: success rates with intervals, the bound of the privacy guarantee, and a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.errors import ParameterError
 from discreet.odds import posterior
 
 EPSILON = 1
-"""What the private side of every lesson may spend on one person, in all."""
+"""The total loss of one person on the private side of every lesson."""
 
 _WIDTH = 26  # with the longest label and the numbers, a picture fits 80 columns
 
@@ -29,7 +29,7 @@ class Rate:
 
     @classmethod
     def of(cls, right: int, n: int) -> Self:
-        """So many successes in so many attempts, with Clopper and Pearson's interval.
+        """The rate of ``right`` successes in ``n`` attempts, with Clopper and Pearson's interval.
 
         >>> rate = Rate.of(50, 100)
         >>> rate.value, round(rate.low, 3), round(rate.high, 3)
@@ -45,7 +45,7 @@ class Rate:
 
     @classmethod
     def agreement(cls, guesses: npt.ArrayLike, secrets: npt.ArrayLike) -> Self:
-        """How often guesses are the secrets."""
+        """The rate of guesses that equal the secrets."""
         import numpy as np
 
         same = np.asarray(guesses) == np.asarray(secrets)
@@ -69,9 +69,9 @@ class Outcome:
     """The result of one lesson.
 
     ``raw`` is the success on exact or naively protected statistics, ``private`` on answers of discreet whose total loss
-    is ``epsilon`` for one person. ``bound`` is what no attack can beat on average: a fair coin is guessed right with at
-    most e^ε/(1 + e^ε), whatever else the attacker knows, except where a lesson says that its bound is another.
-    ``error`` is the standard error of the private rate where it is not that of a share of guesses; ``marks`` name the
+    is ``epsilon`` for one person. No attack can exceed ``bound`` on average: a fair coin is guessed right with at most
+    e^ε/(1 + e^ε), whatever else the attacker knows, except where a lesson states another bound. ``error`` is the
+    standard error of the private rate where it is not that of a share of guesses. ``lines`` are the labels of the
     dotted lines of the picture, for ``chance`` and ``bound``.
     """
 
@@ -85,11 +85,11 @@ class Outcome:
     bound: float = posterior(0.5, EPSILON)
     chance: float = 0.5
     error: float | None = None
-    marks: tuple[str, str] = ("blind guess", "the bound")
+    lines: tuple[str, str] = ("blind guess", "the bound")
 
     @property
     def standard_error(self) -> float:
-        """Of the private rate, if the bound were reached."""
+        """The standard error of the private rate, if the bound were reached."""
         return math.sqrt(self.bound * (1 - self.bound) / self.private.n) if self.error is None else self.error
 
     @property
@@ -99,14 +99,14 @@ class Outcome:
 
     def picture(self) -> list[str]:
         """Bars from 0 to 100 %: full up to the low end of the interval, shaded up to the high end."""
-        lines = [(bar.label, _draw_bar(bar.rate), bar.rate.words()) for bar in self.bars]
-        lines.append((self.marks[0], "·" * round(_WIDTH * self.chance), f"{100 * self.chance:5.1f} %"))
-        lines.append((self.marks[1], "·" * round(_WIDTH * min(1.0, self.bound)), f"{100 * self.bound:5.1f} %"))
-        space = max(len(label) for label, _, _ in lines)
-        return [f"{label:<{space}}  {drawn:<{_WIDTH}}  {words}" for label, drawn, words in lines]
+        rows = [(bar.label, _draw_bar(bar.rate), bar.rate.words()) for bar in self.bars]
+        rows.append((self.lines[0], "·" * round(_WIDTH * self.chance), f"{100 * self.chance:5.1f} %"))
+        rows.append((self.lines[1], "·" * round(_WIDTH * min(1.0, self.bound)), f"{100 * self.bound:5.1f} %"))
+        space = max(len(label) for label, _, _ in rows)
+        return [f"{label:<{space}}  {drawn:<{_WIDTH}}  {words}" for label, drawn, words in rows]
 
     def text(self) -> str:
-        """The picture, what is to be seen in it, and the numbers beside it."""
+        """The picture, the lesson, and the facts."""
         facts = [f"{name}: {value}" for name, value in self.facts.items()]
         return "\n".join([*self.picture(), "", self.lesson, *(["", *facts] if facts else [])])
 

@@ -1,8 +1,8 @@
-"""Poisoning: a few people who lie on purpose move a private survey further than an open one.
+"""Poisoning: a few people who lie on purpose change a private survey more than an open one.
 
-In the local model the curator takes off the noise that honest people added. A report without noise then counts for
-many honest ones, and the more privacy, the more (Cheu, Smith & Ullman 2021). Privacy does not help here, and this
-lesson's bound is not one of privacy: it is the most that such reports can move an estimate.
+In the local model the collector corrects for the noise that honest people added. So a report without noise counts like
+many honest ones, and with more privacy it counts even more (Cheu, Smith & Ullman 2021). Privacy does not help here. The
+bound of this lesson is not a privacy bound: it is the most that such reports can move an estimate.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run(*, people: int = 400_000, surveys: int = 40) -> Outcome:
         bound=share / _gain(strict),
         chance=share,
         error=0.0,
-        marks=("fakes among reports", "the most they can do"),
+        lines=("fakes among reports", "the most they can do"),
     )
 
 
@@ -68,7 +68,7 @@ class _PushResult:
 
 
 def _push(survey: RandomizedResponse, answers: Integers, fakes: int) -> _PushResult:
-    """Honest people respond through their coins; fakes say the target's name, plainly."""
+    """Honest people use randomized response; fake reports name the target without noise."""
     honest = np.asarray(survey.release(answers))
     before = survey.estimate(honest)
     after = survey.estimate(np.concatenate([honest, np.full(fakes, TARGET)]))

@@ -1,8 +1,8 @@
-"""Reconstruction: enough answers that are all nearly right give the whole table back.
+"""Reconstruction: finds the whole table from enough answers that are all nearly right.
 
-Ask for the sizes of many subsets, write down one linear equation for each, and solve. Noise that is small beside the
-square root of the number of people, rounding included, only slows the attack down (Dinur & Nissim 2003). The subsets
-are chosen by arithmetic on public numbers, as in the attack on Diffix (Cohen & Nissim 2018).
+The attacker asks for the sizes of many subsets, writes one linear equation for each, and solves them. Noise or rounding
+that is small compared with the square root of the number of people only slows the attack down (Dinur & Nissim 2003).
+The subsets are chosen by arithmetic on public numbers, as in the attack on Diffix (Cohen & Nissim 2018).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(*, people: int = 96, questions: int = 384, towns: int = 12, programs: in
 
 
 def _find_primes(count: int) -> Integers:
-    """The first primes from 101 on: numbers leave independent remainders by them."""
+    """The first primes from 101 on; remainders of numbers by them are independent."""
     sieve = np.ones(20 * count + 1000, dtype=np.bool_)
     for factor in range(2, int(len(sieve) ** 0.5) + 1):
         sieve[factor * factor :: factor] = False

@@ -1,6 +1,6 @@
-"""Sparse ratings: a few films that somebody saw, and roughly when, find their record among thousands.
+"""Sparse ratings: finds a person's record among thousands, from a few films that the person saw and rough dates.
 
-People's records are far apart where they are sparse, so an attacker needs little, and some of it may be wrong
+Sparse records of people differ in many places. So an attacker needs to know little, and some of it may be wrong
 (Narayanan & Shmatikov 2008, on the ratings that Netflix had published without names).
 """
 
@@ -18,7 +18,7 @@ from discreet.exact import Flags, Floats, Integers
 FILMS = 1500
 SEEN = 60  # films that each subscriber rated
 DAYS = 2000
-KNOWN, WRONG = 8, 2  # what the attacker has heard of a target, and how much of it is not so
+KNOWN, WRONG = 8, 2  # ratings of a target that the attacker knows, and how many of them are wrong
 NEAR = 3  # days that a date may be off
 CLEAR = 1.5  # standard deviations that the best record must be ahead of the second
 VIEWERS = "SELECT film, COUNT(*) AS n FROM people GROUP BY film"
@@ -38,7 +38,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Knowledge:
-    """What is known of a target: films, stars and days, some of them wrong."""
+    """The attacker's knowledge of a target: films, stars and days, some of them wrong."""
 
     films: Integers
     stars: Integers
@@ -46,17 +46,17 @@ class _Knowledge:
 
 
 def run(*, subscribers: int = 1500, targets: int = 200) -> Outcome:
-    """Find the records of the targets that have one, and say so of those who have none."""
+    """Find the record of each target that has one, and find out which targets have none."""
     everyone = _make_records(subscribers)
     present = make_coins("rating targets", targets)
     # The targets come first; the records of half of them were never published.
     published = np.concatenate([present, np.ones(subscribers - targets, dtype=np.bool_)])
     owners = np.flatnonzero(published)
     public = _Records(stars=everyone.stars[owners], days=everyone.days[owners])
-    heard = [_make_knowledge(everyone, target) for target in range(targets)]
-    found = np.array([_match(public, known, owners) for known in heard])
+    knowledge = [_make_knowledge(everyone, target) for target in range(targets)]
+    found = np.array([_match(public, known, owners) for known in knowledge])
     raw = Rate.agreement(found, np.where(present, np.arange(targets), -1))
-    private = Rate.agreement(_guess_from_counts(everyone, heard, present, published), present)
+    private = Rate.agreement(_guess_from_counts(everyone, knowledge, present, published), present)
     return Outcome(
         name="sparse-ratings",
         raw=raw,
@@ -68,7 +68,7 @@ def run(*, subscribers: int = 1500, targets: int = 200) -> Outcome:
 
 
 def _make_records(people: int) -> _Records:
-    """Some films are seen by many, most by few."""
+    """Fictional records, in which some films were seen by many people and most by few."""
     luck = make_numbers("films", people * FILMS).reshape(people, FILMS) / 2**30
     # The smallest of weighted draws: a film is seen with a chance that falls with its number.
     order = np.argsort(luck * np.sqrt(np.arange(FILMS) + 5), axis=1)[:, :SEEN]
@@ -90,12 +90,12 @@ def _make_knowledge(records: _Records, target: int) -> _Knowledge:
     return _Knowledge(films=films, stars=stars, days=days)
 
 
-def _match(public: _Records, heard: _Knowledge, owners: Integers) -> int:
-    """Whose record fits clearly best, rare films counting more; −1 if none stands out."""
-    popular = (public.stars > 0).sum(axis=0)[heard.films]
+def _match(public: _Records, known: _Knowledge, owners: Integers) -> int:
+    """The owner of the record that fits clearly best, where rare films count more; −1 if none fits clearly best."""
+    popular = (public.stars > 0).sum(axis=0)[known.films]
     weight = 1 / np.log(np.maximum(popular, 2))
-    stars, days = public.stars[:, heard.films], public.days[:, heard.films]
-    fits = (stars > 0) & (np.abs(stars - heard.stars) <= 1) & (np.abs(days - heard.days) <= NEAR)
+    stars, days = public.stars[:, known.films], public.days[:, known.films]
+    fits = (stars > 0) & (np.abs(stars - known.stars) <= 1) & (np.abs(days - known.days) <= NEAR)
     scores: Floats = fits @ weight
     first, second = np.sort(scores)[:-3:-1]
     # One film in common is no proof: the best must also be ahead by more than any single film can give.
@@ -103,12 +103,12 @@ def _match(public: _Records, heard: _Knowledge, owners: Integers) -> int:
     return int(owners[scores.argmax()]) if ahead else -1
 
 
-def _guess_from_counts(everyone: _Records, heard: list[_Knowledge], present: Flags, published: Flags) -> Flags:
-    """Noisy viewers of each film, against an attacker who knows exactly how many the others are."""
+def _guess_from_counts(everyone: _Records, knowledge: list[_Knowledge], present: Flags, published: Flags) -> Flags:
+    """Guess from noisy numbers of viewers of each film, for an attacker who knows all other viewers exactly."""
     counts = _ask(everyone, published)
     true = (everyone.stars[published] > 0).sum(axis=0)
     guesses = []
-    for target, known in enumerate(heard):
+    for target, known in enumerate(knowledge):
         own = (everyone.stars[target] > 0) & present[target]
         excess = (counts - (true - own))[known.films]
         guesses.append(excess.sum() > (KNOWN - WRONG) / 2)

@@ -1,8 +1,9 @@
-"""Sum order: floats do not add up, so one row can move a sum by far more than its bound.
+"""Sum order: float sums are rounded, so one row can move a sum by far more than its bound.
 
-Once a float sum passes a power of two, its steps get coarser and small values are rounded up instead of kept. A row in
-front that makes the sum pass earlier is multiplied by everything that comes after it (Casacuberta, Shoemate, Vadhan &
-Wagaman 2022). Noise for the bound then hides nothing. Sums of whole numbers have no such steps, and no order.
+When a float sum passes a power of two, its steps get coarser, and small values are rounded up. A row in front makes the
+sum pass the power earlier, and then every later row adds to the difference (Casacuberta, Shoemate, Vadhan & Wagaman
+2022). Noise for the bound of one row then hides nothing. Sums of whole numbers have no such steps and do not depend on
+the order.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def run(*, attempts: int = 2000, crossings: int = 4) -> Outcome:
 
 
 def naive_sum(values: Floats32) -> float:
-    """A sum in single precision, row after row: what many engines do with a column of floats."""
+    """A sum in single precision, row after row, as many engines compute it for a column of floats."""
     return float(np.cumsum(values, dtype=np.float32)[-1])
 
 

@@ -1,8 +1,8 @@
-"""Timing: noise that takes longer to draw when it is larger tells its size to anybody with a clock.
+"""Timing: if larger noise takes longer to draw, the time of an answer reveals the size of its noise.
 
-The textbook's sampler flips a coin until it fails and returns the number of flips. Whoever counts the flips, or sees
-the time they take, knows the size of the noise and can take it off again (Jin et al. 2022). A sampler that looks a
-number up does the same work for every number.
+The textbook's sampler flips a coin until it fails and returns the number of flips. An attacker who counts the flips, or
+measures their time, knows the size of the noise and can subtract it (Jin et al. 2022). A sampler that looks a number up
+in a table does the same work for every number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LESSON = (
 
 
 class Meter:
-    """A source that counts the words drawn from the system's: what a clock sees, without a clock's own noise."""
+    """A source that counts the words drawn from the system's source: the time of a draw, without measurement noise."""
 
     def __init__(self) -> None:
         self.drawn = 0
@@ -85,7 +85,7 @@ def _describe_span(seen: _Observations) -> str:
 
 
 def _add_slow_noise(value: int, source: EntropySource) -> int:
-    """Flip until a coin fails; a result of minus zero starts again. The right law, drawn in telling time."""
+    """Flip until a coin fails; a result of minus zero starts again. The law is right, but the time reveals the size."""
     stay = math.floor(math.exp(-EPSILON / MOVE) * 2**64)
     while True:
         size = 0
@@ -101,7 +101,7 @@ def _add_discreet_noise(value: int, source: EntropySource) -> int:
 
 
 def _watch(noisy: NoiseFunction, secrets: Flags) -> _Observations:
-    """One answer for each secret, with what it took."""
+    """One answer for each secret, with the words and the time that it took."""
     meter, rows = Meter(), []
     for value in (MOVE * secrets).tolist():
         drawn, start = meter.drawn, time.perf_counter_ns()
@@ -112,18 +112,18 @@ def _watch(noisy: NoiseFunction, secrets: Flags) -> _Observations:
 
 
 def _rate_guesses(seen: _Observations, cost: Floats, secrets: Flags) -> Rate:
-    """Learn from the first half how cost and noise go together, then guess the second half.
+    """Learn from the first half how cost and noise are related, then guess the second half.
 
-    The attacker has the program, so the first half needs no secrets of anybody. Of two rules the one that did better
-    there is used: the answer alone, or the count whose noise would have had the size that the cost suggests.
+    The attacker has the program, so the first half needs no secrets of anybody. Of two rules the better one on the
+    first half is used: the answer alone, or the count whose noise would have the size that the cost suggests.
     """
     half = len(secrets) // 2
     sizes = np.abs(seen.answers - MOVE * secrets)[:half]
-    # A rare pause of the machine says nothing about noise: costs are held to what 99 % of them are.
-    held = np.minimum(cost, np.quantile(cost[:half], 0.99))
-    spread = held[:half].var()
-    slope = np.mean((held[:half] - held[:half].mean()) * (sizes - sizes.mean())) / spread if spread else 0.0
-    expected = sizes.mean() + slope * (held - held[:half].mean())
+    # A rare pause of the machine says nothing about the noise, so costs are clamped to their 99 % quantile.
+    clamped = np.minimum(cost, np.quantile(cost[:half], 0.99))
+    spread = clamped[:half].var()
+    slope = np.mean((clamped[:half] - clamped[:half].mean()) * (sizes - sizes.mean())) / spread if spread else 0.0
+    expected = sizes.mean() + slope * (clamped - clamped[:half].mean())
     by_size: Flags = seen.answers > MOVE / 2
     off = [np.abs(np.abs(seen.answers - value) - expected) for value in (0, MOVE)]
     by_cost: Flags = off[1] < off[0]

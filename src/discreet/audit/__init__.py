@@ -1,10 +1,10 @@
-"""Does it hold? Checks of privacy claims that do not believe the software they check.
+"""Audits: checks of privacy claims that do not trust the software they check.
 
-- ``check``: the black box: run any function on two datasets and bound its loss from below, with stated confidence.
-- ``replay``: the grey box: record what a function hands to mechanisms on D, replay it on D', compare.
-- ``check_question``: the same for whole SQL questions over generated neighbours (``CuratorLine`` says of which tables).
+- ``check``: the black box. It runs any function on two datasets and bounds its loss from below, with a confidence.
+- ``replay``: the grey box. It records the mechanism calls of a function on D, replays them on D', and compares.
+- ``questions.check_question``: the same for whole SQL questions over generated neighbours.
 - ``check_law``, ``check_events``, ``check_fit``: exact checks by formula, and whether draws fit a stated law.
-- ``installation.audit``: all of it, for every mechanism and type of question: ``discreet audit``.
+- ``installation.audit``: all of these, for every mechanism and type of question; also ``discreet audit``.
 """
 
 from discreet.audit.blackbox import check

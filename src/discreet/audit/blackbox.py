@@ -1,13 +1,13 @@
-"""The black box: run a function on two datasets, many times, and bound its privacy loss from below.
+"""The black box: runs a function on two datasets, many times, and bounds its privacy loss from below.
 
-Rounds of doubling size. In each, the event that tells the datasets apart best is chosen on all outputs of earlier
-rounds, and then counted on fresh outputs only. The two counts become exact bounds (Clopper–Pearson), and the bounds a
-lower bound on ε. Round r may err with probability α/(r(r + 1)), over both directions and both bounds; these add up to
-less than α, so the audit may stop at any round, and does as soon as the claim is refuted.
+It works in rounds of doubling size. In each round, the event that best separates the datasets is chosen on all outputs
+of earlier rounds, and then counted on fresh outputs only. The two counts give exact bounds (Clopper–Pearson), and these
+give a lower bound on ε. Round r may err with probability α/(r(r + 1)), over both directions and both bounds. These add
+up to less than α, so the audit may stop at any round. It stops as soon as the claim is refuted.
 
 A pass means: no event of at least the stated mass was found that breaks the claim *on these two datasets*. It is
-evidence and not a proof; small masses and other datasets stay unseen. That is what the grey box and the exact checks
-are for.
+evidence and not a proof; it does not show smaller masses and other datasets. The grey box and the exact checks are for
+those.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ ALPHA = 1e-3
 SAMPLES = 100_000
 SECONDS = 60.0
 VISIBLE = 0.05
-_FIRST = 500  # outputs on each dataset to train on before the first count
-_CHUNK = 200  # calls between two looks at the clock
+_FIRST = 500  # outputs on each dataset for training, before the first count
+_CHUNK = 200  # calls between two checks of the time
 _PARTS = 4  # two directions, two bounds each
-_Z = 3.3  # how much a training count is distrusted
+_Z = 3.3  # standard errors of the bounds on training counts
 
 
 def check(
@@ -56,15 +56,15 @@ def check(
     visible: Number = VISIBLE,
     name: str | None = None,
 ) -> Finding:
-    """Does ``fn`` keep the privacy it claims, as far as two neighbouring datasets can show?
+    """Whether ``fn`` keeps the privacy it claims, as far as two neighbouring datasets can show it.
 
     ``fn(d)`` must return one release with fresh noise; with ``batch=True`` it is called as ``fn(d, n)`` and returns n
     of them (a list, or an array along its first axis). ``claim`` is ε, (ε, δ), a Budget or a Loss. At most ``samples``
     runs on each dataset and about ``seconds`` seconds are used. ``varying=True`` says that the shape of an answer (its
-    number of rows, say) is part of the release and meant to vary. ``timing=True`` also looks at how long a call takes.
-    A pass needs runs enough to see an event of probability ``visible`` beyond the claimed δ.
+    number of rows, say) is part of the release and may vary. ``timing=True`` also uses how long a call takes. A pass
+    needs enough runs to see an event of probability ``visible`` beyond the claimed δ.
 
-    Runs are taken to be independent: a function that remembers earlier calls must be made anew inside ``fn``.
+    Runs are assumed to be independent: ``fn`` must make a new object if the function remembers earlier calls.
 
     >>> from discreet.mechanisms import Laplace
     >>> noise = Laplace(sensitivity=1, epsilon=1)
@@ -94,7 +94,7 @@ def check(
 
 @dataclass(slots=True)
 class _Runner:
-    """Calls the function on both datasets, in random order, and keeps what came out or what was raised."""
+    """Calls the function on both datasets, in random order, and keeps each output or error."""
 
     fn: Callable[..., Any]
     d: Any
@@ -178,7 +178,7 @@ class _OutputEvent:
 
 @dataclass(frozen=True, slots=True)
 class _TestResult:
-    """An event counted on fresh outputs, and what that says about the claim at its most telling point."""
+    """The counts of an event on fresh outputs, and the bounds at the point of the claim that they refute most."""
 
     event: _OutputEvent
     hits: int
@@ -194,7 +194,7 @@ class _TestResult:
 
     @property
     def weight(self) -> tuple[float, float]:
-        """What is worth telling: the largest excess over the claim, else the closest approach to it."""
+        """The order of results: the largest excess over the claim, or else the closest approach to it."""
         excess = self.epsilon - self.point[0]
         return max(excess, 0.0), self.epsilon / self.point[0] if self.point[0] > 0 else excess
 
@@ -213,12 +213,12 @@ class _Audit:
     def run(self) -> Finding:
         start = time.monotonic()
         best: _TestResult | None = None
-        lots = [self.runner.run_both(min(_FIRST, self.samples // 2 or 1))]
-        used, number, smallest = len(lots[0][0]), 0, math.inf
+        rounds = [self.runner.run_both(min(_FIRST, self.samples // 2 or 1))]
+        used, number, smallest = len(rounds[0][0]), 0, math.inf
         while used < self.samples and (number == 0 or not self.runner.is_late()):
             number += 1
             share = self.alpha / (number * (number + 1))
-            train = tuple(join_outputs([lot[side] for lot in lots]) for side in (0, 1))
+            train = tuple(join_outputs([pair[side] for pair in rounds]) for side in (0, 1))
             events = choose(train[0], train[1], self.claim)
             fresh = self.runner.run_both(min(used, self.samples - used))
             runs = len(fresh[0])
@@ -230,15 +230,15 @@ class _Audit:
                     best = tested
             if best is not None and best.broken:
                 break
-            lots.append(fresh)
+            rounds.append(fresh)
         if not (best is not None and best.broken):
-            lots = [(join_outputs([lot[0] for lot in lots]), join_outputs([lot[1] for lot in lots]))]
-        verdict, detail = self._decide(best, lots, smallest)
+            rounds = [(join_outputs([pair[0] for pair in rounds]), join_outputs([pair[1] for pair in rounds]))]
+        verdict, detail = self._decide(best, rounds, smallest)
         found = self._make_finding(verdict, detail, best, used, smallest)
         return replace(found, seconds=time.monotonic() - start)
 
     def _decide(
-        self, best: _TestResult | None, lots: Sequence[tuple[Outputs, Outputs]], smallest: float
+        self, best: _TestResult | None, rounds: Sequence[tuple[Outputs, Outputs]], smallest: float
     ) -> tuple[Verdict, str]:
         runner = self.runner
         if best is not None and best.broken:
@@ -247,7 +247,7 @@ class _Audit:
             return Verdict.RAISES, f"the function raised in {runner.errors:,} of {runner.calls:,} runs"
         if runner.empty == runner.calls:
             return Verdict.EMPTY, "the function returned None in every run"
-        if not self.varying and any(len(np.unique(side.shapes)) > 1 for lot in lots for side in lot):
+        if not self.varying and any(len(np.unique(side.shapes)) > 1 for pair in rounds for side in pair):
             fix = "Say varying=True if the shape is part of the release."
             return Verdict.SHAPE, f"answers to the same dataset differ in shape. {fix}"
         if smallest > self.visible:
@@ -296,15 +296,15 @@ class _Audit:
 
 
 def choose(first: Outputs, second: Outputs, claim: Claim) -> list[_OutputEvent]:
-    """For each direction the event that promises most against the claim, judged on training outputs.
+    """For each direction the event with the best chance to refute the claim, by the training outputs.
 
-    One half of them orders the cells of each feature, the other half says how many to take and which feature is best:
-    a feature with many cells would otherwise be believed for what it learnt by heart.
+    One half of them orders the cells of each feature. The other half decides how many cells to take and which feature
+    is best. On the same half a feature with many cells would fit the noise and look too good.
     """
     fitted, judged = ([o.take_half(0), o.take_half(1)] for o in (first, second))
     best: dict[bool, _OutputEvent] = {}
     for feature in make_features(fitted[0], judged[0]):
-        learnt, held = (
+        learnt, kept = (
             [
                 np.bincount(feature.cells(side[half]), minlength=feature.size).astype(np.float64)
                 for side in (fitted, judged)
@@ -314,7 +314,7 @@ def choose(first: Outputs, second: Outputs, claim: Claim) -> list[_OutputEvent]:
         for swapped in (False, True):
             here, there = reversed(learnt) if swapped else learnt
             order = _order(here, there)
-            here, there = reversed(held) if swapped else held
+            here, there = reversed(kept) if swapped else kept
             taken, score = _choose_prefix(order, here, there, claim)
             if taken and (swapped not in best or score > best[swapped].score):
                 best[swapped] = _OutputEvent(feature, order[:taken], score, swapped)
@@ -322,13 +322,13 @@ def choose(first: Outputs, second: Outputs, claim: Claim) -> list[_OutputEvent]:
 
 
 def _order(here: Floats, there: Floats) -> Integers:
-    """Cells that were seen on the first dataset, the most telling ones first."""
+    """The cells that were seen on the first dataset, those with the largest ratio first."""
     seen = np.flatnonzero(here)
     return seen[np.argsort(-(here[seen] + 0.5) / (there[seen] + 0.5), kind="stable")]
 
 
 def _choose_prefix(order: Integers, here: Floats, there: Floats, claim: Claim) -> tuple[int, float]:
-    """How many of the ordered cells make the strongest case (by Wilson's bounds), and how strong it is."""
+    """How many of the ordered cells refute the claim most strongly (by Wilson's bounds), and how strongly."""
     hits, other = np.cumsum(here[order]), np.cumsum(there[order])
     low = _wilson(hits, here.sum(), -_Z)
     high = _wilson(other, there.sum(), _Z)
@@ -352,7 +352,7 @@ def _wilson(hits: Floats, runs: float, z: float) -> Floats:
 
 
 def _test(event: _OutputEvent, fresh: tuple[Outputs, Outputs], claim: Claim, alpha: float) -> _TestResult:
-    """Count an event on outputs that took no part in choosing it."""
+    """Count an event on outputs that were not used to choose it."""
     here, there = reversed(fresh) if event.swapped else fresh
     runs, hits, other = len(here), event.count(here), event.count(there)
     low, high = lower_bound(hits, runs, alpha), upper_bound(other, runs, alpha)

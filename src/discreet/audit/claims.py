@@ -1,7 +1,7 @@
 """The claim under audit: pairs (ε, δ), each of which must hold for every event.
 
-A claim is read from what people write: a number or ``ln(3)`` (pure ε), a pair (ε, δ), a ``Budget``, or a ``Loss``, of
-which a few points of its profile are taken. Both numbers are rounded up, so that rounding never raises a false alarm.
+A claim may be written as a number or ``ln(3)`` (pure ε), as a pair (ε, δ), as a ``Budget``, or as a ``Loss``, of which
+a few points of the profile are used. Both numbers are rounded up, so that rounding never causes a false alarm.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from discreet.privacy import Budget, Loss
 
 ClaimLike: TypeAlias = "Epsilon | tuple[Epsilon, Number] | Budget | Loss | Claim"
 
-# Where the profile of a loss is looked at: events of small and of large probability see different parts of it.
+# The δ at which the profile of a loss is checked; rare and frequent events can refute different parts of it.
 _DELTAS = (0.0, 1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.4)
 
 
@@ -38,7 +38,7 @@ class Claim:
 
     @classmethod
     def read(cls, stated: ClaimLike) -> Claim:
-        """A claim from any honest form of one."""
+        """A claim from any of its forms."""
         match stated:
             case Claim():
                 return stated
@@ -78,22 +78,22 @@ class Claim:
 
     @property
     def epsilon(self) -> float:
-        """The ε that heads the claim."""
+        """The ε of the first point of the claim."""
         return self.points[0][0]
 
     @property
     def delta(self) -> float:
-        """The δ that goes with it."""
+        """The δ of the first point of the claim."""
         return self.points[0][1]
 
     def words(self) -> str:
-        """The claim for people."""
+        """The claim as text for people."""
         at = f", δ = {self.delta:.3g}" if self.delta else ""
         more = f" and {len(self.points) - 1} more points" if len(self.points) > 1 else ""
         return f"ε = {self.epsilon:.6g}{at}{more}"
 
 
 def _read_epsilon(value: object) -> float:
-    """An ε that may be zero: a claim of perfect privacy can be audited, too."""
+    """An ε that may be zero, because a claim of perfect privacy can be audited too."""
     exact = value if isinstance(value, Ln) else parameters.read_nonnegative(value, "claim")
     return float_up(parameters.read_epsilon(exact)) if exact > 0 else 0.0

@@ -1,4 +1,4 @@
-"""How sure a count makes us: exact (Clopper–Pearson) bounds, and what a number of runs can and cannot see."""
+"""Exact (Clopper–Pearson) confidence bounds of counts, and the smallest event that a number of runs can show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from discreet.audit.claims import Claim
 
 
 def lower_bound(hits: int, runs: int, alpha: float) -> float:
-    """A probability that is exceeded by the true one, except with probability alpha (Clopper and Pearson 1934).
+    """A lower bound on the true probability, which fails with probability alpha (Clopper and Pearson 1934).
 
     >>> round(lower_bound(500, 1000, 0.025), 4)
     0.4685
@@ -21,7 +21,7 @@ def lower_bound(hits: int, runs: int, alpha: float) -> float:
 
 
 def upper_bound(hits: int, runs: int, alpha: float) -> float:
-    """A probability that is not exceeded by the true one, except with probability alpha."""
+    """An upper bound on the true probability, which fails with probability alpha."""
     if hits >= runs:
         return 1.0
     from scipy.special import betainccinv
@@ -30,9 +30,9 @@ def upper_bound(hits: int, runs: int, alpha: float) -> float:
 
 
 def smallest_visible(runs: int, claim: Claim, alpha: float) -> float:
-    """The least share of outputs that refutes the claim where the other dataset never gives such an output.
+    """The least share of outputs that refutes the claim when the other dataset never gives such an output.
 
-    Above 1 where not even an event that always happens would do.
+    It is infinite where not even an event that always happens would refute the claim.
     """
     ceiling = upper_bound(0, runs, alpha)
     allowed = min(math.exp(epsilon) * ceiling + delta for epsilon, delta in claim.points)

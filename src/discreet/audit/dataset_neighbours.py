@@ -1,8 +1,8 @@
-"""Neighbours of a dataset of several tables: one unit comes or goes in all of them at once.
+"""Makes neighbours of a dataset of several tables: one unit is added, removed or replaced in all tables at once.
 
-A unit's rows are those that name it, and rows of linked tables that refer to these and to nobody else's. A newcomer has
+The rows of a unit are those that name it, and the rows of linked tables that refer to these rows only. A new unit has
 rows in every private table, with foreign keys that fit together; or with keys that others have as well, so that rows
-that refer to them become its own, too; or with keys that are NULL or lead nowhere. Public tables stay as they are.
+that refer to them become its own too; or with keys that are NULL or refer to no row. Public tables stay as they are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MANY = 25
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two datasets that differ in one unit, and what was done to get from one to the other."""
+    """Two datasets that differ in one unit, and the change that leads from one to the other."""
 
     what: str
     relation: Neighbours
@@ -46,7 +46,7 @@ class Change:
 def make_changes(
     dataset: Dataset, catalog: Catalog, relation: Neighbours, *, most: int | None = None
 ) -> Iterator[Change]:
-    """Neighbours of a dataset, the most telling ones first; at most ``most`` of them."""
+    """Neighbours of a dataset, those that find most errors first; at most ``most`` of them."""
     missing = catalog.tables.keys() - dataset.keys()
     if missing:
         raise UsageError(f"There are no rows for {', '.join(sorted(missing))}. Give every declared table a list.")
@@ -57,51 +57,51 @@ def make_changes(
 
 
 def _change_one_table(dataset: Dataset, tables: Sequence[TableFacts], relation: Neighbours) -> Iterator[Change]:
-    """A unit that is in one table only: each table in turn."""
-    turns = zip_longest(*(make_neighbours(dataset[table.name], table, relation) for table in tables))
-    for turn in turns:
-        for table, pair in zip(tables, turn):
+    """Changes of a unit that is in one table only: one change of each table after the other."""
+    for pairs in zip_longest(*(make_neighbours(dataset[table.name], table, relation) for table in tables)):
+        for table, pair in zip(tables, pairs):
             if pair is not None:
                 where = f" ({table.name})" if len(tables) > 1 else ""
                 yield Change(f"{pair.what}{where}", relation, dataset, {**dataset, table.name: pair.after})
 
 
 def _change_all_tables(dataset: Dataset, catalog: Catalog, relation: Neighbours) -> Iterator[Change]:
-    kin = Ownership(dataset, catalog)
-    busiest = kin.list_units()
+    owners = Ownership(dataset, catalog)
+    units = owners.list_units()
     if relation is Neighbours.REPLACE:
-        gone = busiest[0] if busiest else None
-        rest = kin.remove_unit(gone)
-        for what, made in _make_newcomers(kin):
-            yield Change(f"replace a unit: {what}", relation, dataset, _add_rows(rest, kin.rename_unit(made, gone)))
+        removed = units[0] if units else None
+        rest = owners.remove_unit(removed)
+        for what, rows in _make_newcomers(owners):
+            after = _add_rows(rest, owners.rename_unit(rows, removed))
+            yield Change(f"replace a unit: {what}", relation, dataset, after)
         return
-    leaving = _remove_units(kin, [*busiest[:3], *busiest[3:][-2:]])
-    for number, (what, made) in enumerate(_make_newcomers(kin)):
-        yield Change(f"add a unit: {what}", relation, dataset, _add_rows(dataset, made))
-        if number >= 2:  # after the first few, one goes for each that comes
-            yield from (Change(said, relation, dataset, after) for said, after in islice(leaving, 1))
+    removals = _remove_units(owners, [*units[:3], *units[3:][-2:]])
+    for number, (what, rows) in enumerate(_make_newcomers(owners)):
+        yield Change(f"add a unit: {what}", relation, dataset, _add_rows(dataset, rows))
+        if number >= 2:  # after the first few, one removal for each addition
+            yield from (Change(removal, relation, dataset, after) for removal, after in islice(removals, 1))
 
 
-def _remove_units(kin: Ownership, units: Iterable[Value]) -> Iterator[tuple[str, Dataset]]:
+def _remove_units(owners: Ownership, units: Iterable[Value]) -> Iterator[tuple[str, Dataset]]:
     for unit in units:
-        yield "remove a unit", kin.remove_unit(unit)
-        yield "remove a unit, but not the rows that refer to it", kin.remove_unit(unit, orphans=True)
+        yield "remove a unit", owners.remove_unit(unit)
+        yield "remove a unit, but not the rows that refer to it", owners.remove_unit(unit, orphans=True)
 
 
-def _add_rows(dataset: Dataset, made: Dataset) -> dict[str, Sequence[AuditRow]]:
-    return {name: [*rows, *made.get(name, ())] for name, rows in dataset.items()}
+def _add_rows(dataset: Dataset, added: Dataset) -> dict[str, Sequence[AuditRow]]:
+    return {name: [*rows, *added.get(name, ())] for name, rows in dataset.items()}
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """Whose rows are whose, in all private tables of a dataset."""
+    """The owner of each row, in all private tables of a dataset."""
 
     dataset: Dataset
     catalog: Catalog
 
     @property
     def tables(self) -> list[TableFacts]:
-        """The private tables, each after the one that it reaches its unit by."""
+        """The private tables, each after the table that its link to the unit leads to."""
         private = [table for table in self.catalog.tables.values() if not table.public]
         return sorted(private, key=self._depth)
 
@@ -134,7 +134,7 @@ class Ownership:
         return sorted(sizes, key=lambda unit: -sizes[unit])
 
     def remove_unit(self, unit: Value, *, orphans: bool = False) -> Dataset:
-        """The dataset without a unit. Rows that reach others, too, stay; ``orphans`` keeps rows that refer to it."""
+        """The dataset without a unit. Rows that also belong to others stay; ``orphans`` keeps rows that refer to it."""
         kept: dict[str, Sequence[AuditRow]] = dict(self.dataset)
         for name, whose in self.find_owners().items():
             if orphans and self.catalog.tables[name].link is not None:
@@ -143,7 +143,7 @@ class Ownership:
         return kept
 
     def rename_unit(self, made: Dataset, unit: Value) -> Dataset:
-        """Rows of a newcomer under another unit's name."""
+        """The rows of a new unit under the name of another unit."""
         own = {table.name: table.unit_column for table in self.tables}
         return {
             name: [row if (column := own[name]) is None else row | {column.name: unit} for row in rows]
@@ -151,7 +151,7 @@ class Ownership:
         }
 
     def find_links(self, table: TableFacts) -> list[Link]:
-        """The foreign keys of a table that lead to private ones, but for those that are the unit's name."""
+        """The foreign keys of a table to private tables, without those that are the name of the unit."""
         declared = dict.fromkeys((*table.keys, *(() if table.link is None else (table.link,))))
         own = table.unit_column
         return [
@@ -161,7 +161,7 @@ class Ownership:
         ]
 
     def find_referred_columns(self, table: TableFacts) -> dict[str, list[Value]]:
-        """The columns of a table that others refer to, with the values that occur on either side."""
+        """The columns of a table that other tables refer to, with the values that occur in either table."""
         found: dict[str, list[Value]] = {}
         own = table.unit_column
         for other in self.tables:
@@ -175,7 +175,10 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewcomerRecipe:
-    """How a newcomer's rows are made. ``shared``: with keys that others have; ``loose``: NULL, or leading nowhere."""
+    """How the rows of a new unit are made.
+
+    With ``shared`` they have keys that others have; with ``loose`` their keys are NULL or refer to no row.
+    """
 
     what: str
     values: ValueMaker
@@ -186,37 +189,37 @@ class NewcomerRecipe:
     loose: bool = False
 
 
-def _make_newcomers(kin: Ownership) -> Iterator[tuple[str, Dataset]]:
-    for recipe in _list_recipes(kin):
-        yield recipe.what, _NewcomerBuilder(kin, recipe).make_dataset()
+def _make_newcomers(owners: Ownership) -> Iterator[tuple[str, Dataset]]:
+    for recipe in _list_recipes(owners):
+        yield recipe.what, _NewcomerBuilder(owners, recipe).make_dataset()
 
 
 @dataclass(slots=True)
 class _NewcomerBuilder:
-    """One newcomer in the making."""
+    """Makes the rows of one new unit."""
 
-    kin: Ownership
+    owners: Ownership
     recipe: NewcomerRecipe
     made: dict[str, list[AuditRow]] = field(default_factory=dict)
     serial: Iterator[int] = field(default_factory=lambda: count(7_000_001))
 
     def make_dataset(self) -> Dataset:
-        for table in self.kin.tables:
+        for table in self.owners.tables:
             if self.recipe.only in ("", table.name):
                 self.made[table.name] = self._make_rows(table)
         return self.made
 
     def _make_rows(self, table: TableFacts) -> list[AuditRow]:
         if table.link is not None and self.recipe.shared:
-            return []  # rows that refer to shared keys would be somebody else's as well
-        referred, own = self.kin.find_referred_columns(table), table.unit_column
+            return []  # rows that refer to shared keys would also belong to others
+        referred, own = self.owners.find_referred_columns(table), table.unit_column
         found = []
         for number in range(self.recipe.rows):
             row = {
-                name: find_usual(kind, facts, self.kin.dataset[table.name], name)
+                name: find_usual(kind, facts, self.owners.dataset[table.name], name)
                 for name, (kind, facts) in table.columns.items()
             } | dict(self.recipe.values(table, number))
-            for link in self.kin.find_links(table):
+            for link in self.owners.find_links(table):
                 row[link.column] = self._make_foreign_key(table, link, number)
             for name, taken in referred.items():
                 row[name] = self._make_key(table.columns[name][0], taken, number)
@@ -226,7 +229,7 @@ class _NewcomerBuilder:
         return found
 
     def _make_key(self, kind: Type, taken: Sequence[Value], number: int) -> Value:
-        """What others may refer to: new, or (``shared``) what others have or refer to already."""
+        """A key that others may refer to: a new one, or with ``shared`` one that others have or refer to."""
         if self.recipe.loose and number % 2:
             return None
         if self.recipe.shared and taken:
@@ -235,12 +238,12 @@ class _NewcomerBuilder:
         return next(value for value in made if value not in taken)
 
     def _make_foreign_key(self, table: TableFacts, link: Link, number: int) -> Value:
-        """What refers to a row of the newcomer's own; or (``shared``) to anybody's, where that is nobody's unit."""
+        """A foreign key to a row of the new unit, or with ``shared`` to a row of others, if it is no link to a unit."""
         kind = table.columns[link.column][0]
         if self.recipe.loose:
             return None if number % 2 else self._make_value(kind)
         if self.recipe.shared and table.link != link:
-            others = [row[link.key] for row in self.kin.dataset[link.parent]]
+            others = [row[link.key] for row in self.owners.dataset[link.parent]]
             return others[number % len(others)] if others else None
         parents = self.made.get(link.parent, [])
         return parents[number % len(parents)][link.key] if parents else self._make_value(kind)
@@ -251,37 +254,37 @@ class _NewcomerBuilder:
         return fresh.get(kind, NASTY[kind][0])
 
 
-def _list_recipes(kin: Ownership) -> Iterator[NewcomerRecipe]:
-    """Units that nobody expects, the most telling first."""
-    owners = _make_ids(kin)
-    recipe, every = partial(NewcomerRecipe, owner=owners[0]), _make_group_values(kin)
+def _list_recipes(owners: Ownership) -> Iterator[NewcomerRecipe]:
+    """Recipes of unusual units, those that find most errors first."""
+    ids = _make_ids(owners)
+    recipe, every = partial(NewcomerRecipe, owner=ids[0]), _make_group_values(owners)
     yield recipe(what="many rows at the upper bounds in every table", values=_make_end_values(high=True), rows=MANY)
     yield recipe(what="keys that others have", values=every, rows=3 * MANY, shared=True)
     yield recipe(what="rows in every group, rare ones too", values=every, rows=MANY)
     yield recipe(what="as usual", values=_make_no_values)
     yield recipe(what="keys that lead nowhere", values=every, rows=6, loose=True)
     yield recipe(what="many rows at the lower bounds in every table", values=_make_end_values(high=False), rows=MANY)
-    for table in kin.tables:
+    for table in owners.tables:
         if table.link is None:
             yield recipe(what=f"rows in {table.name} only", values=every, rows=7, only=table.name)
     yield recipe(what="all NULL", values=lambda table, _: dict.fromkeys(table.columns, None), rows=3)
     for shift in range(max(len(values) for values in NASTY.values())):
         yield recipe(what=f"strange values {shift + 1}", values=_make_strange_values(shift), rows=2)
-    for table in kin.tables:
+    for table in owners.tables:
         for name, (kind, _) in table.columns.items():
             for value in (make_rare(kind), *NASTY[kind]):
                 what = f"{table.name}.{name} is {describe_value(value)}"
                 yield recipe(what=what, values=_make_fixed_value(table.name, name, value), rows=5)
-    for owner in (*owners, None):
+    for owner in (*ids, None):
         yield NewcomerRecipe(
             what=f"an id like others ({describe_value(owner)})", values=_make_no_values, rows=7, owner=owner
         )
 
 
-def _make_ids(kin: Ownership) -> list[Value]:
-    """Ids that no table has, but that look like those it has."""
-    columns = [(table, own) for table in kin.tables if (own := table.unit_column) is not None]
-    taken = [row[own.name] for table, own in columns for row in kin.dataset[table.name]]
+def _make_ids(owners: Ownership) -> list[Value]:
+    """Ids that no table has, but that look like those that occur."""
+    columns = [(table, own) for table in owners.tables if (own := table.unit_column) is not None]
+    taken = [row[own.name] for table, own in columns for row in owners.dataset[table.name]]
     return make_ids_like(taken, columns[0][1].type)
 
 
@@ -289,13 +292,13 @@ def _make_no_values(_: TableFacts, __: int) -> Mapping[str, Value]:
     return {}
 
 
-def _make_group_values(kin: Ownership) -> ValueMaker:
-    """Another group in every row: one after the other of the listed keys, or values of others and rare ones in turn."""
+def _make_group_values(owners: Ownership) -> ValueMaker:
+    """Values that put every row into another group: all listed keys, or values of others and rare ones by turns."""
     seen: dict[str, dict[Value, None]] = {}
-    for table in kin.tables:
+    for table in owners.tables:
         for name, (kind, _) in table.columns.items():
-            if kind is Type.TEXT:  # of all tables: columns of one name are likely to be joined
-                seen.setdefault(name, {}).update(dict.fromkeys(row[name] for row in kin.dataset[table.name]))
+            if kind is Type.TEXT:  # from all tables, because columns of one name are often joined
+                seen.setdefault(name, {}).update(dict.fromkeys(row[name] for row in owners.dataset[table.name]))
 
     def values(table: TableFacts, number: int) -> Mapping[str, Value]:
         found: dict[str, Value] = {}

@@ -1,7 +1,7 @@
-"""Exact checks: no sampling, no chance of error. For discrete outputs and for noise that is declared.
+"""Exact checks, without sampling and without a chance of error, of discrete outputs and of declared noise.
 
-Sampling cannot see everything: the classical Gaussian formula at a large ε breaks its promise only in events so rare
-on the other dataset that no affordable number of runs would show them. Formulas can.
+Sampling cannot show everything. For example, the classical Gaussian formula at a large ε is wrong only in events that
+are very rare on the other dataset, and no affordable number of runs would show them. Formulas can.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOLERANCE = 1e-6
 def max_divergence(probability: Probability, x: Any, y: Any, outputs: Iterable[Any]) -> tuple[float, Any]:
     """A certified lower bound on the largest log-ratio of two laws over these outputs, and where it is reached.
 
-    Both directions count. Infinite where an output is possible on one side only.
+    It covers both directions. It is infinite where an output is possible on one side only.
     """
     best, where = 0.0, None
     for output in outputs:
@@ -60,10 +60,10 @@ def check_law(
     name: str = "law",
     whole: bool = False,
 ) -> Finding:
-    """Do exact probabilities keep a claim between two inputs?
+    """Whether exact probabilities keep a claim between two inputs.
 
-    ``outputs`` may be a part of all outputs: what breaks the claim there breaks it. With ``whole=True`` they are all,
-    and their probabilities must add up to one.
+    ``outputs`` may be a part of all outputs; an excess in this part already breaks the claim. With ``whole=True`` they
+    are all outputs, and their probabilities must add up to one.
     """
     start = time.monotonic()
     stated, listed = Claim.read(claim), list(outputs)
@@ -101,7 +101,7 @@ def check_law(
 def _find_headline(
     table: dict[tuple[int, int], Interval], count: int, claim: Claim
 ) -> tuple[tuple[float, float], float]:
-    """The point of the claim that the laws come closest to, and the ε that they need there. For show: in floats."""
+    """The point of the claim that the laws come closest to, and the ε that they need there, in floats for display."""
     p, q = (np.array([float(table[i, side]) for i in range(count)]) for side in (0, 1))
     needed = [max(_epsilon_at(delta, p, q), _epsilon_at(delta, q, p)) for _, delta in claim.points]
     closest = max(range(len(needed)), key=lambda i: needed[i] / max(claim.points[i][0], 1e-9))
@@ -130,7 +130,7 @@ def _find_law_problem(table: dict[tuple[int, int], Interval], count: int, *, who
 
 
 def check_events(events: Iterable[Event], claim: ClaimLike, *, name: str = "events") -> Finding:
-    """Does declared noise keep a claim? By the certified bounds of its privacy-loss distribution.
+    """Whether declared noise keeps a claim, by the certified bounds of its privacy-loss distribution.
 
     >>> from discreet.accounting.events import Gaussian
     >>> classical = (2 * math.log(1.25 / 0.01)) ** 0.5 / 10
@@ -165,9 +165,9 @@ def check_events(events: Iterable[Event], claim: ClaimLike, *, name: str = "even
 def check_fit(
     draws: Iterable[Any], probability: Callable[[Any], Interval], *, name: str = "draws", alpha: float = 1e-6
 ) -> Finding:
-    """Are draws really from the law that is stated? Pearson's χ² over outputs that are not too rare.
+    """Whether draws are from the stated law, by Pearson's χ² over outputs that are not too rare.
 
-    It ties the exact checks, which look at the stated law, to what is really drawn.
+    It connects the exact checks, which use the stated law, with what is really drawn.
     """
     start = time.monotonic()
     counts: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""What an audit found: a verdict, the numbers behind it, and a witness that anybody can check again."""
+"""The result of an audit: a verdict, its numbers, and a witness that anybody can check again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 class Verdict(StrEnum):
     """How a check ended. Only ``HOLDS`` is a pass."""
 
-    HOLDS = "holds"  # nothing found against the claim, by a check that could have seen the mass it states
+    HOLDS = "holds"  # the check could have seen an event of the stated mass, and found nothing against the claim
     BROKEN = "broken"  # the claim is refuted, and there is a witness
-    RAISES = "raises"  # the function raised, so there was no answer (or not always one) to look at
+    RAISES = "raises"  # the function raised in some or all runs, so there was no answer to check
     EMPTY = "returns nothing"
-    SHAPE = "shape varies"  # answers to one dataset differ in shape, and nobody declared that this is meant
+    SHAPE = "shape varies"  # answers to one dataset differ in shape, and this was not declared
     TOO_FEW = "too few samples"  # the claim could not have been refuted; ``needed`` says what it takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """Two datasets and an event that tells them apart by more than the claim allows, or the best one found.
+    """Two datasets and an event that separates them by more than the claim allows, or the best event found.
 
     ``hits`` of ``runs`` outputs on the first dataset fell into the event, ``other_hits`` of ``other_runs`` on the
     second. An exact or a grey-box witness has no counts: ``event`` says what differs.
@@ -51,8 +51,8 @@ class Finding:
 
     ``claimed`` is the ε of the claim at ``delta``; ``lower`` is a lower bound on the true one, and ``delta_lower`` a
     lower bound on the true δ at the claimed ε. Both hold with probability 1 − ``alpha`` (an exact check has alpha 0).
-    ``smallest`` is the smallest probability of an event that the check could have seen, ``needed`` the number of runs
-    on each dataset that the claim takes.
+    ``smallest`` is the smallest probability of an event that the check could have seen. ``needed`` is the number of
+    runs on each dataset that are needed to refute the claim.
     """
 
     name: str

@@ -1,16 +1,15 @@
-"""The grey box: record what a function hands to mechanisms on D, replay it on D' with the same outputs, compare.
+"""The grey box: records the mechanism calls of a function on D, replays them on D' with the same outputs, and compares.
 
-On D every call of a mechanism is recorded: which mechanism with which parameters, the exact values it was given, and
-what it drew. On D' the same calls get the recorded outputs back instead of fresh noise. Then, if the function keeps its
-promise, the two runs cannot be told apart except by the values inside the calls, and those differ by no more than
-the mechanisms were told:
+On D every call of a mechanism is recorded: the mechanism with its parameters, the exact values it was given, and what
+it drew. On D' the same calls return the recorded outputs instead of fresh noise. If the function keeps its claim, the
+two runs differ only in the values inside the calls, and these differ by no more than the mechanisms declare:
 
 - the same mechanisms, with the same parameters, in the same order, the same number of times;
-- the same final output, or the same error: whatever differs has reached the output around the mechanisms;
+- the same final output, or the same error: any difference has reached the output without passing a mechanism;
 - values no further apart than the declared sensitivity.
 
-It is deterministic, it sees factors that no number of samples would show, and it needs one run on each dataset. It
-trusts the mechanisms themselves, which is what the exact checks and the black box are for.
+The grey box is deterministic, it shows factors that no number of samples would show, and it needs one run on each
+dataset. It trusts the mechanisms themselves; the exact checks and the black box check those.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from discreet.audit.output_encoding import RaisedError, encode
 from discreet.errors import DiscreetError
 from discreet.mechanisms.exponential import Exponential, SelectionMechanism
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.grid_noise import GridNoise
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noisy_max import NoisyMax, TopK
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
@@ -46,10 +46,9 @@ from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThres
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.privacy import Neighbours
 
-# Where private values meet noise. Everything else in the package is made of these.
+# The methods that add noise to private values. All other releases of the package call these.
 PRIMITIVES: tuple[tuple[type, str], ...] = (
-    (Laplace, "release"),
-    (Gaussian, "release"),
+    (GridNoise, "release"),
     (RandomizedResponse, "release"),
     (Exponential, "release"),
     (PermuteAndFlip, "release"),
@@ -71,7 +70,7 @@ PRIMITIVES: tuple[tuple[type, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class MechanismCall:
-    """One call of a mechanism: itself with its parameters, the exact values (private), and what it drew."""
+    """One call of a mechanism: the mechanism with its parameters, the exact (private) values, and what it drew."""
 
     mechanism: Any
     method: str
@@ -79,13 +78,13 @@ class MechanismCall:
     output: Any
 
     def is_same_kind(self, other: MechanismCall) -> bool:
-        """Whether both calls would look alike to somebody who knows the code."""
+        """Whether both calls are of the same mechanism with the same parameters."""
         return (self.method, repr(self.mechanism)) == (other.method, repr(other.mechanism))
 
 
 @dataclass(slots=True)
 class CallRecorder:
-    """The calls of one run. With ``frozen`` calls of another run, their outputs are given back."""
+    """The calls of one run. With ``frozen`` calls of another run, it returns their outputs."""
 
     frozen: Sequence[MechanismCall] = ()
     replaying: bool = False
@@ -93,7 +92,7 @@ class CallRecorder:
     busy: bool = False
 
     def record(self, call: Callable[[], Any], mechanism: Any, method: str, values: Any) -> Any:
-        """Run a call, or give back what the recorded one drew, as long as it is the same call."""
+        """Run a call. On replay, return what the recorded call drew, if it is the same call."""
         kept, place = _copy(values), len(self.calls)
         self.busy = True
         try:
@@ -107,18 +106,18 @@ class CallRecorder:
         return _copy(output)
 
 
-_RECORDER: ContextVar[CallRecorder | None] = ContextVar("discreet_audit_tape", default=None)
+_RECORDER: ContextVar[CallRecorder | None] = ContextVar("discreet_audit_recorder", default=None)
 
 
 @contextmanager
-def record_calls(tape: CallRecorder) -> Iterator[CallRecorder]:
-    """While this is open, calls of mechanisms in this thread go to the tape."""
+def record_calls(recorder: CallRecorder) -> Iterator[CallRecorder]:
+    """While this context is open, calls of mechanisms in this thread go to the recorder."""
     plain = [(kind, name, vars(kind)[name]) for kind, name in PRIMITIVES]
-    token = _RECORDER.set(tape)
+    token = _RECORDER.set(recorder)
     for kind, name, method in plain:
         setattr(kind, name, _wrap_method(method, name))
     try:
-        yield tape
+        yield recorder
     finally:
         for kind, name, method in plain:
             setattr(kind, name, method)
@@ -128,13 +127,13 @@ def record_calls(tape: CallRecorder) -> Iterator[CallRecorder]:
 def _wrap_method(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(method)
     def wrapper(self: Any, values: Any, /, *args: Any, **options: Any) -> Any:
-        tape = _RECORDER.get()
+        recorder = _RECORDER.get()
 
         def call() -> Any:
             return method(self, values, *args, **options)
 
-        # A primitive that is made of another one is one call.
-        return call() if tape is None or tape.busy else tape.record(call, self, name, values)
+        # A method of the list that calls another one counts as one call.
+        return call() if recorder is None or recorder.busy else recorder.record(call, self, name, values)
 
     return wrapper
 
@@ -145,21 +144,21 @@ def _copy(values: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run did and gave."""
+    """The calls and the output of one run."""
 
     calls: tuple[MechanismCall, ...]
     output: Any
 
 
 def run(fn: Callable[[Any], Any], data: Any, frozen: Run | None = None) -> Run:
-    """Run a function under a tape, with the recorded outputs of another run if there is one."""
-    tape = CallRecorder() if frozen is None else CallRecorder(frozen.calls, replaying=True)
-    with record_calls(tape):
+    """Run a function under a recorder, with the recorded outputs of another run if there is one."""
+    recorder = CallRecorder() if frozen is None else CallRecorder(frozen.calls, replaying=True)
+    with record_calls(recorder):
         try:
             output = fn(data)
         except Exception as error:
             output = RaisedError(type(error).__name__, str(error))
-    return Run(tuple(tape.calls), output)
+    return Run(tuple(recorder.calls), output)
 
 
 def replay(
@@ -174,8 +173,8 @@ def replay(
 ) -> Finding:
     """Record a function on ``d``, replay it on its neighbour ``d2`` with the same noise, and compare.
 
-    With a ``claim``, what the recorded mechanisms cost together must be within it. Several ``tries`` see several ways
-    through a function that decides by what was drawn.
+    With a ``claim``, what the recorded mechanisms cost together must be within it. Several ``tries`` show several paths
+    of a function whose path depends on what was drawn.
 
     >>> from discreet.mechanisms import Laplace
     >>> noise = Laplace(sensitivity=1, epsilon=1)
@@ -248,12 +247,12 @@ def find_overspending(recorded: Run, claim: ClaimLike | None) -> str:
 
 
 def _is_rehearsal(call: MechanismCall) -> bool:
-    """Noise on zeros alone tells nothing: that is how intervals are simulated."""
+    """Whether a call adds noise to zeros only, which reveals nothing; intervals are simulated so."""
     return isinstance(call.values, np.ndarray) and call.values.size > 1 and not call.values.any()
 
 
 def check_distance(mechanism: Any, one: Any, other: Any) -> str:
-    """Whether the values handed to a mechanism on neighbours are further apart than it was told; empty if not."""
+    """How the values of a mechanism on neighbours are further apart than it declares; empty if they are not."""
     try:
         match mechanism:
             case Laplace() | Gaussian():
@@ -332,7 +331,7 @@ def _check_rows(mechanism: Any, one: Any, other: Any) -> str:
 
 
 def _check_cells(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> str:
-    """Rows that come or go, group by group, each put into the first bundle that has room."""
+    """Put the rows that are added or removed in each group into the first bundle with room, and count the bundles."""
     if len(one) != len(other):
         return f"{len(one)} groups on D, {len(other)} on D'"
     most = mechanism.max_rows * (2 if mechanism.neighbours == Neighbours.REPLACE else 1)

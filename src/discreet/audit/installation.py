@@ -21,6 +21,8 @@ from discreet.audit.questions import CuratorLine, check_questions
 from discreet.audit.subjects import Subject, list_subjects
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.statistics.definitions import PairStatistic
+from discreet.plan.statistics.table import list_wordings
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -106,10 +108,29 @@ COLUMNS: dict[str, tuple[Type, ColumnFacts]] = {
     "cost": (Type.REAL, ColumnFacts(low=Fraction(-10), high=Fraction(1000), resolution=Fraction(1, 4))),
     "urgent": (Type.BOOLEAN, ColumnFacts()),
 }
+# The columns of these kinds, for the examples in the table of statistics.
+KINDS = {"number": "cost", "other": "age", "condition": "urgent", "unit": "person", "key": "ward"}
+
+
+def list_statistic_questions() -> tuple[str, ...]:
+    """One question for each statistic of the table, and one for all of two arguments, which share their sums.
+
+    Sample forms are left out: they are arithmetic on the same released numbers.
+    """
+    ways: dict[str, list[str]] = {}
+    for statistic, wording in list_wordings():
+        together = "two arguments" if isinstance(statistic, PairStatistic) else statistic.name
+        if not wording.sample:
+            ways.setdefault(together, []).append(wording.examples[0].format(**KINDS))
+    return tuple(
+        " ".join(("SELECT", ", ".join(f"{way} AS a{i}" for i, way in enumerate(asked)), "FROM visits"))
+        for asked in ways.values()
+    )
+
+
 QUESTIONS = (
-    "SELECT COUNT(*) AS n FROM visits",
+    *list_statistic_questions(),
     "SELECT COUNT(age) AS n, COUNT(DISTINCT person) AS people FROM visits WHERE cost > 3 AND urgent",
-    "SELECT SUM(cost) AS s FROM visits",
     "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2",
     "SELECT ward, VAR_POP(cost) AS v, STDDEV_POP(age) AS sd FROM visits GROUP BY ward HAVING COUNT(*) > 1",
 )
@@ -117,7 +138,7 @@ PRIVATE_KEYS = (
     "SELECT town, COUNT(*) AS n FROM visits GROUP BY town",
     "SELECT lower(town) AS place, SUM(age) AS years FROM visits WHERE age / cost < 9 GROUP BY lower(town)",
 )
-ROW_UNIT = tuple(q for q in (*QUESTIONS, *PRIVATE_KEYS) if "DISTINCT" not in q)
+ROW_UNIT = tuple(q for q in (*QUESTIONS, *PRIVATE_KEYS) if "DISTINCT person" not in q)
 
 
 def make_rows() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What every mechanism stands on: the source of randomness, and the ledger that charges."""
+"""Audits what every mechanism depends on: the source of randomness, and the ledger that charges."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _make_finding(name: str, problem: str, good: str, start: float, *, alpha: fl
 
 
 def list_randomness_checks() -> list[Callable[[float], Finding]]:
-    """Checks of the source of noise, each of which takes the chance at which it may err."""
+    """Checks of the source of noise. Each takes the probability with which it may give a false alarm."""
     return [check_balanced_bits, check_no_repeats, check_separate_processes, check_separate_threads]
 
 
@@ -62,7 +62,7 @@ def _excess(words: Words) -> float:
 
 
 def check_no_repeats(alpha: float) -> Finding:
-    """No 64-bit word comes twice; by chance that is one in half a billion runs of this check."""
+    """No 64-bit word occurs twice; by chance that happens in one of half a billion runs of this check."""
     start = time.monotonic()
     words = SYSTEM.words(_WORDS)
     repeated = len(words) - len(np.unique(words))
@@ -72,7 +72,7 @@ def check_no_repeats(alpha: float) -> Finding:
 
 
 def check_separate_processes(alpha: float) -> Finding:  # noqa: ARG001  # a repeat by chance is out of the question
-    """Processes made by fork draw different words, each other than the parent's."""
+    """Forked processes draw different words, and other words than their parent."""
     start = time.monotonic()
     name = "randomness: forked processes differ"
     if not hasattr(os, "fork"):
@@ -115,14 +115,14 @@ def check_separate_threads(alpha: float) -> Finding:  # noqa: ARG001  # a repeat
 
 
 def check_ledger() -> Iterator[Finding]:
-    """The ledger refuses what does not fit, replays for free, and sees damage to its file."""
+    """The ledger refuses charges that do not fit, replays answers for free, and notices damage to its file."""
     start = time.monotonic()
     memory = MemoryLedger(Budget(epsilon=1), unit=None, neighbours="add-remove", dataset="audit")
     yield _make_finding("ledger in memory: budget is kept", _overspend(memory), "10 of 11 charges of a tenth", start)
     with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
         start, path = time.monotonic(), Path(folder) / "audit.ledger"
-        with _open_on_disk(path) as book:
-            problem = _overspend(book)
+        with _open_on_disk(path) as ledger:
+            problem = _overspend(ledger)
         yield _make_finding("ledger on disk: budget is kept", problem, "10 of 11 charges of a tenth", start)
         start = time.monotonic()
         yield _make_finding(
@@ -151,27 +151,27 @@ def _make_charge(number: int) -> Charge:
     )
 
 
-def _overspend(book: Ledger) -> str:
-    """Charge a tenth of the budget eleven times, one of them again."""
+def _overspend(ledger: Ledger) -> str:
+    """Charge a tenth of the budget eleven times, and repeat one request."""
     for number in range(10):
-        held = book.reserve(_make_charge(number))
-        book.commit(held, {"answer": number})
-    again = book.reserve(_make_charge(3))
+        reservation = ledger.reserve(_make_charge(number))
+        ledger.commit(reservation, {"answer": number})
+    again = ledger.reserve(_make_charge(3))
     if again.record is None:
         return "the same request was charged twice"
     try:
-        book.reserve(_make_charge(10))
+        ledger.reserve(_make_charge(10))
     except BudgetExceeded:
-        return "" if book.remaining == 0 else "the budget is not used up by what it was divided into"
+        return "" if ledger.remaining == 0 else "the budget is not used up by what it was divided into"
     return "a charge beyond the budget was accepted"
 
 
 def _check_memory(path: Path) -> str:
-    with _open_on_disk(path) as book:
+    with _open_on_disk(path) as ledger:
         try:
-            book.reserve(_make_charge(11))
+            ledger.reserve(_make_charge(11))
         except BudgetExceeded:
-            return "" if len(book.history()) == 10 else "the history lost charges"
+            return "" if len(ledger.history()) == 10 else "the history lost charges"
     return "a charge beyond the budget was accepted after the ledger was opened again"
 
 

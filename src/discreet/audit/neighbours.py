@@ -1,8 +1,8 @@
-"""Neighbours of a table, made to hurt: one unit added, removed or replaced, with values that break things.
+"""Makes neighbours of a table: one unit is added, removed or replaced, with values that often cause errors.
 
-Every value that a column of its type can hold may come: NaN, infinities, minus zero, the ends of integers, NULL, keys
+The values are all that a column of its type can have: NaN, infinities, minus zero, the ends of integers, NULL, keys
 that nobody else has, very long texts, ids that look like others, and more rows than any limit allows. The same table
-gives the same neighbours every time.
+always gives the same neighbours.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NASTY: Mapping[Type, tuple[Value, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two tables that differ in one unit, and what was done to get from one to the other."""
+    """Two tables that differ in one unit, and the change that leads from one to the other."""
 
     what: str
     relation: Neighbours
@@ -45,7 +45,7 @@ class Pair:
 def make_neighbours(
     rows: Sequence[AuditRow], table: TableFacts, relation: Neighbours, *, most: int | None = None
 ) -> Iterator[Pair]:
-    """Pairs of neighbouring tables, the most telling ones first; at most ``most`` of them."""
+    """Pairs of neighbouring tables, those that find most errors first; at most ``most`` of them."""
     found = _make_pairs(list(rows), table, relation)
     for number, pair in enumerate(found):
         if most is not None and number >= most:
@@ -63,9 +63,9 @@ def _make_pairs(rows: list[AuditRow], table: TableFacts, relation: Neighbours) -
         if relation is Neighbours.ADD_REMOVE:
             yield Pair(f"add a unit: {what}", relation, rows, rows + new)
         else:
-            gone = _choose_owner(rows, unit)
-            rest = _remove_owner(rows, unit, gone)
-            renamed = new if unit is None else [row | {unit: gone} for row in new]
+            removed = _choose_owner(rows, unit)
+            rest = _remove_owner(rows, unit, removed)
+            renamed = new if unit is None else [row | {unit: removed} for row in new]
             yield Pair(f"replace a unit: {what}", relation, rows, rest + (renamed[:1] if unit is None else renamed))
     if relation is Neighbours.ADD_REMOVE:
         for owner in _choose_owners(rows, unit):
@@ -79,7 +79,7 @@ def _find_unit_column(table: TableFacts) -> str | None:
 
 
 def _make_newcomers(rows: list[AuditRow], table: TableFacts) -> Iterator[tuple[str, list[AuditRow]]]:
-    """Units that nobody expects; one row each where rows are their own units."""
+    """The rows of unusual units; one row each where rows are their own units."""
     unit = _find_unit_column(table)
     kinds = {name: kind for name, (kind, _) in table.columns.items() if name != unit}
     facts = {name: known for name, (_, known) in table.columns.items()}
@@ -113,7 +113,7 @@ def _make_newcomers(rows: list[AuditRow], table: TableFacts) -> Iterator[tuple[s
 
 
 def find_usual(kind: Type, facts: ColumnFacts, rows: Sequence[AuditRow], name: str) -> Value:
-    """A value that nobody wonders about."""
+    """An ordinary value of a column."""
     if facts.keys:
         return facts.keys[0]
     return next((row[name] for row in rows if row.get(name) is not None), NASTY[kind][0])
@@ -147,7 +147,7 @@ def make_ids_like(taken: Sequence[Value], kind: Type) -> list[Value]:
 
 
 def _choose_owners(rows: Sequence[AuditRow], unit: str | None) -> list[Any]:
-    """Whom to remove: the one with most rows first, then some others."""
+    """The units to remove: the one with most rows first, then some others."""
     if unit is None:
         return list(range(0, len(rows), max(1, len(rows) // 6)))
     counts: dict[Value, int] = {}
@@ -170,7 +170,7 @@ def _remove_owner(rows: Sequence[AuditRow], unit: str | None, owner: Any) -> lis
 
 
 def describe_value(value: Value) -> str:
-    """A value for people, however long it is."""
+    """A value as a short text for people."""
     if value is None:
         return "NULL"
     text = str(value)

@@ -1,6 +1,6 @@
-"""Outputs of any function as numbers: a shape, a fingerprint, and the numbers inside.
+"""Encodes the outputs of any function as numbers: a shape, a fingerprint, and the numbers inside.
 
-Whatever an analyst could look at must be visible here: values, their order, NaN and infinities, minus zero, the number
+The encoding keeps everything that an analyst can see: values, their order, NaN and infinities, minus zero, the number
 of rows, names of groups, the class of an error and the length of its message.
 """
 
@@ -20,14 +20,14 @@ import numpy.typing as npt
 
 from discreet.exact import Floats, Integers
 
-# Numbers of one output that are looked at one by one; the rest counts as its sum.
+# The numbers of one output that are kept one by one; of the rest only the sum is kept.
 MOST_LEAVES = 48
 _REMEMBERED = 400
 
 
 @dataclass(frozen=True, slots=True)
 class RaisedError:
-    """What came instead of an output. Only what a caller sees: the class and the message."""
+    """An error in place of an output, as a caller sees it: the class and the message."""
 
     kind: str
     message: str
@@ -37,7 +37,7 @@ class RaisedError:
 class Outputs:
     """Many outputs of one function: for each its shape, its fingerprint, and its numbers (NaN where there are none).
 
-    ``texts`` remembers what some fingerprints and shapes stand for, to be able to name them.
+    ``texts`` keeps the texts of some fingerprints and shapes, so that they can be named.
     """
 
     shapes: Integers
@@ -50,7 +50,7 @@ class Outputs:
         return len(self.shapes)
 
     def take_half(self, which: int) -> Outputs:
-        """One half of the outputs, by places that no rhythm of a function can hit."""
+        """One half of the outputs, chosen by a hash of their place, so that no regular pattern can match it."""
         places = np.arange(len(self), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         chosen = (places >> np.uint64(47)) % np.uint64(2) == which
         times = None if self.seconds is None else self.seconds[chosen]
@@ -58,7 +58,7 @@ class Outputs:
 
 
 def join_outputs(parts: Sequence[Outputs]) -> Outputs:
-    """Several lots of outputs as one."""
+    """Several groups of outputs as one."""
     width = max(part.leaves.shape[1] for part in parts)
     texts: dict[int, str] = {}
     for part in parts:
@@ -88,14 +88,14 @@ def encode(values: Sequence[Any] | npt.NDArray[Any]) -> Outputs:
     for value in values:
         leaf = _Leaves()
         leaf.add(value)
-        shape, mark = leaf.make_fingerprints()
+        shape, fingerprint = leaf.make_fingerprints()
         shapes.append(shape)
         if len(texts) < _REMEMBERED and shape not in texts:
             texts[shape] = "".join(leaf.shape)[:60].strip()
-        prints.append(mark)
+        prints.append(fingerprint)
         rows.append(leaf.list_numbers())
-        if len(texts) < _REMEMBERED and mark not in texts:
-            texts[mark] = _shorten(value)
+        if len(texts) < _REMEMBERED and fingerprint not in texts:
+            texts[fingerprint] = _shorten(value)
     width = max((len(row) for row in rows), default=1) or 1
     leaves = np.full((len(rows), width), np.nan)
     for i, row in enumerate(rows):
@@ -122,7 +122,7 @@ def _fold(leaves: Floats) -> Floats:
 
 
 def _mix(columns: Integers) -> Integers:
-    """One 64-bit fingerprint of each row; only a label, so speed counts more than strength."""
+    """One 64-bit fingerprint of each row. It is only a label, so it need not be cryptographic."""
     state = np.zeros(len(columns), dtype=np.uint64)
     for i in range(columns.shape[1]):
         state ^= columns[:, i].astype(np.uint64)
@@ -132,7 +132,7 @@ def _mix(columns: Integers) -> Integers:
 
 
 class _Leaves:
-    """One output taken apart."""
+    """The shape, texts and numbers of one output."""
 
     def __init__(self) -> None:
         self.shape: list[str] = []
@@ -153,7 +153,7 @@ class _Leaves:
         ]
 
     def add(self, value: Any) -> None:
-        """Take a value apart; what has no numbers is known by its text."""
+        """Add a value with all its parts; a part without numbers is added as text."""
         match value:
             case None:
                 self.shape.append("none ")
@@ -228,7 +228,7 @@ class _Leaves:
         elif is_dataclass(value) and not isinstance(value, type):
             self.add({f.name: getattr(value, f.name) for f in fields(value)})
         elif "__repr__" not in {name for kind in type(value).__mro__[:-1] for name in vars(kind)}:
-            self.shape.append(f"{type(value).__name__} ")  # its text would be a place in memory
+            self.shape.append(f"{type(value).__name__} ")  # its text would be an address in memory
         else:
             self._add_text(f"{type(value).__name__} ", repr(value))
 

@@ -1,7 +1,7 @@
-"""Ways to look at an output: each feature turns outputs into cells, and an event is a set of cells.
+"""Features of outputs: each feature puts outputs into cells, and an event is a set of cells.
 
-A feature is fitted on training outputs of both datasets and then applied to outputs it has never seen. So nothing that
-is tried here can raise the rate of false alarms; it can only find more.
+A feature is fitted on training outputs of both datasets and then applied to other outputs. So more features cannot
+raise the rate of false alarms; they can only find more.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from discreet.exact import Floats, Integers
 Scalar: TypeAlias = Callable[[Outputs], Floats]
 
 _CELLS = 64
-_DISTINCT = 400  # up to so many different values each is a cell of its own
-_ALONE = 16  # numbers of an output that are looked at one by one
-_PAIRS = 6  # up to so many numbers, every difference of two is looked at
+_DISTINCT = 400  # up to this many different values, each is a cell of its own
+_ALONE = 16  # the numbers of an output that have a feature of their own
+_PAIRS = 6  # among the first numbers up to this one, every difference of two is a feature
 _LABELS = 4096
 _ROUGH = 24
 
@@ -122,7 +122,7 @@ def _count_repeats(outputs: Outputs) -> Floats:
 
 
 def _find_edges(pooled: Floats, cells: int) -> tuple[Floats, bool]:
-    """Where to cut, and whether every cut is a value of its own."""
+    """The edges of the cells, and whether every edge is a cell of its own."""
     known = pooled[~np.isnan(pooled)]
     if not known.size:
         return np.empty(0), True
@@ -161,7 +161,7 @@ def _cut(values: Floats, edges: Floats) -> Integers:
 
 
 def _describe_ranges(cells: Sequence[int], edges: Floats, unknown: int, step: int) -> str:
-    """Neighbouring cells as ranges: the first few in words."""
+    """Neighbouring cells as ranges; the first few as text."""
     runs: list[tuple[int, int]] = []
     for cell in cells:
         if runs and cell <= runs[-1][1] + step and cell != unknown:  # between quantiles, the edges have no mass
@@ -228,7 +228,7 @@ def _fit_likelihood(first: Outputs, second: Outputs, width: int) -> Scalar:
 
 
 def _fit_linear(first: Outputs, second: Outputs, width: int) -> Scalar:
-    """Fisher's direction: also finds numbers whose noise is shared, because there the difference has no spread."""
+    """Fisher's direction. It also finds numbers that share their noise, because their difference has no spread."""
     both = [widen(o.leaves, width) for o in (first, second)]
     pooled = np.concatenate(both)
     known = np.where(np.isfinite(pooled), pooled, np.nan)

@@ -1,4 +1,4 @@
-"""An audit for people: a table in the terminal, JSON, and one HTML page with a picture, without scripts."""
+"""Reports of an audit: a table in the terminal, JSON, and one HTML page with a picture and without scripts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def as_dict(findings: Sequence[Finding], seconds: float) -> dict[str, Any]:
 
 
 def show(console: Console, findings: Sequence[Finding], seconds: float) -> None:
-    """Print the findings as a table, and the witnesses of what is broken."""
+    """Print the findings as a table, and the witnesses of broken claims."""
     from rich.table import Table
     from rich.text import Text
 

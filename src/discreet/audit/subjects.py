@@ -1,7 +1,7 @@
-"""The mechanisms under audit: for each one a pair of neighbouring inputs on which its loss should nearly be reached.
+"""The mechanisms under audit: for each one a pair of neighbouring inputs whose loss is close to the stated one.
 
-A subject says how to draw many outputs, and how likely each is. The same outputs serve the exact check (is the stated
-law private?), the fit (is it the law that is drawn?) and the black box (does it hold for somebody who knows nothing?).
+A subject says how to draw many outputs, and how likely each is. The exact check (is the stated law private?), the fit
+(is this the law that is drawn?) and the black box (does the claim hold without any knowledge of the law?) use it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from discreet.mechanisms.weighted_selection import WeightedSelection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A mechanism, two neighbouring inputs, and how to look at it.
+    """A mechanism, two neighbouring inputs, and how to check it.
 
-    ``draw(given, n)`` makes n outputs. ``probability(output, given)`` is their law, ``outputs`` those that are looked
-    at exactly (``whole``: all there are). ``slow`` outputs cost a call each, so that fewer are drawn; ``fit`` is how
-    many are compared with the law.
+    ``draw(given, n)`` makes n outputs. ``probability(output, given)`` is their law. ``outputs`` are those that are
+    checked exactly; with ``whole`` they are all outputs. A ``slow`` subject needs a call for each output, so fewer are
+    drawn. ``fit`` is the number of outputs that are compared with the law.
     """
 
     mechanism: Any
@@ -55,7 +55,7 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The mechanism's name, with what makes this subject special."""
+        """The name of the mechanism, with the label of this subject."""
         return type(self.mechanism).__name__ + (f" ({self.label})" if self.label else "")
 
 
@@ -246,7 +246,7 @@ def _make_histogram(cells: list[int], counts: list[int]) -> tuple[Integers, Inte
 
 
 def _make_group_draw(mechanism: Any) -> Callable[[Any, int], Any]:
-    """Draws for n copies of the same groups: what is chosen in each of them."""
+    """Draws for n copies of the same groups: the choice in each of them."""
 
     def draw(given: Any, n: int) -> Any:
         drawn = np.array(mechanism.release_all(list(given) * n)).reshape(n, -1)
@@ -256,7 +256,7 @@ def _make_group_draw(mechanism: Any) -> Callable[[Any, int], Any]:
 
 
 def _make_joint_probability(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interval]:
-    """Groups or keys that are decided independently."""
+    """The joint probability of groups or keys that are independent."""
 
     def probability(output: Any, given: Any) -> Interval:
         found = Interval.of(1)

@@ -1,8 +1,11 @@
-"""Automatic bounds: what a codebook leaves out, bought with a metered question and read off its noisy answer.
+"""Automatic bounds: the bounds and limits that a codebook leaves out are bought with questions of their own.
 
-``column`` finds the range of a column, ``contributions`` how much one unit brings, ``automatic`` asks a question whose
-bounds are missing. There is no privacy machinery here: each is an ordinary question on the ordinary road, charged and
-recorded like any other, and everything after its answer is post-processing.
+In reading order: ``curator_protocol`` says what is needed of a curator. ``bound_rule`` is the rule that reads bounds
+off noisy counts. ``column_bounds`` finds the range of a column. ``unit_limits`` finds how much one unit contributes.
+``missing_bounds`` asks a question whose bounds are missing.
+
+There is no privacy logic here. Each search is an ordinary question, charged and recorded like any other, and everything
+after its answer is post-processing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""From noisy counts by powers of two to bounds: the rule, and nothing else.
+"""The rule that turns noisy counts by powers of two into bounds.
 
-A bucket counts as seen if its noisy count is above what noise alone would show in any bucket. The bounds are the ends
-of the smallest and the largest bucket seen, and zero instead of an end that is near it. The first try allows noise to
-fool us once in a thousand million times; if nothing is seen, the same noisy counts are read again with more doubt, up
-to one time in a hundred.
+A bucket is *seen* if its noisy count is above what noise alone would show in any bucket. The bounds are the ends of the
+smallest and the largest bucket seen. An end that is near zero is replaced by zero.
+The first threshold lets noise alone show an empty bucket with probability 10⁻⁹. If no bucket is seen, the same noisy
+counts are read again with a lower threshold, down to the one for probability 1/100.
 
 Privacy: none is spent here. Why: the noisy counts have been released, the law of the noise and the number of buckets
-are public, and nothing else is looked at.
+are public, and nothing else is read.
 Reference: Wilson et al. 2020, "Differentially Private SQL with Bounded User Contribution", ApproxBounds.
 """
 
@@ -18,27 +18,31 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from discreet.parameters import Number as Parameter
+from discreet.parameters import Number
 from discreet.plan.magnitude import IntOrFloat, ends
 
-# The chance that noise alone shows a bucket which is empty: the strictest first.
+# The probabilities that noise alone shows an empty bucket, in the order in which they are tried.
 DOUBTS = tuple(Fraction(1, 10**power) for power in range(9, 1, -1))
-# An end is near zero if it is an eighth of the other, or less. Then small numbers stay as they are, seen or not, which
-# costs a sum nothing (its noise follows from the larger end) and a mean a seventh at most.
+# An end is near zero if it is at most an eighth of the other one. With zero in its place small numbers are not clamped.
+# That costs a sum nothing, because its noise follows from the larger end, and it costs a mean at most a seventh.
 NEAR = 8
 
 
 class CountNoise(Protocol):
-    """The noise of the counts. Members: the Laplace and Gaussian mechanisms."""
+    """The noise that was added to the counts. Members: ``Laplace`` and ``Gaussian``."""
 
-    def noise_bound(self, beta: Parameter = ..., of: int = ...) -> float:
-        """What none of ``of`` noises exceeds in size, with probability 1 − ``beta``."""
+    def noise_bound(self, beta: Number = ..., of: int = ...) -> float:
+        """The size that none of ``of`` noises exceeds, with probability 1 − ``beta``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyRange:
-    """Bounds that were read off noisy counts. ``above`` is what a bucket's count had to be above, at this ``doubt``."""
+    """Bounds that were read off noisy counts.
+
+    ``above`` is the threshold that a bucket's noisy count had to exceed. ``doubt`` is the probability that noise alone
+    exceeds it in some empty bucket.
+    """
 
     low: IntOrFloat
     high: IntOrFloat
@@ -49,15 +53,15 @@ class NoisyRange:
 def threshold(noise: CountNoise, buckets: int, doubt: Fraction) -> int:
     """The noisy count above which a bucket is seen.
 
-    With probability 1 − doubt, no noise of so many buckets is above it. Why: let t be the chance that a noise is larger
-    in size. Noise is symmetric, so one is above with chance t/2, and (1 − t/2)^n ≥ (1 − t)^(n/2): it is enough that
-    half as many noises stay within it in size.
+    With probability 1 − doubt, none of the noises of so many buckets is above it. Why: let t be the probability that
+    the size of one noise exceeds the threshold. Noise is symmetric, so a noise is above it with probability t/2, and
+    (1 − t/2)^n ≥ (1 − t)^(n/2). So it is enough that half as many noises stay within it in size.
     """
     return math.ceil(noise.noise_bound(beta=doubt, of=max(1, (buckets + 1) // 2)))
 
 
 def read_bounds(counts: Mapping[IntOrFloat, int], noise: CountNoise) -> NoisyRange | None:
-    """The range of the buckets that are seen among noisy counts; None if none is.
+    """The range of the buckets that are seen among noisy counts; None if no bucket is seen.
 
     >>> from discreet.mechanisms.laplace import Laplace
     >>> read_bounds({0: 3, 1: -2, 2: 950, 4: 1200, 8: 41, 16: 1}, Laplace(sensitivity=1, epsilon=1))
@@ -72,7 +76,7 @@ def read_bounds(counts: Mapping[IntOrFloat, int], noise: CountNoise) -> NoisyRan
 
 
 def _suggest_range(low: IntOrFloat, high: IntOrFloat) -> tuple[IntOrFloat, IntOrFloat]:
-    """The range that is suggested: up to zero if zero is near, and never empty."""
+    """The range to suggest: it reaches to zero if zero is near, and it is never empty."""
     if 0 < low <= high / NEAR:
         low = type(low)(0)
     if low / NEAR <= high < 0:

@@ -1,4 +1,4 @@
-"""The bounds of a column: how many units have a value of each power of two, and what can be read off that."""
+"""The search for the bounds of a column: units are counted by the size of their values, in powers of two."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.answer import Answer
-from discreet.bound_search.asker import CuratorLike
 from discreet.bound_search.bound_rule import DOUBTS, CountNoise, read_bounds, threshold
+from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import InternalError, UsageError
@@ -17,50 +17,51 @@ from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import make_call
 from discreet.plan.magnitude import IntOrFloat, ends
-from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Output, Question
 from discreet.plan.reach import reach
 from discreet.plan.relations import Relation, Where
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type, Value
 from discreet.preview import Preview
 
-# Every unit counts once, in one of the powers of two that it has values of: so noise is small whatever the limits are.
-ONCE = ContributionLimits(max_groups=1, max_rows_per_group=1)
-
-
-# Bounds that noise alone would show as often as this are told with a warning.
+# Every unit counts once, in one of the powers of two that it has values of. So noise is small whatever the limits are.
+ONE_ROW = ContributionLimits(max_groups=1, max_rows_per_group=1)
+# Bounds that noise alone would show with at least this probability are given with a warning.
 UNSURE = Fraction(1, 100)
 
 
 def make_column_question(table: str, column: str, catalog: Catalog) -> Question:
-    """How many units have a value of each power of two in a column of a declared table."""
+    """The question how many units have a value of each power of two in a column of a declared table."""
     declared = catalog.find_table(table)
-    wanted = declared.find_column(column)
-    return make_values_question(reach(declared.name, catalog).relation, wanted, catalog)
+    value = declared.find_column(column)
+    return make_values_question(reach(declared.name, catalog).relation, value, catalog)
 
 
 def make_values_question(source: Relation, value: Expression, catalog: Catalog) -> Question:
-    """The same for any number that the rows of a relation have."""
+    """The same question about any number that is computed from the rows of a relation."""
     if not value.type.is_number:
         raise UsageError(f"{value} is not a number, so it has no bounds to find. Nothing was charged.")
     rows = find_relation_facts(source, catalog)
     if facts_of(value, rows).nullable:
         source = Where(source, make_call("not", make_call("is_null", value)))
-    counted = Statistic.COUNT if rows.owner is Owner.MIXED else Statistic.COUNT_UNITS
-    bare = Question(source=source, keys=(make_call("magnitude", value),), aggregates=(Aggregate(counted),), limits=ONCE)
-    there = make_call("not", make_call("is_null", bare.refer_to_key(0)))
+    statistic = Statistic.COUNT if rows.owner is Owner.MIXED else Statistic.COUNT_UNITS
+    question = Question(
+        source=source, keys=(make_call("magnitude", value),), aggregates=(Aggregate(statistic),), limits=ONE_ROW
+    )
+    not_null = make_call("not", make_call("is_null", question.refer_to_key(0)))
     return replace(
-        bare,
-        outputs=(Output("magnitude", bare.refer_to_key(0)), Output("units", bare.refer_to_aggregate(0))),
-        having=there,
+        question,
+        outputs=(Output("magnitude", question.refer_to_key(0)), Output("units", question.refer_to_aggregate(0))),
+        having=not_null,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Bounds that were bought: ``low`` and ``high`` are zero or powers of two, or None where nothing was seen.
+    """Bounds that were bought. ``low`` and ``high`` are zero or powers of two; they are None where nothing was seen.
 
-    ``above`` is the noisy number of units above which a power of two is seen, ``doubt`` the chance that noise alone
-    shows one. All of it follows from ``answer``, which is on record.
+    ``above`` is the noisy number of units above which a power of two is seen. ``doubt`` is the probability that noise
+    alone shows one. All of it follows from ``answer``, which is on record.
     """
 
     of: str
@@ -72,7 +73,7 @@ class Bounds:
 
     @property
     def found(self) -> bool:
-        """Whether there are any."""
+        """Whether bounds were found."""
         return self.low is not None
 
     @property
@@ -84,7 +85,7 @@ class Bounds:
 
     @property
     def words(self) -> str:
-        """What was found, and how sure it is; or what to do."""
+        """What was found and how certain it is; or what to do where nothing was found."""
         if self.low is None or self.high is None:
             return (
                 f"No bounds of {self.of} were found: no power of two is there for more than {self.above:,} units, and "
@@ -127,15 +128,14 @@ class Bounds:
         lines = [self.words]
         if self.suggestion is not None:
             lines.append(f"for the codebook: {self.suggestion}")
-        again = "given before, free now" if self.answer.replayed else f"cost {self.answer.receipt['cost']}"
-        return "\n".join([*lines, f"{again}; left {self.answer.remaining}"])
+        return "\n".join([*lines, self.answer.describe_cost()])
 
     __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundsPreview:
-    """What a search for bounds would cost, and how many units a power of two needs to be seen. Free."""
+    """What a search for bounds would cost, and how many units a power of two needs to be seen. A preview is free."""
 
     of: str
     preview: Preview
@@ -143,7 +143,7 @@ class BoundsPreview:
 
     @property
     def words(self) -> str:
-        """What will be seen."""
+        """What the search will find."""
         return (
             f"units are counted by the size of {self.of}, in powers of two; the bounds enclose every size that more "
             f"than {self.above:,} units have"
@@ -167,37 +167,37 @@ class BoundsPreview:
     __repr__ = __str__
 
 
-def buy_bounds(teller: CuratorLike, table: str, column: str, **offer: Any) -> Bounds:
+def buy_bounds(curator: CuratorProtocol, table: str, column: str, **offer: Any) -> Bounds:
     """Buy the bounds of a column: ``offer`` is what ``Curator.ask`` takes, such as epsilon=0.1."""
-    declared = teller.catalog.find_table(table)
+    declared = curator.catalog.find_table(table)
     name = f"{declared.name}.{declared.find_column(column).name}"
-    return buy(teller, make_column_question(table, column, teller.catalog), name, **offer)
+    return ask_for_bounds(curator, make_column_question(table, column, curator.catalog), name, **offer)
 
 
-def preview_bounds(teller: CuratorLike, table: str, column: str, **offer: Any) -> BoundsPreview:
-    """What ``buy_bounds`` would cost and see. Free: no data is read, nothing is charged."""
-    declared = teller.catalog.find_table(table)
+def preview_bounds(curator: CuratorProtocol, table: str, column: str, **offer: Any) -> BoundsPreview:
+    """What ``buy_bounds`` would cost and find. It is free: no data is read and nothing is charged."""
+    declared = curator.catalog.find_table(table)
     name = f"{declared.name}.{declared.find_column(column).name}"
-    return look(teller, make_column_question(table, column, teller.catalog), name, **offer)
+    return preview_search(curator, make_column_question(table, column, curator.catalog), name, **offer)
 
 
-def buy(teller: CuratorLike, question: Question, of: str, **offer: Any) -> Bounds:
+def ask_for_bounds(curator: CuratorProtocol, question: Question, of: str, **offer: Any) -> Bounds:
     """Ask a question about powers of two, and read the bounds off its answer."""
-    paid = {name: value for name, value in offer.items() if name in _PRICED}
-    noise = _noise_of(teller.preview(question, **paid))
-    answer = teller.ask(question, **offer)
+    price = {name: value for name, value in offer.items() if name in _PRICED}
+    noise = _noise_of(curator.preview(question, **price))
+    answer = curator.ask(question, **offer)
     counts = {bucket.value: number.value for bucket, number in answer.rows.rows}
-    reading = read_bounds(counts, noise)  # type: ignore[arg-type]  # a number's buckets, and counts of units
-    if reading is None:
-        loosest = DOUBTS[-1]
-        above = threshold(noise, len(counts), loosest)
-        return Bounds(of=of, low=None, high=None, above=above, doubt=loosest, answer=answer)
-    return Bounds(of=of, low=reading.low, high=reading.high, above=reading.above, doubt=reading.doubt, answer=answer)
+    found = read_bounds(counts, noise)  # type: ignore[arg-type]  # a number's buckets, and counts of units
+    if found is None:
+        doubt = DOUBTS[-1]
+        above = threshold(noise, len(counts), doubt)
+        return Bounds(of=of, low=None, high=None, above=above, doubt=doubt, answer=answer)
+    return Bounds(of=of, low=found.low, high=found.high, above=found.above, doubt=found.doubt, answer=answer)
 
 
-def look(teller: CuratorLike, question: Question, of: str, **offer: Any) -> BoundsPreview:
-    """What ``buy`` would cost and see."""
-    shown = teller.preview(question, **offer)
+def preview_search(curator: CuratorProtocol, question: Question, of: str, **offer: Any) -> BoundsPreview:
+    """What ``ask_for_bounds`` would cost and find."""
+    shown = curator.preview(question, **offer)
     return BoundsPreview(of=of, preview=shown, above=threshold(_noise_of(shown), _count_buckets(shown), DOUBTS[0]))
 
 
@@ -205,14 +205,14 @@ _PRICED = frozenset({"epsilon", "rho", "delta", "level", "analyst"})
 
 
 def _noise_of(preview: Preview) -> CountNoise:
-    """The noise of the counts: what was priced is what is drawn."""
+    """The noise of the counts. The noise that was priced is the noise that is drawn."""
     (release,) = preview.plan.releases
     (noise,) = release.noises.values()
     return noise
 
 
 def _count_buckets(preview: Preview) -> int:
-    """How many powers of two there are, NULL not counted."""
+    """How many powers of two there are, without NULL."""
     (release,) = preview.plan.releases
     domain = release.bounded.bounded.domain
     if domain is None:

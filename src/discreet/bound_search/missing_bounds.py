@@ -1,4 +1,4 @@
-"""A question whose bounds are missing: bounds are bought for half of the offer, then it is asked within them."""
+"""Asks a question whose bounds are missing: half of the offer buys bounds, the other half asks the question."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.answer import Answer
-from discreet.bound_search.asker import CuratorLike, divide
-from discreet.bound_search.column_bounds import Bounds, BoundsPreview, buy, look, make_values_question
+from discreet.bound_search.column_bounds import (
+    Bounds,
+    BoundsPreview,
+    ask_for_bounds,
+    make_values_question,
+    preview_search,
+)
+from discreet.bound_search.curator_protocol import CuratorProtocol, divide_offer
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
 from discreet.errors import BudgetExceeded, Unbounded
@@ -18,21 +24,18 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Expression, Literal, ReleasedValue, walk
 from discreet.plan.functions import make_call
 from discreet.plan.magnitude import IntOrFloat
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Type
 from discreet.preview import Preview
 from discreet.privacy import Loss
 
-# The part of an offer that pays for bounds, all of them together.
-SEARCH = Fraction(1, 2)
-
-_BOUNDED = frozenset(
-    {Statistic.SUM, Statistic.MEAN, Statistic.VARIANCE, Statistic.STDDEV, Statistic.QUANTILE}
-)  # what cannot be measured without bounds
+# The part of an offer that pays for all searches together.
+SEARCH_SHARE = Fraction(1, 2)
 
 
 def find_unbounded(question: Question, catalog: Catalog) -> tuple[Expression, ...]:
-    """What a question measures without bounds, each once: columns, or whatever is computed from them."""
+    """The columns and expressions that a question measures without bounds, each once."""
     rows = find_relation_facts(question.source, catalog)
     found = {
         aggregate.argument: None
@@ -58,7 +61,7 @@ def add_bounds(question: Question, bounds: Mapping[Expression, tuple[IntOrFloat,
 
 def _lacks_bounds(aggregate: Aggregate) -> bool:
     """Whether a statistic needs bounds that the analyst did not set."""
-    return aggregate.statistic in _BOUNDED and aggregate.bounds is None
+    return STATISTICS[aggregate.statistic].needs_bounds and aggregate.bounds is None
 
 
 def _to_type(end: IntOrFloat, kind: Type) -> IntOrFloat:
@@ -67,10 +70,10 @@ def _to_type(end: IntOrFloat, kind: Type) -> IntOrFloat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutomaticPreview(Preview):
-    """Both steps before anything is spent: the searches for bounds, and the question within them.
+    """A preview of both steps: the searches for bounds, and the question within them.
 
-    ``plan`` is the question's own, within bounds that it might have; ``whole`` is what both steps cost together.
-    ``open`` names the columns whose error depends on the bounds, and so is known only after the first step.
+    ``plan`` is that of the question, within bounds that it might have. ``whole`` prices both steps together.
+    ``open`` names the columns whose error depends on the bounds, so that it is known only after the first step.
     """
 
     searches: tuple[BoundsPreview, ...]
@@ -117,76 +120,78 @@ class AutomaticPreview(Preview):
         lines += [f"together  {self.cost}{fits}", f"left      {self.whole.remaining}"]
         return "\n".join([*lines, "nothing was charged, no data was read"])
 
-    # Written out for the dataclass, which would make a repr of its own.
+    # Without this line the dataclass would make a repr of its own.
     __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True)
 class _SearchSteps:
-    """A question and its searches, each with its offer."""
+    """The searches that come before a question, and the offers: one for each search, and one for the question."""
 
     searches: tuple[tuple[Expression, Question, dict[str, Any]], ...]
     offer: dict[str, Any]
 
 
-def _plan_steps(teller: CuratorLike, question: Question, offered: Offer) -> _SearchSteps:
-    lacking = find_unbounded(question, teller.catalog)
-    each = [SEARCH / len(lacking)] * len(lacking)
-    *paid, rest = divide(offered, teller.budget, [*each, 1 - sum(each, Fraction(0))])
+def _plan_steps(curator: CuratorProtocol, question: Question, offered: Offer) -> _SearchSteps:
+    unbounded = find_unbounded(question, curator.catalog)
+    shares = [SEARCH_SHARE / len(unbounded)] * len(unbounded)
+    *search_offers, question_offer = divide_offer(offered, curator.budget, [*shares, 1 - sum(shares, Fraction(0))])
     searches = tuple(
-        (value, make_values_question(question.source, value, teller.catalog), dict(offer))
-        for value, offer in zip(lacking, paid)
+        (value, make_values_question(question.source, value, curator.catalog), dict(offer))
+        for value, offer in zip(unbounded, search_offers)
     )
-    return _SearchSteps(searches, {**rest, "delta": offered.delta, "level": offered.level})
+    return _SearchSteps(searches, {**question_offer, "delta": offered.delta, "level": offered.level})
 
 
-def preview(teller: CuratorLike, question: Question, offered: Offer, **asker: Any) -> Preview:
-    """Both steps, priced. An ordinary preview where no bounds are missing."""
+def preview(curator: CuratorProtocol, question: Question, offered: Offer, **asker: Any) -> Preview:
+    """Price both steps. Where no bounds are missing, this is an ordinary preview."""
     whole_offer = {**_to_offer_words(offered), **asker}
-    if not find_unbounded(question, teller.catalog):
-        return teller.preview(question, **whole_offer)
-    steps = _plan_steps(teller, question, offered)
-    likely = _add_any_bounds(question, steps)
-    whole, final = teller.preview(likely, **whole_offer), teller.preview(likely, **steps.offer, **asker)
+    if not find_unbounded(question, curator.catalog):
+        return curator.preview(question, **whole_offer)
+    steps = _plan_steps(curator, question, offered)
+    bounded = _add_any_bounds(question, steps)
+    whole, final = curator.preview(bounded, **whole_offer), curator.preview(bounded, **steps.offer, **asker)
     return AutomaticPreview(
         plan=final.plan,
         budget=final.budget,
         fits=whole.fits,
         remaining=whole.remaining,
-        searches=tuple(look(teller, asked, str(value), **offer, **asker) for value, asked, offer in steps.searches),
+        searches=tuple(
+            preview_search(curator, search, str(value), **offer, **asker) for value, search, offer in steps.searches
+        ),
         whole=whole,
         open=_find_open_outputs(question, steps),
     )
 
 
-def ask(teller: CuratorLike, question: Question, offered: Offer, **asker: Any) -> Answer:
-    """Buy the bounds that are missing, then ask. ``asker`` is who asks, and how: analyst, project, request, watch.
+def ask(curator: CuratorProtocol, question: Question, offered: Offer, **asker: Any) -> Answer:
+    """Buy the bounds that are missing, then ask. ``asker`` says who asks and how: analyst, project, request, watch.
 
     Each step is charged and recorded by itself. Where no bounds are found, the question is not asked.
     """
-    if not find_unbounded(question, teller.catalog):
-        return teller.ask(question, **_to_offer_words(offered), **asker)
-    steps = _plan_steps(teller, question, offered)
-    _check(teller, question, offered, steps, asker)
+    if not find_unbounded(question, curator.catalog):
+        return curator.ask(question, **_to_offer_words(offered), **asker)
+    steps = _plan_steps(curator, question, offered)
+    _check(curator, question, offered, steps, asker)
     found = [
-        buy(teller, asked, str(value), **offer, **_name_request(asker, number))
-        for number, (value, asked, offer) in enumerate(steps.searches, start=1)
+        ask_for_bounds(curator, search, str(value), **offer, **_name_request(asker, number))
+        for number, (value, search, offer) in enumerate(steps.searches, start=1)
     ]
     ranges = _read_ranges(steps, found)
     try:
-        return teller.ask(add_bounds(question, ranges), **steps.offer, **asker)
+        return curator.ask(add_bounds(question, ranges), **steps.offer, **asker)
     except Unbounded as error:
-        bought = "; ".join(f"{bounds.of} in {bounds.suggestion}" for bounds in found)
-        raise Unbounded(f"Bounds were bought and are on record ({bought}). Of the question itself: {error}") from None
+        text = "; ".join(f"{bounds.of} in {bounds.suggestion}" for bounds in found)
+        raise Unbounded(f"Bounds were bought and are on record ({text}). Of the question itself: {error}") from None
 
 
 def _check(
-    teller: CuratorLike, question: Question, offered: Offer, steps: _SearchSteps, asker: Mapping[str, Any]
+    curator: CuratorProtocol, question: Question, offered: Offer, steps: _SearchSteps, asker: Mapping[str, Any]
 ) -> None:
-    """Refuse before the first step what could not take the second."""
+    """Refuse before the first step what could not pay for the second."""
     who = {name: value for name, value in asker.items() if name in ("analyst", "project")}
-    whole = teller.preview(_add_any_bounds(question, steps), **_to_offer_words(offered), **who)
-    if whole.fits or all(teller.answered(asked, **offer) for _, asked, offer in steps.searches):
+    whole = curator.preview(_add_any_bounds(question, steps), **_to_offer_words(offered), **who)
+    if whole.fits or all(curator.answered(search, **offer) for _, search, offer in steps.searches):
         return
     raise BudgetExceeded(
         f"Bounds and question cost {whole.cost} together, and {whole.remaining} is left. Offer less. "
@@ -204,22 +209,22 @@ def _read_ranges(steps: _SearchSteps, found: list[Bounds]) -> dict[Expression, t
 
 
 def _add_any_bounds(question: Question, steps: _SearchSteps) -> Question:
-    """The question within some bounds: its price and its refusals do not depend on which."""
+    """The question within some bounds. Its price and its refusals do not depend on which bounds these are."""
     return add_bounds(question, {value: (0, 1) for value, _, _ in steps.searches})
 
 
 def _find_open_outputs(question: Question, steps: _SearchSteps) -> tuple[str, ...]:
-    """The outputs that are made of what lacks bounds."""
-    lacking = {value for value, _, _ in steps.searches}
-    touched = {
+    """The names of the outputs that are computed from an expression without bounds."""
+    unbounded = {value for value, _, _ in steps.searches}
+    affected = {
         len(question.keys) + i
         for i, aggregate in enumerate(question.aggregates)
-        if aggregate.argument in lacking and _lacks_bounds(aggregate)
+        if aggregate.argument in unbounded and _lacks_bounds(aggregate)
     }
     return tuple(
         output.name
         for output in question.outputs
-        if any(isinstance(part, ReleasedValue) and part.index in touched for part in walk(output.expression))
+        if any(isinstance(part, ReleasedValue) and part.index in affected for part in walk(output.expression))
     )
 
 
@@ -229,6 +234,6 @@ def _to_offer_words(offered: Offer) -> dict[str, Any]:
 
 
 def _name_request(asker: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The same asker; a request id of its own for each search, so that a retry finds it again."""
+    """The same asker with a request id for one search, so that a retry finds the search again."""
     request = asker.get("request")
     return {**asker, **({} if request is None else {"request": f"{request}-bounds-{number}"})}

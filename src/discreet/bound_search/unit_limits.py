@@ -1,6 +1,7 @@
-"""How much one unit contributes: rows, groups, and rows in a group, as quantiles over units.
+"""The search for limits: how many rows, groups and rows in a group one unit has, as quantiles over all units.
 
-Every unit is one row here, so the codebook's limits cut nothing off, and one unit moves a quantile as little as it can.
+The question first makes one row for each unit. So the codebook's limits leave nothing out, and one unit is
+one rank of a quantile.
 """
 
 from __future__ import annotations
@@ -12,27 +13,28 @@ from typing import Any
 
 from discreet import parameters
 from discreet.answer import Answer
-from discreet.bound_search.asker import CuratorLike
+from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.errors import UsageError
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.nodes import Aggregate, Output, Question, Statistic
+from discreet.plan.nodes import Aggregate, Output, Question
 from discreet.plan.reach import reach
 from discreet.plan.relations import Feature, FeatureCall, PerUnit, Relation
+from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from discreet.preview import Preview
 
-# More rows of one unit than this are counted as so many.
-MOST = 1 << 16
+# A unit with more rows or groups than this counts as one with this many.
+MAX_COUNT = 1 << 16
 SHARE = Fraction(95, 100)
 
 
 def make_contribution_question(
     table: str, catalog: Catalog, *, by: Sequence[str] = (), share: Number = SHARE
 ) -> Question:
-    """How many rows a share of all units do not exceed; with columns to group by, also groups and rows in one.
+    """The question how many rows a share of all units do not exceed. With ``by`` it also asks about groups.
 
     The outputs are ``rows``, and with ``by`` also ``groups`` and ``rows_per_group`` (in the unit's largest group).
     """
@@ -43,36 +45,38 @@ def make_contribution_question(
         why = "is public" if declared.public else "has one unit a row"
         raise UsageError(f"The table {declared.name!r} {why}, so there is nothing to limit. Nothing was charged.")
     keys = tuple(declared.find_column(name) for name in by)
-    source, counted = _count_per_unit(reached.relation, reached.unit, keys)
+    source, columns = _count_per_unit(reached.relation, reached.unit, keys)
     aggregates = tuple(
-        Aggregate(Statistic.QUANTILE, make_call("clamp", column, make_literal(1), make_literal(MOST)), within)
-        for column in counted.values()
+        Aggregate(Statistic.QUANTILE, make_call("clamp", column, make_literal(1), make_literal(MAX_COUNT)), within)
+        for column in columns.values()
     )
-    bare = Question(source=source, aggregates=aggregates)
-    return replace(bare, outputs=tuple(Output(name, bare.refer_to_aggregate(i)) for i, name in enumerate(counted)))
+    question = Question(source=source, aggregates=aggregates)
+    return replace(
+        question, outputs=tuple(Output(name, question.refer_to_aggregate(i)) for i, name in enumerate(columns))
+    )
 
 
 def _count_per_unit(source: Relation, unit: Column, keys: Sequence[Expression]) -> tuple[Relation, dict[str, Column]]:
-    """One row for each unit, and what it counts under which name."""
+    """A relation with one row for each unit, and its columns that hold counts, by name."""
     count = FeatureCall(Feature.COUNT, None, Type.INTEGER)
     if not keys:
-        whole = PerUnit(source, "units", (("unit", unit),), (("rows", count),))
-        return whole, {"rows": Column("units", "rows", Type.INTEGER)}
-    named = tuple((f"key{i}", key) for i, key in enumerate(keys))
-    groups = PerUnit(source, "groups", (("unit", unit), *named), (("rows", count),))
+        per_unit = PerUnit(source, "units", (("unit", unit),), (("rows", count),))
+        return per_unit, {"rows": Column("units", "rows", Type.INTEGER)}
+    key_columns = tuple((f"key{i}", key) for i, key in enumerate(keys))
+    groups = PerUnit(source, "groups", (("unit", unit), *key_columns), (("rows", count),))
     rows = Column("groups", "rows", Type.INTEGER)
     features = (
         ("rows", FeatureCall(Feature.SUM, rows, Type.INTEGER)),
         ("groups", count),
         ("rows_per_group", FeatureCall(Feature.MAX, rows, Type.INTEGER)),
     )
-    whole = PerUnit(groups, "units", (("unit", Column("groups", "unit", unit.type)),), features)
-    return whole, {name: Column("units", name, Type.INTEGER) for name, _ in features}
+    per_unit = PerUnit(groups, "units", (("unit", Column("groups", "unit", unit.type)),), features)
+    return per_unit, {name: Column("units", name, Type.INTEGER) for name, _ in features}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contributions:
-    """What about a ``share`` of all units do not exceed: rows in all, and for keys, groups and rows in one group."""
+    """Numbers that about a ``share`` of all units do not exceed. ``groups`` and ``rows_per_group`` go with ``by``."""
 
     of: str
     by: tuple[str, ...]
@@ -84,7 +88,7 @@ class Contributions:
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """Lines for the codebook: each is a way to limit what one unit contributes."""
+        """Lines for the codebook. Each is one way to limit what a unit contributes."""
         found = [f"max_rows = {self.rows}"]
         if self.groups is not None and self.rows_per_group is not None:
             found.append(f"max_groups = {self.groups}\nmax_rows_per_group = {self.rows_per_group}")
@@ -119,8 +123,7 @@ class Contributions:
 
     def __str__(self) -> str:
         ways = " or ".join(way.replace("\n", ", ") for way in self.suggestions)
-        again = "given before, free now" if self.answer.replayed else f"cost {self.answer.receipt['cost']}"
-        return "\n".join([self.words, f"for the codebook: {ways}", f"{again}; left {self.answer.remaining}"])
+        return "\n".join([self.words, f"for the codebook: {ways}", self.answer.describe_cost()])
 
     __repr__ = __str__
 
@@ -130,11 +133,11 @@ def _format_count(count: int, noun: str) -> str:
 
 
 def buy_contributions(
-    teller: CuratorLike, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
+    curator: CuratorProtocol, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
 ) -> Contributions:
     """Buy how much a unit contributes: ``offer`` is what ``Curator.ask`` takes, such as epsilon=0.1."""
-    answer = teller.ask(make_contribution_question(table, teller.catalog, by=by, share=share), **offer)
-    declared = teller.catalog.find_table(table)
+    answer = curator.ask(make_contribution_question(table, curator.catalog, by=by, share=share), **offer)
+    declared = curator.catalog.find_table(table)
     (row,) = answer.rows.rows
     numbers = {name: _to_whole(cell.value) for name, cell in zip(answer.rows.names, row)}
     return Contributions(
@@ -149,11 +152,11 @@ def buy_contributions(
 
 
 def preview_contributions(
-    teller: CuratorLike, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
+    curator: CuratorProtocol, table: str, *, by: Sequence[str] = (), share: Number = SHARE, **offer: Any
 ) -> Preview:
-    """What ``buy_contributions`` would cost. Free: no data is read, nothing is charged."""
-    return teller.preview(make_contribution_question(table, teller.catalog, by=by, share=share), **offer)
+    """What ``buy_contributions`` would cost. It is free: no data is read and nothing is charged."""
+    return curator.preview(make_contribution_question(table, curator.catalog, by=by, share=share), **offer)
 
 
 def _to_whole(value: object) -> int:
-    return max(1, min(MOST, int(value))) if isinstance(value, int | float) else 1
+    return max(1, min(MAX_COUNT, int(value))) if isinstance(value, int | float) else 1

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
+from typing import assert_never
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
 from discreet.bounding.facts import MAX_KEYS, facts_of
@@ -23,7 +24,19 @@ from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.exact import FIXED_LIMIT
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression, find_columns
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import (
+    Cells,
+    ChoiceBasis,
+    CountBasis,
+    Counted,
+    FirstMomentBasis,
+    GroupBounds,
+    SecondMomentBasis,
+    Statistic,
+    SumBasis,
+)
+from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Type, Value
 
 # Steps between the bounds where the codebook names no resolution: about a millionth of the range.
@@ -136,9 +149,10 @@ def _check_question(question: Question, source: RelationFacts) -> None:
 
 def _check_parameters(aggregate: Aggregate) -> None:
     """Refuse what a statistic has no use for, and would leave aside."""
-    if (aggregate.share is not None) is not (aggregate.statistic is Statistic.QUANTILE):
+    definition = STATISTICS[aggregate.statistic]
+    if (aggregate.share is not None) is not definition.has_share:
         raise UsageError("A quantile needs a share, and nothing else has one. Nothing was charged.")
-    if aggregate.bounds is not None and aggregate.statistic not in (Statistic.SUM, Statistic.COUNT):
+    if aggregate.bounds is not None and definition.group_bounds is not GroupBounds.UNIT:
         raise UsageError("Only sums and counts have bounds of their own. Nothing was charged.")
 
 
@@ -270,26 +284,46 @@ class _GroupingBounder:
     # Statistics
 
     def _make_recipe(self, aggregate: Aggregate) -> AggregateRecipe:
-        match aggregate.statistic:
-            case Statistic.COUNT:
-                return AggregateRecipe(aggregate.statistic, count=self._add_measure(self._measure_count(aggregate)))
-            case Statistic.COUNT_UNITS:
-                return AggregateRecipe(
-                    aggregate.statistic, count=self._add_measure(self._measure_units(aggregate.argument))
-                )
-            case Statistic.COUNT_DISTINCT:
+        """What is measured for an aggregate, as its row in the table of statistics says."""
+        basis = STATISTICS[aggregate.statistic].basis
+        match basis:
+            case CountBasis():
+                measure = self._measure_counted(aggregate, basis.counted)
+                return AggregateRecipe(aggregate.statistic, count=self._add_measure(measure))
+            case SumBasis():
+                if aggregate.bounds is not None:
+                    return self._plan_bounded_sum(aggregate, aggregate.bounds)
+                return self._plan_moments(aggregate, with_count=False)
+            case FirstMomentBasis():
+                return self._plan_moments(aggregate, with_count=True)
+            case SecondMomentBasis():
+                return self._plan_moments(aggregate, with_count=True, with_squares=True)
+            case ChoiceBasis():
+                return self._plan_choice(aggregate, basis.cells)
+            case _:
+                assert_never(basis)
+
+    def _measure_counted(self, aggregate: Aggregate, counted: Counted) -> Measure:
+        match counted:
+            case Counted.VALUES:
+                return self._measure_count(aggregate)
+            case Counted.UNITS:
+                return self._measure_units(aggregate.argument)
+            case Counted.DISTINCT:
                 if aggregate.argument is None:
                     raise InternalError("Distinct values of nothing.")
-                measure = Measure(counts=Counts.DISTINCT, argument=aggregate.argument)
-                return AggregateRecipe(aggregate.statistic, count=self._add_measure(measure))
-            case Statistic.QUANTILE:
+                return Measure(counts=Counts.DISTINCT, argument=aggregate.argument)
+            case _:
+                assert_never(counted)
+
+    def _plan_choice(self, aggregate: Aggregate, cells: Cells) -> AggregateRecipe:
+        match cells:
+            case Cells.RANKS:
                 return self._plan_quantile(aggregate)
-            case Statistic.MODE:
+            case Cells.KEYS:
                 return self._plan_mode(aggregate)
-            case Statistic.SUM if aggregate.bounds is not None:
-                return self._plan_bounded_sum(aggregate, aggregate.bounds)
-            case statistic:
-                return self._plan_moments(statistic, aggregate.argument)
+            case _:
+                assert_never(cells)
 
     def _measure_units(self, argument: Expression | None = None) -> Measure:
         """Units with a row in the group. Where a row is its own unit, rows."""
@@ -319,22 +353,21 @@ class _GroupingBounder:
             return Measure(counts=Counts.ROWS)
         return Measure(counts=Counts.VALUES, argument=argument)
 
-    def _plan_moments(self, statistic: Statistic, argument: Expression | None) -> AggregateRecipe:
+    def _plan_moments(self, aggregate: Aggregate, *, with_count: bool, with_squares: bool = False) -> AggregateRecipe:
         """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
-        argument, facts = self._check_number(statistic, argument)
+        argument, facts = self._check_number(aggregate.statistic, aggregate.argument)
         _check_size(argument, facts.low, facts.high)
-        asked = {a.statistic for a in self.question.aggregates if a.argument == argument and a.bounds is None}
-        squared = bool(asked & {Statistic.VARIANCE, Statistic.STDDEV})
-        centred = squared or Statistic.MEAN in asked
+        same = [a.statistic for a in self.question.aggregates if a.argument == argument and a.bounds is None]
+        bases = [STATISTICS[statistic].basis for statistic in same]
+        squared = any(isinstance(basis, SecondMomentBasis) for basis in bases)
+        centred = squared or any(isinstance(basis, FirstMomentBasis) for basis in bases)
         steps = _make_steps(argument, facts, centred=centred, squared=squared)
-        needs_count = statistic is not Statistic.SUM or steps.origin != 0
-        count = self._add_measure(self._measure_values(argument)) if needs_count else None
+        counted = with_count or steps.origin != 0
+        count = self._add_measure(self._measure_values(argument)) if counted else None
         position = self._add_measure(steps)
-        squares = None
-        if statistic in (Statistic.VARIANCE, Statistic.STDDEV):
-            squares = self._add_measure(replace(steps, counts=Counts.SQUARES))
+        squares = self._add_measure(replace(steps, counts=Counts.SQUARES)) if with_squares else None
         return AggregateRecipe(
-            statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high
+            aggregate.statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high
         )
 
     def _plan_bounded_sum(self, aggregate: Aggregate, bounds: tuple[Fraction, Fraction]) -> AggregateRecipe:
@@ -357,7 +390,7 @@ class _GroupingBounder:
             last=PARTIAL_STEPS,
             partial=partial,
         )
-        return AggregateRecipe(Statistic.SUM, steps=self._add_measure(measure), resolution=step)
+        return AggregateRecipe(aggregate.statistic, steps=self._add_measure(measure), resolution=step)
 
     def _plan_quantile(self, aggregate: Aggregate) -> AggregateRecipe:
         argument, facts = self._check_number(aggregate.statistic, aggregate.argument)

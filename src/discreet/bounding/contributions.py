@@ -1,32 +1,35 @@
-"""The bounded question: integers per group, to which one unit can contribute only so much.
+"""The bounded question: integers for each group, to each of which one unit contributes a bounded amount.
 
-This is the contract between the planner, which claims sensitivities, and the engines, which must make them true:
+This module is the contract between the planner, which claims sensitivities, and the engines, which must make the claims
+true. An engine does these steps:
 
 1. Take the rows of ``source``, a relation that keeps units apart (``plan.relations``). Keep those whose unit (if there
    is one) is not NULL, and whose key tuple is one of ``domain`` (where the keys are public).
 2. Every row yields one integer for each ``Measure``, within [row_low, row_high] (``Measure.row``).
-3. Per unit and group, ``rows`` rows are *allowed*: at most ``max_rows_per_group``; and where ``max_rows`` is set, a
-   unit's groups are taken in a secret random order until ``max_rows`` rows are used up.
-   A measure's partial sum is the plain sum if no more than the allowed rows count for it, otherwise the sum scaled
-   down to the allowed rows: sum·allowed/n, rounded towards zero. (A person with 10 visits where 3 are allowed counts
-   as 3 visits of their own average.) A measure with ``partial`` bounds is not scaled: its sum is clamped to them.
-4. Per unit, at most ``max_groups`` groups, chosen by a secret random order, are kept.
-5. The answer is the sum of the partials over units, for each group and measure.
+3. For each unit and group, a number of rows is *allowed*. It is at most ``max_rows_per_group``. Where ``max_rows`` is
+   set, a unit's groups are taken in a secret random order until ``max_rows`` rows are used up.
+   Let n rows of the unit count for a measure in the group. If n is at most the allowed number, the unit's partial sum
+   is the plain sum. Otherwise it is the sum scaled down to the allowed rows: sum·allowed/n, rounded towards zero. (A
+   person with 10 visits where 3 are allowed counts as 3 visits with the average of the 10.) A measure with ``partial``
+   bounds is not scaled: its sum is clamped to them.
+4. For each unit, at most ``max_groups`` groups are kept. A secret random order chooses them.
+5. The answer is the sum of the partial sums over units, for each group and measure.
 
-Three kinds of measures look at the allowed rows in their own way:
+Three kinds of measures use the allowed rows in another way:
 
-- DISTINCT: of a unit's distinct values in a kept group, as many as rows are allowed are taken, in a secret order; the
-  answer is the number of values that some unit brings to the group.
+- DISTINCT: of a unit's distinct values in a kept group, as many are taken as rows are allowed, in a secret order. The
+  answer is the number of values that at least one unit has in the group after that.
 - WEIGHT: a unit adds ⌊√(last²/g)⌋ to each of the g groups that it is kept in.
-- ``Spread``: the allowed rows themselves, counted by cell. Of n rows that have a value, in the order of their cells,
-  the r-th is taken if ⌊r·allowed/n + 1/2⌋ > ⌊(r − 1)·allowed/n + 1/2⌋: evenly spaced, as many as allowed, all if n is
-  no more than that. (A person with 10 visits where 3 are allowed is represented by three typical ones.)
+- ``Spread``: the allowed rows themselves are counted by cell. Of n rows that have a value, in the order of their cells,
+  the r-th is taken if ⌊r·allowed/n + 1/2⌋ > ⌊(r − 1)·allowed/n + 1/2⌋. So the rows that are taken are evenly spaced;
+  they are as many as allowed, or all n if n is not more. (A person with 10 visits where 3 are allowed is represented by
+  three typical visits.)
 
-Everything before the last step is a function of one unit's rows and of the secret order, so a unit moves the answer
-by its own vector of partials and nothing else.
+Every step before the last is a function of one unit's rows and of the secret order. So a unit moves the answer by its
+own vector of partial sums, and by nothing else.
 
-Where a join does not keep units together, there is no unit left to bound by (``unit`` is None): rows count as they
-are, and ``spread_rows`` says how many rows one unit can add or take away, by the truncation inside ``source``.
+Where a join does not keep units together, there is no unit to bound by, and ``unit`` is None. Then rows count as they
+are, and ``spread_rows`` says how many rows one unit can add or take away after the truncation inside ``source``.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import isqrt
+from typing import assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
@@ -52,17 +56,17 @@ class Counts(StrEnum):
     STEPS = "steps"  # the argument in steps from the origin; NULL is 0
     SQUARES = "squares"  # the square of that
     DISTINCT = "distinct"  # 1 for each distinct value of the argument
-    WEIGHT = "weight"  # less for each group, the more groups a unit is in
+    WEIGHT = "weight"  # the more groups a unit is in, the less it adds to each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One integer per group.
+    """One integer for each group.
 
     A value x becomes steps: x is clamped to [low, high] and steps = floor((x − origin)/resolution + 1/2), computed in
     doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
     [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
-    ``partial`` bounds what one unit adds to one group, for ROWS, VALUES and STEPS, in place of the scaling.
+    ``partial`` bounds what one unit adds to one group. It is for ROWS, VALUES and STEPS, and replaces the scaling.
     """
 
     counts: Counts
@@ -75,27 +79,29 @@ class Measure:
 
     @property
     def row_low(self) -> int:
-        """The least a row can add; never above 0, because a row may add nothing."""
+        """The least that a row can add. It is never above 0, because a row may add nothing."""
         return min(0, self.first) if self.counts is Counts.STEPS else 0
 
     @property
     def row_high(self) -> int:
-        """The most a row can add; never below 0."""
+        """The most that a row can add. It is never below 0."""
         match self.counts:
             case Counts.STEPS:
                 return max(0, self.last)
             case Counts.SQUARES:
                 return max(self.first**2, self.last**2)
-            case _:
+            case Counts.ROWS | Counts.VALUES | Counts.UNITS | Counts.DISTINCT | Counts.WEIGHT:
                 return 1
+            case _:
+                assert_never(self.counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How the values of an argument are spread in each group: counts of allowed rows by cell.
+    """The distribution of an argument's values in each group: the number of allowed rows in each cell.
 
-    A cell is the step of a number as in ``Measure``; or, with ``values``, the position among these (other values count
-    nowhere). NULL counts nowhere.
+    A cell is the step of a number as in ``Measure``. With ``values``, a cell is a position in this list, and other
+    values are not counted. NULL is not counted.
     """
 
     argument: Expression
@@ -108,9 +114,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedPlan:
-    """A bounded question, ready for an engine. ``unit`` is None where each row is its own unit.
+    """A bounded question, which an engine can run. ``unit`` is None where each row is its own unit.
 
-    ``max_groups`` None means that no cap is needed because the claims hold without one.
+    ``max_groups`` is None where the claims hold without a cap on groups.
     """
 
     source: Relation
@@ -134,7 +140,11 @@ class BoundedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How far one unit can move a vector of integers: number of coordinates, sum, sum of squares, largest change."""
+    """How far one unit can move a vector of integers.
+
+    The fields bound the number of coordinates that change, the sum of their changes in size, the sum of squares, and
+    the largest change.
+    """
 
     l0: int
     l1: int
@@ -149,9 +159,10 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     Why: with at most G groups of at most R rows, p has at most G entries in [R·a, R·b], where a ≤ 0 ≤ b bound a row.
     So Σ|p| ≤ G·R·m and Σp² ≤ G·(R·m)² for m = max(−a, b). In p − p′, k groups overlap and there the entries differ by
     at most R·(b − a); 2(G − k) others differ by at most R·m. Among d groups in all, k ≥ 2G − d. Both sums are linear in
-    k, so their largest values are at the ends; b − a ≤ 2m, so for the sum of sizes it is the least k.
-    With at most K rows in all, entries sum to at most K·m in absolute value, hence Σp² ≤ (K·m)². For p − p′ the worst
-    case of a convex function of the row counts has each side in one group: the same one, K·(b − a), or two, 2·K·m.
+    k, so their largest values are at the ends. Since b − a ≤ 2m, the sum of sizes is largest at the least k.
+    With at most K rows in all, Σ|p| ≤ K·m, hence Σp² ≤ (K·m)². For p − p′ both sums are convex functions of the row
+    counts, so in the worst case each side is in one group: both in the same one, where the entry is at most K·(b − a),
+    or in two, with at most K·m in each.
     Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
     """
     groups, among = group_cap(bounded), group_count(bounded)
@@ -175,9 +186,9 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far one unit reaches into spreads: its groups make ``groups`` bundles with at most ``rows`` of its rows each.
+    """How many rows of spreads one unit can change: its groups make ``groups`` bundles of at most ``rows`` rows each.
 
-    ``in_place`` says that there is one group only, so that a replaced unit stays in it.
+    ``in_place`` says that there is one group only, so that the rows of a replaced unit stay in it.
     """
 
     groups: int
@@ -186,12 +197,12 @@ class Reach:
 
 
 def reach(bounded: BoundedPlan, neighbours: Neighbours) -> Reach:
-    """How far one unit reaches into the spreads of all groups.
+    """How many rows one unit can change in the spreads of all groups.
 
-    Privacy: choices that are calibrated for these bundles lose in all groups together what they state (see
-    ``mechanisms.cells``, which counts the rows of the old unit and of the new one where units are replaced). Why: with
-    at most G groups of at most R rows each group is a bundle. With at most K rows in all, or rows bounded by truncation
-    inside ``source``, all groups are one bundle.
+    Privacy: choices that are calibrated for these bundles have, over all groups together, the loss that they state (see
+    ``mechanisms.quantiles.cells``, which counts the rows of the old unit and of the new one where units are replaced).
+    Why: with at most G groups of at most R rows, each group is a bundle. With at most K rows in all, or with rows that
+    are bounded by truncation inside ``source``, all groups are one bundle.
     """
     in_place = neighbours is Neighbours.REPLACE and group_count(bounded) == 1 and bounded.spread_rows == 1
     if bounded.unit is None:
@@ -205,12 +216,15 @@ def reach(bounded: BoundedPlan, neighbours: Neighbours) -> Reach:
 
 
 def _include_zero(ends: tuple[int, int]) -> tuple[int, int]:
-    """Bounds that also allow for a unit that adds nothing."""
+    """Bounds that also include 0, for a unit that adds nothing."""
     return min(0, ends[0]), max(0, ends[1])
 
 
 def _weight_sensitivity(whole: int, groups: int | None, neighbours: Neighbours) -> Sensitivity:
-    """A unit in g groups adds at most whole/√g to each: whole² in squares, √g·whole in all, and nothing negative."""
+    """The sensitivity of weights.
+
+    A unit in g groups adds from 0 to whole/√g to each of them: at most whole² in squares, and √g·whole in sum.
+    """
     if groups is None:
         raise InternalError("Weights without a cap on groups.")
     units = 1 if neighbours is Neighbours.ADD_REMOVE else 2
@@ -220,7 +234,7 @@ def _weight_sensitivity(whole: int, groups: int | None, neighbours: Neighbours) 
 def _group_sensitivity(
     groups: int, rows: int, *, among: int | None, m: int, spread: int, neighbours: Neighbours
 ) -> Sensitivity:
-    """At most ``groups`` groups of at most ``rows`` rows, among so many groups in all."""
+    """The sensitivity where a unit is in at most ``groups`` of ``among`` groups, with at most ``rows`` rows in each."""
     if neighbours is Neighbours.ADD_REMOVE:
         return Sensitivity(groups, groups * rows * m, groups * (rows * m) ** 2, rows * m)
     shared = 0 if among is None else max(0, 2 * groups - among)
@@ -238,7 +252,7 @@ def _group_sensitivity(
 def _total_sensitivity(
     total: int, groups: int | None, *, among: int | None, m: int, spread: int, neighbours: Neighbours
 ) -> Sensitivity:
-    """At most ``total`` rows, wherever they are."""
+    """The sensitivity where a unit has at most ``total`` rows, in whatever groups they are."""
     l0 = total if groups is None else min(groups, total)
     if neighbours is Neighbours.ADD_REMOVE:
         return Sensitivity(l0, total * m, (total * m) ** 2, total * m)
@@ -249,13 +263,13 @@ def _total_sensitivity(
 
 
 def group_count(bounded: BoundedPlan) -> int | None:
-    """How many groups there are in all, where that is public."""
+    """How many groups there are in all; None where that is not public."""
     if not bounded.keys:
         return 1
     return None if bounded.domain is None else len(bounded.domain)
 
 
 def group_cap(bounded: BoundedPlan) -> int | None:
-    """The most groups one unit can be in: the cap, or fewer where there are fewer groups or one row is the unit."""
-    known = (bounded.max_groups, bounded.max_rows, group_count(bounded), 1 if bounded.unit is None else None)
-    return min((cap for cap in known if cap is not None), default=None)
+    """The most groups that one unit can be in: the smallest of the cap, the number of groups and the number of rows."""
+    caps = (bounded.max_groups, bounded.max_rows, group_count(bounded), 1 if bounded.unit is None else None)
+    return min((cap for cap in caps if cap is not None), default=None)

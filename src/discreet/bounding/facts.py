@@ -1,11 +1,12 @@
-"""What is known of an expression's values without looking at the data.
+"""What is known of an expression's values without reading the data.
 
-Each function has one small rule from the facts of its arguments to the facts of its result; a function without a rule
-yields the default: nothing is known. Rules may forget, never invent: tests run every rule against random rows.
+Each function has one small rule that gives the facts of its result from the facts of its arguments. Of a function
+without a rule nothing is known. A rule may forget a fact, but it must not state one that could be false: tests run
+every rule against random rows.
 
-Privacy: bounds derived here become sensitivities only after the values are clamped to them in integers, so a wrong
-bound would bias an answer and could never break a guarantee. Nullability and keys, too, are enforced by the plan
-(NULL counts as no value; rows outside the keys are dropped), not trusted.
+Privacy: bounds that are derived here become sensitivities only after the values are clamped to them in integers. So a
+wrong bound would bias an answer, but it could never break a guarantee. Nullability and keys are not trusted either: the
+plan enforces them (NULL counts as no value, and rows outside the keys are dropped).
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil, floor
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, assert_never
 
 from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
 from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, sort_values
 
 NOTHING = ColumnFacts()
-# More public groups than this are refused: each one would be a row of noise.
+# The largest number of public groups. Each group is a row of noise, so more are refused.
 MAX_KEYS = 100_000
-# Combinations of keys over which a function is tabulated.
+# The largest number of combinations of keys over which a function is tabulated.
 MAX_IMAGE = 10_000
-# Far more than a few operations on doubles can be off, as a share of the result.
+# A bound on the relative rounding error of a few operations on doubles, with much room.
 _ROUNDING = Fraction(1, 10**9)
 
 Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
 
 class Facts(Protocol):
-    """What knows the facts of columns: a catalog, or a relation (``stability.RelationFacts``)."""
+    """Gives the facts of columns. Members: ``Catalog`` and ``stability.RelationFacts``."""
 
     def find_facts(self, column: Column) -> ColumnFacts:
         """The facts of a column."""
@@ -44,7 +45,7 @@ class Facts(Protocol):
 
 
 def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
-    """The facts of an expression, bottom up."""
+    """The facts of an expression, computed from those of its parts."""
     match expression:
         case Column():
             return catalog.find_facts(expression)
@@ -56,6 +57,8 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
             arguments = tuple(facts_of(argument, catalog) for argument in expression.arguments)
             known = RULES.get(expression.function, _know_nothing)(expression, arguments)
             return _add_keys(expression, arguments, known, catalog)
+        case _:
+            assert_never(expression)
 
 
 def _facts_of_literal(expression: Literal) -> ColumnFacts:
@@ -73,8 +76,8 @@ def _facts_of_literal(expression: Literal) -> ColumnFacts:
 def _add_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts, catalog: Facts) -> ColumnFacts:
     """Public keys and constancy of a call.
 
-    A function of columns, or of other functions, that each have public keys has public keys: its values over all their
-    combinations. And a function of columns that are constant for a unit is constant for the unit.
+    A call has public keys if all columns in it, or all its arguments, have public keys: its values over all
+    combinations of these. A call is constant for a unit if all its arguments are.
     """
     constant = all(fact.constant for fact in arguments)
     keys = known.keys
@@ -86,7 +89,7 @@ def _add_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts
 
 
 def _tabulate_values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Value, ...] | None:
-    """The values a call takes over the public keys of its arguments; None when some argument has none."""
+    """The values of a call over the public keys of its arguments; None where an argument has no public keys."""
     size = 1
     for fact in arguments:
         if fact.keys is None:
@@ -99,11 +102,11 @@ def _tabulate_values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Va
         for argument, fact in zip(call.arguments, arguments)
     ]
     values = {evaluate(Call(call.function, literals, call.type), {}): None for literals in product(*given)}
-    return tuple(sorted(values, key=lambda value: (value is None, value)))
+    return sort_values(values)
 
 
 def _image_of(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
-    """The values a call takes over the public keys of the columns in it; None when some column has none."""
+    """The values of a call over the public keys of the columns in it; None where a column has no public keys."""
     inputs = sorted(find_columns(call), key=str)
     domains = [catalog.find_facts(column).keys for column in inputs]
     size = 1
@@ -117,7 +120,7 @@ def _image_of(call: Call, catalog: Facts) -> tuple[Value, ...] | None:
     for column, domain in zip(inputs, domains):
         rows = [{**row, column: value} for row in rows for value in domain or ()]
     values = {evaluate(call, row): None for row in rows}
-    return tuple(sorted(values, key=lambda value: (value is None, value)))
+    return sort_values(values)
 
 
 def _know_nothing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
@@ -127,7 +130,7 @@ def _know_nothing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
 def _make_interval(
     low: Fraction | None, high: Fraction | None, *, step: Fraction | None, nullable: bool
 ) -> ColumnFacts:
-    """A bounded result whose bounds are widened a little where doubles may have rounded."""
+    """The facts of a result that lies between two bounds. Without both bounds, only nullability is known."""
     if low is None or high is None:
         return ColumnFacts(nullable=nullable)
     return ColumnFacts(nullable=nullable, low=low, high=high, resolution=step)
@@ -142,7 +145,7 @@ def _ends_of(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
 
 
 def _common_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
-    """The common grid of sums: the coarsest step that divides all steps, where every argument has one."""
+    """The coarsest step that divides the steps of all arguments; None where an argument has no step."""
     steps = [fact.resolution for fact in arguments]
     if any(step is None for step in steps):
         return None
@@ -159,7 +162,7 @@ def _gcd(a: Fraction, b: Fraction) -> Fraction:
 
 
 def _make_arithmetic_rule(combine: Callable[[Fraction, Fraction], Fraction]) -> Rule:
-    """Interval arithmetic on the four corners; integers may overflow to NULL."""
+    """A rule for arithmetic: its bounds are the extremes of the four corners. Integers may overflow to NULL."""
 
     def rule(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
         left, right = (_ends_of(fact) for fact in arguments)
@@ -175,7 +178,7 @@ def _make_arithmetic_rule(combine: Callable[[Fraction, Fraction], Fraction]) -> 
 
 
 def _product_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
-    """Products of grid values lie on the product of the grids."""
+    """The step of a product: the product of the steps."""
     left, right = (fact.resolution for fact in arguments)
     return None if left is None or right is None else left * right
 
@@ -206,7 +209,7 @@ def _facts_of_abs(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
 
 
 def _facts_of_rounding(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """Floor, ceil and rounding to digits move a value by less than a step of its own."""
+    """Floor, ceil and rounding move a value to a whole number of steps, by at most one step."""
     only = arguments[0]
     ends = _ends_of(only)
     if ends is None:
@@ -230,7 +233,7 @@ def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFac
 
 
 def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """The bins that the declared bounds touch are public keys."""
+    """The bins between the declared bounds are public keys."""
     value, width = arguments
     ends = _ends_of(value)
     if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
@@ -245,7 +248,7 @@ def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
 
 
 def _facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """All buckets are public keys; bounds leave fewer. Reals are given a little room, since doubles round."""
+    """All buckets between the bounds are public keys. Bounds of reals are widened a little, because doubles round."""
     (only,) = arguments
     whole = call.type is Type.INTEGER
     lowest, highest = (INTEGER_MIN, INTEGER_MAX) if whole else (-LARGEST, LARGEST)
@@ -256,7 +259,7 @@ def _facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> Colum
     least, most = (ceil(first), floor(last)) if whole else (float(first), float(last))
     kept = tuple(bucket for bucket in BUCKETS[call.type] if magnitude(least) <= bucket <= magnitude(most))
     if not kept:
-        return NOTHING  # bounds between two whole numbers
+        return NOTHING  # no whole number lies between the bounds
     return ColumnFacts(
         nullable=only.nullable,
         low=Fraction(kept[0]),
@@ -271,17 +274,17 @@ def _facts_of_sign(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFact
 
 
 def _facts_of_condition(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """Conditions are true, false or NULL: public keys by nature."""
+    """A condition is true, false or NULL, so its keys are always public."""
     nullable = call.function != "is_null" and _can_be_null(arguments)
     return ColumnFacts(nullable=nullable, keys=(False, True, None) if nullable else (False, True))
 
 
 def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
-    """Known of whichever of several values is taken."""
+    """The facts of a value that is one of several, where it is not known which."""
     keys: tuple[Value, ...] | None = None
     if all(fact.keys is not None for fact in facts):
         union = {key: None for fact in facts for key in fact.keys or ()}
-        keys = tuple(sorted(union, key=lambda value: (value is None, value)))
+        keys = sort_values(union)
     known = [_ends_of(fact) for fact in facts]
     low = high = None
     if all(ends is not None for ends in known):
@@ -299,7 +302,10 @@ def _facts_of_coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> Column
 
 
 def _drop_null_literals(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> tuple[ColumnFacts, ...]:
-    """Without NULL literals, which add no value to a hull; if nothing else is left, they stay."""
+    """The facts without those of NULL literals, which add NULL to the keys and nothing else.
+
+    If there are only NULL literals, all facts stay.
+    """
     real = tuple(f for f, s in zip(facts, sources) if not (isinstance(s, Literal) and s.value is None))
     null = any(isinstance(s, Literal) and s.value is None for s in sources)
     if not real:
@@ -343,7 +349,7 @@ PART_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 def _facts_of_part(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """Months, weekdays, hours and the like have few values, all public; years have not."""
+    """Months, weekdays, hours and the like have few values, which are public keys. Years have no public keys."""
     word = call.arguments[0]
     ends = PART_RANGES.get(str(word.value)) if isinstance(word, Literal) else None
     if ends is None:

@@ -1,7 +1,7 @@
-"""How much of a unit's rows a question may use, where rows come from several places.
+"""Chooses how many rows of a unit a question may use, where rows come from several relations.
 
-These are choices, made from what the codebook declares for each table. They are enforced when rows are measured
-(``contributions``), so nothing rests on their being right: a bad choice costs accuracy, never privacy.
+The choice follows from the limits that the codebook declares for each table. Limits are enforced when rows are measured
+(``contributions``), so privacy does not depend on the choice. A bad choice costs accuracy only.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from discreet.plan.relations import Join, Relation, Scan, walk_relations
 def limit_pairs(
     relation: Join, left: ContributionLimits, right: ContributionLimits, catalog: Catalog
 ) -> ContributionLimits:
-    """How many of a unit's pairs a question may use: a row that refers to another has one pair, others have all.
+    """How many of a unit's pairs of rows a question may use.
 
-    Only a choice of limits, which are enforced when rows are measured; so nothing rests on keys being unique.
+    A row that refers to another one by a declared foreign key is in one pair. Otherwise each row is paired with each.
+    Privacy does not depend on keys being unique, because limits are enforced when rows are measured.
     """
     if any(_refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
         return left
@@ -42,7 +43,7 @@ def _table_of(column: Column, relation: Relation) -> str | None:
 
 
 def _multiply_limits(left: ContributionLimits, right: ContributionLimits) -> ContributionLimits:
-    """Each of one side's rows pairs with each of the other's."""
+    """The limits where each row of one side is paired with each row of the other."""
     if left.max_rows is not None and right.max_rows is not None:
         return ContributionLimits(max_rows=left.max_rows * right.max_rows)
     if left.max_rows is None and right.max_rows is None:
@@ -56,7 +57,7 @@ def _multiply_limits(left: ContributionLimits, right: ContributionLimits) -> Con
 
 
 def add_limits(left: ContributionLimits, right: ContributionLimits) -> ContributionLimits:
-    """Rows of one part and rows of the other."""
+    """The limits of a union: a unit has the rows of one part and the rows of the other."""
     if left.max_rows is not None and right.max_rows is not None:
         return ContributionLimits(max_rows=left.max_rows + right.max_rows)
     if left.max_rows is None and right.max_rows is None:
@@ -68,7 +69,7 @@ def add_limits(left: ContributionLimits, right: ContributionLimits) -> Contribut
 
 
 def most_rows(limits: ContributionLimits) -> int:
-    """How many rows of a unit count in all."""
+    """The most rows of a unit that count in all."""
     if limits.max_rows is not None:
         return limits.max_rows
     return (limits.max_groups or 1) * (limits.max_rows_per_group or 1)

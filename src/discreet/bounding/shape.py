@@ -1,9 +1,9 @@
-"""Whether a question is well formed: every name once, every column there, every type as it says.
+"""Checks that a question is well formed: names are unique, columns exist, and types are right.
 
-Front ends write only such questions; but a question is a plain value that anybody can write in Python. A rule that
-asks "does this column hold the unit?" may go by the column's name only because no relation has a name twice, and an
-engine never fails on what the data holds only because every expression is of the type that it claims. So this is
-checked for each node before its rule of ``stability`` is asked.
+Front ends make only well-formed questions, but a question is a plain value that anybody can write in Python. Two things
+depend on this check. The rules of ``stability`` find the unit by the name of its column, which is right only if no
+relation has a name twice. Engines never fail on a value in the data, which is true only if every expression has the
+type that it claims. So each node is checked before its rule of ``stability`` is used.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, walk
 from discreet.plan.functions import FUNCTIONS, make_literal
 from discreet.plan.relations import (
+    NUMBERINGS,
+    WINDOW_FEATURES,
     Caps,
+    Distinct,
     Feature,
     FeatureCall,
     Join,
@@ -25,6 +28,7 @@ from discreet.plan.relations import (
     PerUnit,
     Projection,
     Relation,
+    Scan,
     Union,
     Values,
     Where,
@@ -34,13 +38,11 @@ from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
 
 Columns: TypeAlias = Collection[Column]
 
-COUNTS = (Feature.COUNT, Feature.COUNT_DISTINCT)
-PLACES = (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK)
-WINDOWS_ONLY = (*PLACES, Feature.LAG, Feature.LEAD)
+COUNTS = frozenset({Feature.COUNT, Feature.COUNT_DISTINCT})
 
 
 def check_shape(relation: Relation, *sources: Columns) -> None:
-    """Refuse a node whose names, columns or types are not what they should be. ``sources`` are its inputs' columns."""
+    """Refuse a node whose names, columns or types are wrong. ``sources`` are the columns of its inputs."""
     match relation:
         case Values():
             _check_values(relation)
@@ -56,16 +58,20 @@ def check_shape(relation: Relation, *sources: Columns) -> None:
             _check_names(name for name, _ in (*relation.keys, *relation.features))
             for _, key in relation.keys:
                 check_expression(key, sources[0])
-            for _, compute in relation.features:
-                _check_compute(compute, sources[0], windows=False)
+            for _, call in relation.features:
+                _check_feature_call(call, sources[0], windows=False)
         case Window():
             _check_window(relation, sources[0])
         case Union():
             _check_union(relation)
+        case Scan() | Distinct():
+            pass  # a scan has declared columns only, and each row once has those of its source
+        case _:
+            assert_never(relation)
 
 
 def check_expression(expression: Expression, columns: Columns, kind: Type | None = None) -> None:
-    """Refuse an expression that reads other columns, or is not of the type it claims (or of the one that is needed)."""
+    """Refuse an expression that reads other columns, or does not have the type that it claims or that is needed."""
     if kind is not None and expression.type is not kind:
         raise _make_error(f"{expression} is {expression.type} where {kind} is needed")
     match expression:
@@ -88,7 +94,7 @@ def check_expression(expression: Expression, columns: Columns, kind: Type | None
 
 
 def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | None = None) -> None:
-    """Refuse an expression above the aggregation that reads anything but keys and aggregates, of these kinds."""
+    """Refuse an expression above the aggregation that reads anything but keys and aggregates of these types."""
     if kind is not None and expression.type is not kind:
         raise _make_error(f"{expression} is {expression.type} where {kind} is needed")
     for part in walk(expression):
@@ -102,6 +108,8 @@ def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | N
                 _check_call(part)
             case Literal():
                 check_expression(part, ())
+            case _:
+                raise _make_error("something that is no expression stands where one is needed")
 
 
 def _check_call(expression: Call) -> None:
@@ -119,7 +127,7 @@ def _is_constant(expression: Expression) -> bool:
 
 
 def _holds(value: Value, kind: Type) -> bool:
-    """Whether a value is one of a type; integers within 64 bits, reals finite, times without a zone."""
+    """Whether a value has a type. Integers must have at most 64 bits, reals be finite, and times have no zone."""
     if type_of(value) is not kind:
         return False
     match value:
@@ -131,11 +139,14 @@ def _holds(value: Value, kind: Type) -> bool:
             return math.isfinite(value)
         case dt.datetime():
             return value.tzinfo is None
-    return True
+        case None | str() | dt.date():
+            return True
+        case _:
+            assert_never(value)
 
 
 def _check_values(relation: Values) -> None:
-    """Every row is complete and every value of its column's type."""
+    """Refuse rows that are not complete, and values that do not have the type of their column."""
     _check_names(name for name, _ in relation.columns)
     if not {len(row) for row in relation.rows} <= {len(relation.columns)}:
         raise _make_error(f"a row of {relation.name!r} has more or fewer values than columns")
@@ -146,7 +157,7 @@ def _check_values(relation: Values) -> None:
 
 
 def _pick_doubtful(values: list[Any], kind: Type) -> list[Any]:
-    """The values of a column to be looked at one by one; rows may be many, and most need no second look."""
+    """The values of a column that must be checked one by one. Rows may be many, and most values need no check."""
     classes = {type(value) for value in values}
     if kind in (Type.TEXT, Type.BOOLEAN) and classes <= {str if kind is Type.TEXT else bool}:
         return []
@@ -158,7 +169,7 @@ def _pick_doubtful(values: list[Any], kind: Type) -> list[Any]:
 
 
 def _check_join(relation: Join, left: Columns, right: Columns) -> None:
-    """Both sides' columns stay apart by name, and what is equated is of one type, so that equal means equal."""
+    """Refuse a join whose sides share a name, or that equates expressions of different types."""
     if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
         _check_names((*_names_of(left), *_names_of(right)))
     for one, two in relation.on:
@@ -179,8 +190,8 @@ def _check_window(relation: Window, source: Columns) -> None:
     _check_names((*_names_of(source), *new))
     for expression in (*relation.parts, *(expression for expression, _ in relation.order)):
         check_expression(expression, source)
-    for _, compute in relation.features:
-        _check_compute(compute, source, windows=True)
+    for _, call in relation.features:
+        _check_feature_call(call, source, windows=True)
 
 
 def _check_union(relation: Union) -> None:
@@ -192,24 +203,24 @@ def _check_union(relation: Union) -> None:
         raise _make_error("the parts of a UNION ALL have other columns")
 
 
-def _check_compute(compute: FeatureCall, columns: Columns, *, windows: bool) -> None:
-    """A feature has the argument that it needs and yields what follows from it."""
-    feature, argument = compute.feature, compute.argument
-    if feature in WINDOWS_ONLY and not windows:
+def _check_feature_call(call: FeatureCall, columns: Columns, *, windows: bool) -> None:
+    """Refuse a feature without the argument that it needs, or with a type that does not follow from it."""
+    feature, argument = call.feature, call.argument
+    if feature in WINDOW_FEATURES and not windows:
         raise _make_error(f"{feature} needs a window")
     if argument is not None:
         check_expression(argument, columns)
-    if (argument is None) is not (feature in PLACES) and feature is not Feature.COUNT:
+    if (argument is None) is not (feature in NUMBERINGS) and feature is not Feature.COUNT:
         raise _make_error(f"{feature} has an argument too many, or none")
-    if compute.type is not _type_of_feature(feature, None if argument is None else argument.type):
-        raise _make_error(f"{feature} does not yield {compute.type} of its argument")
+    if call.type is not _type_of_feature(feature, None if argument is None else argument.type):
+        raise _make_error(f"{feature} does not yield {call.type} of its argument")
     if feature in (Feature.LAG, Feature.LEAD):
-        check_whole(compute.offset, "how far LAG and LEAD look", least=0)
+        check_whole(call.offset, "how far LAG and LEAD look", least=0)
 
 
 def _type_of_feature(feature: Feature, argument: Type | None) -> Type | None:
-    """The type of a feature; None where its argument does not fit."""
-    if feature in (*COUNTS, *PLACES):
+    """The type of a feature's result; None where the argument does not fit."""
+    if feature in COUNTS | NUMBERINGS:
         return Type.INTEGER
     if feature in (Feature.SUM, Feature.MEAN, Feature.MEDIAN):
         if argument is None or not argument.is_number:
@@ -221,7 +232,7 @@ def _type_of_feature(feature: Feature, argument: Type | None) -> Type | None:
 
 
 def check_whole(value: object, what: str, least: int = 1) -> None:
-    """Refuse a limit that is no whole number, or too small to be one."""
+    """Refuse a limit that is not a whole number, or is too small."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UsageError(f"A limit ({what}) must be a whole number of at least {least}. Nothing was charged.")
 
@@ -231,10 +242,10 @@ def _names_of(columns: Columns) -> Sequence[tuple[str, str]]:
 
 
 def _check_names(names: Iterable[object]) -> None:
-    seen = list(names)
-    if not seen:
+    listed = list(names)
+    if not listed:
         raise _make_error("a relation has no columns")
-    if len(set(seen)) < len(seen):
+    if len(set(listed)) < len(listed):
         raise _make_error("two columns have the same name")
 
 

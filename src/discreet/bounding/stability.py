@@ -1,15 +1,15 @@
-"""What is known of a relation without looking at the data: whose rows they are, and what their columns hold.
+"""What is known of a relation without reading the data: to whom its rows belong, and what its columns hold.
 
-One small rule for each node of ``plan.relations``. Each says when the node keeps units apart, and refuses where it
-does not, with the condition that is missing.
+There is one small rule for each node of ``plan.relations``. The rule says when the node keeps units apart. Otherwise it
+refuses the node and names the condition that is missing.
 
-Privacy: call a private relation *local* if the rows that carry a unit's name are a function of the rows that this unit
-has in the tables, of public rows, and of the secret order. Tables are local (``plan.reach``). The rules keep it so:
-conditions and new columns look at one row; a join of two private relations pairs rows of the same unit only; a join
-with a public one pairs a private row with public rows; features, windows and DISTINCT look at rows of one unit; a
-union has the rows of its parts. A local relation is all that ``contributions`` asks for.
-A join that does not equate units is allowed only where both sides were truncated: then it is *mixed*, and the number of
-its rows that one unit can change is known (``spread_rows``).
+Privacy: call a private relation *local* if the rows that name a unit are a function of the rows that this unit has in
+the tables, of public rows, and of the secret order. Tables are local (``plan.reach``). Each rule keeps relations local:
+conditions and new columns read one row; a join of two private relations pairs rows of the same unit only; a join with a
+public relation pairs a private row with public rows; features, windows and DISTINCT read rows of one unit; a union has
+the rows of its parts. ``contributions`` needs a local relation and nothing more.
+A join that does not equate units is allowed only where both sides were truncated. Then the relation is *mixed*, and the
+number of its rows that one unit can change is known (``spread_rows``).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import assert_never
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import add_limits, limit_pairs, most_rows
@@ -44,26 +45,26 @@ from discreet.plan.relations import (
     Window,
     inputs_of,
 )
-from discreet.plan.types import Type, Value
+from discreet.plan.types import Type, Value, sort_values
 
 
 class Owner(StrEnum):
-    """Whose rows a relation holds."""
+    """To whom the rows of a relation belong."""
 
     NOBODY = "nobody"  # public
     ROW = "row"  # each row is its own unit
     UNIT = "unit"  # each row names its unit
     MIXED = "mixed"  # rows of several units were joined, after truncation
-    LOST = "lost"  # private rows that no longer name their unit
+    LOST = "lost"  # private rows that do not name their unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationFacts:
     """What is known of a relation.
 
-    ``units`` are expressions that hold the unit of each row, all equal; the first is the one to bound by. ``limits``
-    are how much of a unit's rows a question may use. ``spread_rows`` is set where rows of units are mixed: one unit
-    adds or takes away at most so many.
+    ``units`` are expressions that give the unit of each row. All are equal, and the first is used for bounding.
+    ``limits`` say how many rows of a unit a question may use. ``spread_rows`` is set where rows of units are mixed: one
+    unit adds or takes away at most so many rows.
     """
 
     columns: Mapping[Column, ColumnFacts]
@@ -86,18 +87,18 @@ class RelationFacts:
 
 
 def find_relation_facts(relation: Relation, catalog: Catalog) -> RelationFacts:
-    """What is known of a relation, bottom up; ``UnitLost`` where it does not keep units apart."""
+    """What is known of a relation, computed from its inputs. Raises ``UnitLost`` where it does not keep units apart."""
     sources = [find_relation_facts(source, catalog) for source in inputs_of(relation)]
     check_shape(relation, *(source.columns for source in sources))
     match relation:
         case Scan():
             return _facts_of_scan(relation, catalog)
         case Values():
-            return _facts_of_public_rows(relation)
+            return _facts_of_values(relation)
         case Where():
             return sources[0]
         case Projection():
-            return _facts_of_derive(relation, sources[0])
+            return _facts_of_projection(relation, sources[0])
         case Join():
             return _facts_of_join(relation, *sources, catalog=catalog)
         case PerUnit():
@@ -108,6 +109,8 @@ def find_relation_facts(relation: Relation, catalog: Catalog) -> RelationFacts:
             return _facts_of_distinct(sources[0])
         case Union():
             return _facts_of_union(relation, sources)
+        case _:
+            assert_never(relation)
 
 
 def _facts_of_scan(relation: Scan, catalog: Catalog) -> RelationFacts:
@@ -128,13 +131,17 @@ def _facts_of_scan(relation: Scan, catalog: Catalog) -> RelationFacts:
             units=(Column(relation.name, unit.name, unit.type),),
             limits=table.limits,
         )
-    owner = Owner.ROW if table.unit.column is None else Owner.LOST  # linked tables find it again by their join
+    # A linked table gets its unit by the join that ``plan.reach`` adds.
+    owner = Owner.ROW if table.unit.column is None else Owner.LOST
     return RelationFacts(columns=columns, owner=owner, limits=table.limits)
 
 
 @lru_cache(maxsize=16)
-def _facts_of_public_rows(relation: Values) -> RelationFacts:
-    """Public rows tell everything about themselves. They may be many, and are asked again for each relation above."""
+def _facts_of_values(relation: Values) -> RelationFacts:
+    """The facts of public rows, read from the rows themselves.
+
+    Rows may be many, and every relation above asks again, so the result is cached.
+    """
     columns = {
         Column(relation.name, name, kind): _observe_values([row[i] for row in relation.rows], kind)
         for i, (name, kind) in enumerate(relation.columns)
@@ -143,7 +150,7 @@ def _facts_of_public_rows(relation: Values) -> RelationFacts:
 
 
 def _observe_values(values: Sequence[Value], kind: Type) -> ColumnFacts:
-    distinct = tuple(sorted(set(values), key=lambda value: (value is None, value)))
+    distinct = sort_values(set(values))
     numbers = [value for value in distinct if isinstance(value, int | float) and kind.is_number]
     return ColumnFacts(
         nullable=None in distinct,
@@ -155,18 +162,18 @@ def _observe_values(values: Sequence[Value], kind: Type) -> ColumnFacts:
     )
 
 
-def _facts_of_derive(relation: Projection, source: RelationFacts) -> RelationFacts:
+def _facts_of_projection(relation: Projection, source: RelationFacts) -> RelationFacts:
     columns = {
         Column(relation.name, name, expression.type): facts_of(expression, source)
         for name, expression in relation.columns
     }
-    kept = tuple(
+    units = tuple(
         Column(relation.name, name, expression.type)
         for name, expression in relation.columns
         if expression in source.units
     )
-    owner = Owner.LOST if source.owner is Owner.UNIT and not kept else source.owner
-    return replace(source, columns=columns, units=kept, owner=owner)
+    owner = Owner.LOST if source.owner is Owner.UNIT and not units else source.owner
+    return replace(source, columns=columns, units=units, owner=owner)
 
 
 def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *, catalog: Catalog) -> RelationFacts:
@@ -178,21 +185,22 @@ def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *,
     if relation.caps is not None and not (left.private and right.private):
         raise UnitLost(TRUNCATED)
     columns = _join_columns(relation.kind, left, right)
-    match left.private, right.private:
-        case False, False:
-            return RelationFacts(columns=columns, owner=Owner.NOBODY)
-        case True, False:
-            return _join_public(relation, left, columns, private_side=JoinKind.LEFT)
-        case False, True:
-            return _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
-        case _:
-            return _join_private(relation, left, right, columns, catalog)
+    if left.private and right.private:
+        return _join_private(relation, left, right, columns, catalog)
+    if left.private:
+        return _join_public(relation, left, columns, private_side=JoinKind.LEFT)
+    if right.private:
+        return _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
+    return RelationFacts(columns=columns, owner=Owner.NOBODY)
 
 
 def _facts_of_link(
     relation: Join, scan: Scan, left: RelationFacts, right: RelationFacts, catalog: Catalog
 ) -> RelationFacts:
-    """Rows that refer to others take their unit from them, by the declared foreign key and in no other way."""
+    """The facts of a linked table: each row has the unit of the row that its declared foreign key refers to.
+
+    Any other join of such a table is refused.
+    """
     if relation != reach(scan.table, catalog, scan.alias).relation:
         raise UnitLost(NO_UNIT)
     return RelationFacts(
@@ -223,7 +231,7 @@ def _check_owners(*sides: RelationFacts) -> None:
 
 
 def _join_columns(kind: JoinKind, left: RelationFacts, right: RelationFacts) -> dict[Column, ColumnFacts]:
-    """The columns of both sides; those of a side that may be missing may be NULL. Nothing is unique any more."""
+    """The columns of both sides. A side that may be missing may be NULL, and no column is known to be unique."""
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return dict(left.columns)
     columns = {}
@@ -243,9 +251,15 @@ def _make_nullable(facts: ColumnFacts) -> ColumnFacts:
 def _join_public(
     relation: Join, private: RelationFacts, columns: Mapping[Column, ColumnFacts], *, private_side: JoinKind
 ) -> RelationFacts:
-    """Private rows beside public ones. Public rows that match nobody would say that nobody is there."""
-    kept = {JoinKind.INNER, private_side} | ({JoinKind.SEMI, JoinKind.ANTI} if private_side is JoinKind.LEFT else set())
-    if relation.kind not in kept:
+    """The facts of a join of private rows with public ones.
+
+    Joins that keep unmatched public rows are refused: such a row belongs to nobody, and it would show that nobody
+    matches it.
+    """
+    allowed = {JoinKind.INNER, private_side} | (
+        {JoinKind.SEMI, JoinKind.ANTI} if private_side is JoinKind.LEFT else set()
+    )
+    if relation.kind not in allowed:
         raise UnitLost(
             f"A {str(relation.kind).upper()} JOIN keeps public rows that belong to nobody. "
             "Use JOIN, or put the private table on the side that is kept; groups without rows are shown anyway where "
@@ -296,6 +310,8 @@ def _join_private(
             units = right.units
         case JoinKind.FULL:
             units = (make_call("coalesce", ours, theirs),)
+        case _:
+            assert_never(relation.kind)
     return RelationFacts(columns=columns, owner=Owner.UNIT, units=units, limits=limits)
 
 
@@ -304,10 +320,11 @@ def _mix_units(
 ) -> RelationFacts:
     """A join that pairs rows of different units, after both sides were truncated by unit and then by key (``Caps``).
 
-    Privacy: one unit adds or takes away at most ``spread_rows`` rows. Why: truncated, it has at most a rows on the
-    left. One row more or less changes a side truncated by key by two rows at most (it comes, and another goes). So the
-    left side changes by 2a rows, each of which pairs with at most k′ rows of the right, which holds no more of a key;
-    and likewise for b rows on the right. One side after the other, old and new pairs differ by at most
+    Privacy: one unit adds or takes away at most ``spread_rows`` rows. Why: after the truncation by unit it has at most
+    a rows on the left. One row more or less changes a side that is truncated by key by at most two rows: the row itself
+    comes, and another row of its key goes. So the left side changes by at most 2a rows. Each of them pairs with at most
+    k′ rows of the right side, which has no more rows of one key. The same holds for the unit's b rows on the right and
+    k rows of one key on the left. If first one side changes and then the other, old and new pairs differ by at most
     2a·k′ + 2b·k rows.
     """
     caps = relation.caps
@@ -330,7 +347,7 @@ def _write_qualified(unit: Expression | None) -> str:
 
 
 def _check_within_unit(source: RelationFacts, expressions: Sequence[Expression], what: str) -> None:
-    """Refuse what would look at rows of several units."""
+    """Refuse a node that would read rows of several units at once."""
     _check_owners(source)
     if source.owner is Owner.NOBODY or any(expression in source.units for expression in expressions):
         return
@@ -343,14 +360,14 @@ def _facts_of_per_unit(relation: PerUnit, source: RelationFacts) -> RelationFact
     keys = [expression for _, expression in relation.keys]
     _check_within_unit(source, keys, "A GROUP BY inside the question")
     columns = {Column(relation.name, name, key.type): facts_of(key, source) for name, key in relation.keys}
-    for name, compute in relation.features:
-        columns[Column(relation.name, name, compute.type)] = _facts_of_feature(compute, source)
+    for name, call in relation.features:
+        columns[Column(relation.name, name, call.type)] = _facts_of_feature(call, source)
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
     return replace(source, columns=columns, units=units, limits=_limits_of_groups(source, keys))
 
 
 def _limits_of_groups(source: RelationFacts, keys: Sequence[Expression]) -> ContributionLimits:
-    """One row a unit if it alone is the key; else as many as before, one in each group."""
+    """The limits after grouping: one row for each unit if the unit is the only key, else one row in each group."""
     if all(key in source.units for key in keys):
         return ContributionLimits(max_rows=1)
     if source.limits.max_rows is not None or source.owner is Owner.NOBODY:
@@ -358,16 +375,18 @@ def _limits_of_groups(source: RelationFacts, keys: Sequence[Expression]) -> Cont
     return replace(source.limits, max_rows_per_group=1)
 
 
-def _facts_of_feature(compute: FeatureCall, source: RelationFacts) -> ColumnFacts:
-    """What is known of a feature. The rows that count are those that the limits allow, for want of better knowledge."""
+def _facts_of_feature(call: FeatureCall, source: RelationFacts) -> ColumnFacts:
+    """The facts of a feature. Its bounds assume that a unit has no more rows than the limits allow."""
     rows = Fraction(most_rows(source.limits))
     public = source.owner is Owner.NOBODY
-    facts = ColumnFacts() if compute.argument is None else facts_of(compute.argument, source)
-    match compute.feature:
+    facts = ColumnFacts() if call.argument is None else facts_of(call.argument, source)
+    match call.feature:
         case Feature.COUNT | Feature.COUNT_DISTINCT | Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
             high = None if public else rows
             return ColumnFacts(nullable=False, low=Fraction(0), high=high, resolution=Fraction(1))
-        case Feature.SUM if facts.low is not None and facts.high is not None and not public:
+        case Feature.SUM:
+            if facts.low is None or facts.high is None or public:
+                return ColumnFacts()
             low, high = min(facts.low, facts.low * rows), max(facts.high, facts.high * rows)
             return ColumnFacts(nullable=True, low=low, high=high, resolution=facts.resolution)
         case Feature.MIN | Feature.MAX | Feature.LAG | Feature.LEAD:
@@ -376,14 +395,15 @@ def _facts_of_feature(compute: FeatureCall, source: RelationFacts) -> ColumnFact
             return ColumnFacts(nullable=True, low=facts.low, high=facts.high)
         case Feature.ANY | Feature.ALL:
             return ColumnFacts(nullable=True, keys=(False, True, None))
-    return ColumnFacts()
+        case _:
+            assert_never(call.feature)
 
 
 def _facts_of_window(relation: Window, source: RelationFacts) -> RelationFacts:
     _check_within_unit(source, relation.parts, "A window")
     columns = dict(source.columns)
-    for name, compute in relation.features:
-        columns[Column(relation.name, name, compute.type)] = _facts_of_feature(compute, source)
+    for name, call in relation.features:
+        columns[Column(relation.name, name, call.type)] = _facts_of_feature(call, source)
     return replace(source, columns=columns)
 
 
@@ -393,7 +413,7 @@ def _facts_of_distinct(source: RelationFacts) -> RelationFacts:
 
 
 def _facts_of_union(relation: Union, sources: Sequence[RelationFacts]) -> RelationFacts:
-    """Branch by branch, column by column: what holds for a column holds in every branch."""
+    """The facts of a union. A fact holds for a column if it holds in every branch."""
     _check_owners(*sources)
     owners = {source.owner for source in sources}
     if len(owners) != 1:
@@ -429,10 +449,10 @@ def _facts_of_union(relation: Union, sources: Sequence[RelationFacts]) -> Relati
 
 
 def _merge_facts(one: ColumnFacts, two: ColumnFacts) -> ColumnFacts:
-    """What holds whichever branch a row is from."""
+    """The facts that hold in both branches."""
     keys = None
     if one.keys is not None and two.keys is not None:
-        keys = tuple(sorted({*one.keys, *two.keys}, key=lambda value: (value is None, value)))
+        keys = sort_values({*one.keys, *two.keys})
     return ColumnFacts(
         nullable=one.nullable or two.nullable,
         low=None if one.low is None or two.low is None else min(one.low, two.low),

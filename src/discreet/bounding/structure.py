@@ -1,10 +1,10 @@
-"""Whether a question is made of what it says: exactly the classes of ``plan``, tuples and plain values, not too deep.
+"""Checks that a question is made of the classes of ``plan``, tuples and plain values only, and is not too deep.
 
-Front ends write only such questions; but a question is a plain value that anybody can write in Python. What is checked
-must be what is run: so there is nothing in it that can change afterwards (a list), that decides for itself what it
-equals (a subclass), that no engine could write down (half a character), or that is so deep or large that it would end
-in the stack and not in an answer. This comes before everything else that looks at a question, and asks no question of
-meaning; ``shape`` and ``stability`` do.
+Front ends make only such questions, but a question is a plain value that anybody can write in Python. The question that
+is checked must be the question that is run. So four things are refused: a value that can change after the check (a
+list); a subclass, which could define its own equality; a text that no engine can store (half of a surrogate pair); and
+a question so deep or large that it would exhaust the stack. This check comes before all others. It does not ask what
+the question means; ``shape`` and ``stability`` do.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 from discreet.plan.types import Value
 
-# How deep relations and expressions stand in each other, and of how many parts a question is. Public rows count apart.
-MOST_DEEP = 250
-MOST_PARTS = 100_000
+# How deep relations and expressions may be nested, and how many parts a question may have. Public rows are not counted.
+MAX_DEPTH = 250
+MAX_PARTS = 100_000
 
 
 def check_structure(question: object) -> None:
-    """Refuse what is no question through and through."""
+    """Refuse a value that is not a question, or that has a part of a wrong class."""
     if type(question) is not Question:
         raise _make_error("this is no question")
-    left: list[tuple[Any, Any, int]] = [(question, Question, 0)]
+    pending: list[tuple[Any, Any, int]] = [(question, Question, 0)]
     parts = 0
-    while left:
-        value, hint, depth = left.pop()
+    while pending:
+        value, hint, depth = pending.pop()
         parts += 1
-        if depth > MOST_DEEP or parts > MOST_PARTS:
-            limits = f"more than {MOST_DEEP} conditions, functions and relations within each other, or {MOST_PARTS:,}"
+        if depth > MAX_DEPTH or parts > MAX_PARTS:
+            limits = f"more than {MAX_DEPTH} conditions, functions and relations within each other, or {MAX_PARTS:,}"
             raise _make_error(f"it has {limits} parts in all")
-        left += _parts_of(value, hint, depth)
+        pending += _parts_of(value, hint, depth)
 
 
 def _parts_of(value: Any, hint: Any, depth: int) -> Iterator[tuple[Any, Any, int]]:
-    """The parts of a part, with what each should be. Classes are compared exactly."""
-    wanted = next((one for one in _choices_of(hint) if type(value) is (get_origin(one) or one)), None)
-    if wanted is None:
+    """The parts of a value, each with the class that it should have and its depth. Classes are compared exactly."""
+    expected = next((one for one in _choices_of(hint) if type(value) is (get_origin(one) or one)), None)
+    if expected is None:
         raise _make_error(f"something is of the kind {type(value).__name__} where it cannot be")
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, tuple):
-        members = get_args(wanted)
+        members = get_args(expected)
         if members[-1] is Ellipsis:
             members = members[:1] * len(value)
         if len(members) != len(value):
@@ -74,7 +74,7 @@ def _choices_of(hint: Any) -> tuple[Any, ...]:
 
 
 def _check_rows(rows: object) -> None:
-    """Public rows are many, so they are looked at together."""
+    """Refuse public rows that are not tuples of plain values. Rows may be many, so classes are compared in sets."""
     if type(rows) is not tuple or not {type(row) for row in rows} <= {tuple}:
         raise _make_error("public rows must be tuples in a tuple")
     if not {type(value) for row in rows for value in row} <= set(_choices_of(Value)):
@@ -86,7 +86,7 @@ def _check_rows(rows: object) -> None:
 
 
 def _check_text(text: str) -> None:
-    """Half a character is a text in Python, and nowhere else."""
+    """Refuse half of a surrogate pair, which is a text in Python and nowhere else."""
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
         raise _make_error("a text holds half a character (a lone surrogate)")
 

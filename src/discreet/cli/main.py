@@ -202,13 +202,13 @@ def check(codebook: CodebookPath, *, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(
             [
-                {"mark": line.mark.name.lower(), "topic": line.topic, "finding": line.finding, "fix": line.fix}
+                {"mark": line.grade.name.lower(), "topic": line.topic, "finding": line.finding, "fix": line.fix}
                 for line in lines
             ]
         )
     else:
         _show_checks(book.name, lines)
-    if any(line.mark is Grade.WRONG for line in lines):
+    if any(line.grade is Grade.WRONG for line in lines):
         raise typer.Exit(UsageError.exit_code)
 
 
@@ -219,7 +219,7 @@ def _show_checks(name: str, lines: Sequence[CheckLine]) -> None:
     out = make_console()
     printing.print_heading(out, f"Checklist of {name}")
     printing.print_checks(out, lines)
-    counts = {mark: sum(line.mark is mark for line in lines) for mark in Grade}
+    counts = {mark: sum(line.grade is mark for line in lines) for mark in Grade}
     out.print(f"{counts[Grade.GOOD]} good, {counts[Grade.WEAK]} to think about, {counts[Grade.WRONG]} wrong")
 
 

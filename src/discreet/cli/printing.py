@@ -64,7 +64,7 @@ def print_checks(console: Console, lines: Sequence[CheckLine]) -> None:
         finding = Text(line.finding)
         if line.fix:
             finding.append(f"\n{line.fix}", style="italic")
-        table.add_row(Text(str(line.mark), style=_STYLES[line.mark]), line.topic, finding)
+        table.add_row(Text(str(line.grade), style=_STYLES[line.grade]), line.topic, finding)
     console.print(table)
 
 

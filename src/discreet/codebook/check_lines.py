@@ -1,4 +1,4 @@
-"""A line of the checklist: one choice, and how it came out."""
+"""A line of the checklist: one choice of the codebook, and its grade."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Grade(StrEnum):
-    """How a line of the checklist came out."""
+    """How good a choice is."""
 
     GOOD = "✓"
     WEAK = "!"
@@ -16,12 +16,12 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckLine:
-    """One choice: how it came out, what it is about, what it means, and what to do about it."""
+    """One choice of a codebook: its grade, its topic, what it means, and what to do about it."""
 
-    mark: Grade
+    grade: Grade
     topic: str
     finding: str
     fix: str = ""
 
     def __str__(self) -> str:
-        return f"{self.mark} {self.topic}: {self.finding}" + (f" {self.fix}" if self.fix else "")
+        return f"{self.grade} {self.topic}: {self.finding}" + (f" {self.fix}" if self.fix else "")

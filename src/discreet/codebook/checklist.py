@@ -1,7 +1,7 @@
-"""Is this codebook wise? A checklist in plain words, from the codebook and the data's schema alone.
+"""The checklist: judges the choices of a codebook, from the codebook and the data's schema alone.
 
-A codebook that loads is sound: whatever it says, the guarantee that it states will hold. But it can state a weak one,
-protect the wrong thing, or make answers needlessly noisy. Each line here is a choice, what it means, and what to do.
+A codebook that loads is sound: the guarantee that it states will hold. But the guarantee may be weak, it may protect
+the wrong thing, or answers may have more noise than necessary. Each line says what one choice means and what to do.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 
 Schemas = Mapping[str, Mapping[str, Type | None] | str]
-"""For each table the columns its source really has, or why it could not be opened."""
+"""For each table the columns that its source has, or the reason why the source could not be opened."""
 
-# Beyond this ε a guess of 50:50 may become better than 99:1.
+# Above this ε a 50:50 guess may become better than 99:1.
 WEAK_EPSILON = 5
-# Types that a source may have where the codebook declares another one, because nothing is lost in between.
+# Pairs of types (in the source, in the codebook) that convert without loss.
 _FITS = {(Type.INTEGER, Type.REAL), (Type.DATE, Type.TIMESTAMP), (Type.TIMESTAMP, Type.DATE)}
 _FITS |= {(kind, Type.TEXT) for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)}
 
 
 def make_checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[CheckLine, ...]:
-    """Every choice that a codebook makes, judged; with ``schemas`` also whether the data has what it declares."""
+    """One line for each choice of a codebook. With ``schemas``, lines also compare it with the data."""
     lines = [*unit_checks.check_unit(codebook), *_check_neighbours(codebook), *_check_budget(codebook)]
     for name, table in codebook.document.tables.items():
         if schemas is not None:
@@ -73,8 +73,8 @@ def _check_budget(codebook: Codebook) -> Iterator[CheckLine]:
 def find_worst_odds(codebook: Codebook) -> Odds:
     """What the whole budget means for one unit.
 
-    An (ε, δ) budget may be exceeded a little with a probability a little above δ; ten times δ is a round number at
-    which the odds are still close to ε (``odds.tail_epsilon``).
+    Under an (ε, δ) budget the loss may exceed ε a little with a probability a little above δ. Ten times δ is a round
+    probability at which the odds are still close to those of ε (``odds.tail_epsilon``).
     """
     budget = codebook.budget
     dearest = dearest_event(budget, unit=codebook.unit, neighbours=codebook.neighbours)
@@ -82,7 +82,7 @@ def find_worst_odds(codebook: Codebook) -> Odds:
 
 
 def _check_delta(codebook: Codebook) -> Iterator[CheckLine]:
-    """A release that publishes one person in n at random has δ = 1/n, so δ must be far below that."""
+    """Whether δ is far below one over the number of units. Publishing one unit in n at random has δ = 1/n."""
     delta = codebook.budget.slack()
     private = [
         f"{name}.{column}"
@@ -111,14 +111,14 @@ def _check_delta(codebook: Codebook) -> Iterator[CheckLine]:
 
 
 def _find_untyped(codebook: Codebook) -> set[str]:
-    """Tables whose source has no types, so that whatever is declared is right."""
+    """The tables whose source has no types. There any declared type is right."""
     return {name for name, source in codebook.sources.items() if source.kind == "csv"}
 
 
 def _check_schema(
     name: str, table: TableEntry, schema: Mapping[str, Type | None] | str, *, untyped: bool
 ) -> Iterator[CheckLine]:
-    """What is declared must be there, in a type that fits."""
+    """Whether the data has the declared columns, in types that fit."""
     if isinstance(schema, str):
         yield CheckLine(
             Grade.WRONG, f"{name}", f"the data cannot be opened: {schema}", "Paths are relative to the codebook."
@@ -192,8 +192,8 @@ def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:
 
 
 def _check_keys(name: str, table: TableEntry, codebook: Codebook) -> Iterator[CheckLine]:
-    own = unit_checks.keys_of(name, codebook)
-    columns = {column: entry for column, entry in table.columns.items() if column not in own}
+    excluded = unit_checks.keys_of(name, codebook)
+    columns = {column: entry for column, entry in table.columns.items() if column not in excluded}
     public = [column for column, entry in columns.items() if not _lacks_keys(entry, numbers=True)]
     if public:
         yield CheckLine(Grade.GOOD, f"{name}: keys", f"groups by {_join_names(public)} are public and always appear.")
@@ -201,15 +201,17 @@ def _check_keys(name: str, table: TableEntry, codebook: Codebook) -> Iterator[Ch
     if private:
         finding = f"groups by {_join_names(private)} come from the data: rare ones stay unnamed."
         yield CheckLine(Grade.GOOD, f"{name}: keys", finding)
-    silent = [c for c, entry in columns.items() if entry.keys is not None and entry.nullable and not entry.null_key]
-    if silent:
-        finding = f"rows where {_join_names(silent)} is NULL are in no group."
+    without_null = [
+        c for c, entry in columns.items() if entry.keys is not None and entry.nullable and not entry.null_key
+    ]
+    if without_null:
+        finding = f"rows where {_join_names(without_null)} is NULL are in no group."
         fix = "Add null_key = true to count them, or nullable = false where there are none."
         yield CheckLine(Grade.WEAK, f"{name}: keys", finding, fix)
 
 
 def _lacks_keys(entry: ColumnEntry, *, numbers: bool = False) -> bool:
-    """Whether groups by a column need private selection; numbers are grouped by bins of their bounds instead."""
+    """Whether groups by a column need private selection. Numbers are left out, because they are grouped in bins."""
     kind = Type(entry.type)
     if kind is Type.BOOLEAN or entry.keys is not None or entry.bins is not None:
         return False
@@ -217,7 +219,7 @@ def _lacks_keys(entry: ColumnEntry, *, numbers: bool = False) -> bool:
 
 
 def _names_things(column: str) -> bool:
-    """Whether a number looks like a name for something, of which nobody takes sums."""
+    """Whether a column of numbers looks like a name or a code, of which nobody takes sums."""
     return column.lower() == "id" or column.lower().endswith(("_id", "id_", "_no", "_nr", "code"))
 
 
@@ -231,5 +233,5 @@ def _format_rows(count: int) -> str:
 
 
 def _round_below(size: int) -> str:
-    """A round number well below one over a size."""
+    """A round number that is well below one over a size."""
     return f"1e-{len(str(size)) + 2}"

@@ -1,7 +1,8 @@
-"""A codebook that is right: where the data is, who is protected, what is public, and what may be spent.
+"""The checked codebook: where the data is, who is protected, what is public, and what may be spent.
 
-It comes from a TOML file (``Codebook.load``) or from frames in Python (``Codebook.from_frames``), through the same
-rules. It is a frozen value and opens nothing: sources are names of places until an engine goes there.
+A codebook comes from a TOML file (``Codebook.load``) or from frames in Python (``Codebook.from_frames``). Both go
+through the same rules. It is a frozen value and opens nothing: a source is only the name of a place, which an engine
+opens.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discreet.codebook import owners
 from discreet.codebook.column_facts import FactsByName
-from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
+from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, FileKind, SourceEntry, TableEntry
 from discreet.codebook.entry_reader import read_entries
 from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
-from discreet.errors import CodebookError, Problem
+from discreet.errors import CodebookError, InternalError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.types import Type, Value
 from discreet.privacy import Budget, Neighbours, Unit
@@ -30,9 +31,9 @@ from discreet.privacy import Budget, Neighbours, Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """Where the rows of a table are: files (``path`` may be a pattern), or a table in a DuckDB file."""
+    """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file."""
 
-    kind: Literal["parquet", "csv", "duckdb"]
+    kind: FileKind
     path: str
     table: str | None = None
 
@@ -42,14 +43,14 @@ class TableSource:
 
 @dataclass(frozen=True, slots=True)
 class Codebook:
-    """The public facts and the budget of one dataset. ``path`` is None where it was made in Python."""
+    """The public facts and the budget of one dataset. ``path`` is None for a codebook that was made in Python."""
 
     document: Document
     path: Path | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Codebook:
-        """The codebook in a file; a CodebookError lists everything that is wrong with it."""
+        """The codebook in a file. A ``CodebookError`` lists everything that is wrong with it."""
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8")
@@ -63,7 +64,7 @@ class Codebook:
 
     @classmethod
     def read(cls, text: str, path: Path | None = None) -> Codebook:
-        """The codebook in a text; numbers are read as the decimals that they are."""
+        """The codebook in a text. Numbers are read as exact decimals."""
         file = "codebook" if path is None else str(path)
         try:
             raw = tomllib.loads(text, parse_float=Decimal)
@@ -97,32 +98,32 @@ class Codebook:
         per_query: Any = None,
         name: str = "data",
     ) -> Codebook:
-        """A codebook for frames, with the types of their schemas; no value is looked at.
+        """A codebook for frames, with the types of their schemas. No value is read.
 
-        Columns are meant by their name in every table that has it, or as ``table.column`` in one. A key None makes
-        NULL a group. ``public`` names tables; a bare name in ``unique`` means public tables, in ``max_frequency``
-        private ones.
+        The name of a column means this column in every table that has it; ``table.column`` means the column of one
+        table. A key None makes NULL a group. ``public`` names tables. A bare name in ``unique`` means columns of public
+        tables, and in ``max_frequency`` columns of private ones.
         """
-        said = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
-        said.add("type", types)
-        said.add("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
-        said.add("resolution", resolution)
-        listed = {column: list(values) for column, values in (keys or {}).items()}
-        said.add("keys", {column: [key for key in values if key is not None] for column, values in listed.items()})
-        said.add("null_key", {column: True for column, values in listed.items() if None in values})
-        said.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
-        said.add("unique", dict.fromkeys(unique, True), public=True)
-        said.add("max_frequency", max_frequency, public=False)
-        said.add_foreign_keys(foreign_keys or {})
-        if said.problems:
-            raise CodebookError("curate(...)", tuple(said.problems))
+        facts = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
+        facts.add("type", types)
+        facts.add("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
+        facts.add("resolution", resolution)
+        all_keys = {column: list(values) for column, values in (keys or {}).items()}
+        facts.add("keys", {column: [key for key in values if key is not None] for column, values in all_keys.items()})
+        facts.add("null_key", {column: True for column, values in all_keys.items() if None in values})
+        facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
+        facts.add("unique", dict.fromkeys(unique, True), public=True)
+        facts.add("max_frequency", max_frequency, public=False)
+        facts.add_foreign_keys(foreign_keys or {})
+        if facts.problems:
+            raise CodebookError("curate(...)", tuple(facts.problems))
         limits = {"max_rows": max_rows, "max_groups": max_groups, "max_rows_per_group": max_rows_per_group}
         raw = {
             "name": name,
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
             "budget": _to_budget_entry(budget, per_query),
-            "tables": said.to_tables({word: value for word, value in limits.items() if value is not None}),
+            "tables": facts.to_tables({word: value for word, value in limits.items() if value is not None}),
         }
         return cls(_read_document(raw, "curate(...)", files=False))
 
@@ -132,7 +133,7 @@ class Codebook:
 
     @property
     def unit(self) -> Unit:
-        """Who is protected, in every table alike."""
+        """Who is protected. It is the same in every table."""
         unit = owners.unit_name_of(self.document)
         return Unit(None if unit is None else unit.column)
 
@@ -148,22 +149,22 @@ class Codebook:
 
     @property
     def per_query(self) -> Fraction | None:
-        """The most that one question may cost, in the terms of the budget (ε or ρ); None without a cap."""
+        """The most that one question may cost, in the currency of the budget (ε or ρ); None without a cap."""
         return self.document.budget.per_query
 
     @property
     def spending(self) -> BudgetEntry:
-        """The budget and all caps below it, as the file says them."""
+        """The budget and all caps, as the file states them."""
         return self.document.budget
 
     @property
     def analysts(self) -> tuple[str, ...] | None:
-        """Who may ask; None where anyone may who can open the codebook."""
+        """The names of those who may ask; None where anyone may ask who can open the codebook."""
         return self.document.analysts
 
     @property
     def projects(self) -> tuple[str, ...] | None:
-        """For what one may ask; None where for anything."""
+        """The names of the projects for which one may ask; None where any project is allowed."""
         return self.document.projects
 
     @property
@@ -176,21 +177,21 @@ class Codebook:
 
     @property
     def sources(self) -> dict[str, TableSource]:
-        """Where each table's rows are; empty for frames."""
+        """Where the rows of each table are; empty for frames."""
         shared = self.document.source
         folder = Path() if self.path is None else self.path.parent
         found = {name: table.source or shared for name, table in self.document.tables.items()}
         return {name: _make_source(place, name, folder) for name, place in found.items() if place is not None}
 
     def size(self, table: str) -> tuple[int | None, int | None]:
-        """The public numbers of rows and of units of a table, where they are declared."""
+        """The declared numbers of rows and of units of a table; None where one is not declared."""
         entry = self.document.tables[table]
         if entry.public:
             return entry.rows, None
         return entry.rows, entry.rows if self.unit.column is None else entry.units
 
     def catalog(self) -> Catalog:
-        """What the planner may know."""
+        """The public facts that the planner uses."""
         found = owners.find_ways(self.document)
         return Catalog(
             tables={name: self._make_table_facts(name, found.get(name)) for name in self.document.tables},
@@ -198,7 +199,7 @@ class Codebook:
         )
 
     def _make_table_facts(self, name: str, way: owners.Way | None) -> TableFacts:
-        """What is known of one table; ``way`` is None where a row is its own unit, or nobody's."""
+        """The facts of one table. ``way`` is None where a row is its own unit, or belongs to nobody."""
         table, unit = self.document.tables[name], self.unit
         owner = None if way is None else way.owner
         columns = {
@@ -228,7 +229,7 @@ def _read_document(raw: Mapping[str, Any], file: str, *, files: bool = True) -> 
 
 
 def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
-    """A budget as entries; what a codebook cannot say is refused there."""
+    """A budget as entries of a codebook. A budget in μ is refused, because a codebook has no word for it."""
     if not isinstance(budget, Budget) or budget.notion == "gdp":
         fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9) or Budget(rho=0.1)."
         raise CodebookError("curate(...)", (Problem("budget", "must be in epsilon or rho", fix),))
@@ -237,7 +238,7 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind: Literal["parquet", "csv", "duckdb"] = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
+    kind: FileKind = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
     table = (place.table or name) if kind == "duckdb" else None
     return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
@@ -270,7 +271,7 @@ def _make_column_facts(column: ColumnEntry, *, owner: bool) -> ColumnFacts:
 
 
 def _list_keys(column: ColumnEntry, kind: Type) -> tuple[Value, ...] | None:
-    """The public groups of a column: listed, binned, or true and false."""
+    """The public groups of a column: its keys, its bins, or true and false."""
     values = column.keys
     if column.bins is not None:
         values = column.bins.edges if column.bins.width is None else tuple(_list_bin_starts(column))
@@ -291,7 +292,7 @@ def _list_bin_starts(column: ColumnEntry) -> Iterable[Any]:
     while value <= last:
         yield value
         if isinstance(width, str) and (dt.date.max - value).days < LONGEST[width]:
-            return  # the calendar ends here
+            return  # there are no later dates
         value = _find_start(value + dt.timedelta(LONGEST[width]), width) if isinstance(width, str) else value + width
 
 
@@ -306,5 +307,7 @@ def _find_start(day: dt.date, width: str) -> dt.date:
             return day.replace(day=1, month=day.month - (day.month - 1) % 3)
         case "year":
             return day.replace(day=1, month=1)
-        case _:
+        case "day":
             return day
+        case _:
+            raise InternalError("A width of dates that the reader of codebooks does not accept.")

@@ -1,4 +1,4 @@
-"""What a caller says about frames by the names of their columns, sorted to the columns that are meant."""
+"""Collects what a caller declares about the columns of frames by name, and assigns it to the columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from discreet.plan.types import Type
 
 
 class FactsByName:
-    """Facts by name. A bare name means the column in every table that has it; a name with its table wins."""
+    """Facts by the names of columns. A bare name means every table with this column; ``table.column`` overrides it."""
 
     def __init__(self, types: Mapping[str, Mapping[str, Type | None]], public: Collection[str] = ()) -> None:
         self.problems: list[Problem] = [
@@ -27,28 +27,28 @@ class FactsByName:
         self._keys: dict[str, dict[str, str]] = {table: {} for table in types}
 
     def add(self, word: str, values: Mapping[str, Any] | None, *, public: bool | None = None) -> None:
-        """One kind of fact; ``public`` says that bare names mean public tables only, or private ones only."""
+        """Add one kind of fact. ``public`` says whether bare names mean public tables only, or private ones only."""
         for name, value in self._sort(values):
-            meant = self._find_columns(name)
+            columns = self._find_columns(name)
             if public is not None and not self._is_full_name(name):
-                meant = [(table, column) for table, column in meant if (table in self._public) == public]
-            if not meant:
+                columns = [(table, column) for table, column in columns if (table in self._public) == public]
+            if not columns:
                 whose = "" if public is None else " of a public table" if public else " of a private table"
                 self._refuse(word, name, f"is not a column{whose}")
-            for table, column in meant:
+            for table, column in columns:
                 self._columns[table].setdefault(column, {})[word] = value
 
     def add_foreign_keys(self, keys: Mapping[str, str]) -> None:
-        """Foreign keys; a bare name means every table but the one it refers to."""
+        """Add foreign keys. A bare name means every table except the one that it refers to."""
         for name, target in self._sort(keys):
-            meant = [(table, column) for table, column in self._find_columns(name) if f"{table}.{column}" != target]
-            if not meant:
+            columns = [(table, column) for table, column in self._find_columns(name) if f"{table}.{column}" != target]
+            if not columns:
                 self._refuse("foreign_keys", name, "is not a column of another table")
-            for table, column in meant:
+            for table, column in columns:
                 self._keys[table][column] = target
 
     def to_tables(self, limits: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-        """The tables as entries of a codebook; limits are for private ones."""
+        """The tables as entries of a codebook. Only private tables have limits."""
         return {
             table: {
                 **({"public": True} if table in self._public else limits),
@@ -63,7 +63,7 @@ class FactsByName:
         self.problems.append(Problem(f"{word}: {name}", rule, did_you_mean(name, known)))
 
     def _sort(self, values: Mapping[str, Any] | None) -> list[tuple[str, Any]]:
-        """Bare names first, so that full ones win."""
+        """The facts in the order in which they apply: bare names first, so that full names override them."""
         return sorted((values or {}).items(), key=lambda item: self._is_full_name(item[0]))
 
     def _is_full_name(self, name: str) -> bool:

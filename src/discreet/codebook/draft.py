@@ -1,8 +1,8 @@
-"""A first codebook from the schema of the data alone: names and types, never a value.
+"""Writes a first codebook from the schema of the data alone. No value is read.
 
-Of a Parquet file only the footer's schema is read, of a CSV file only the header line, of a DuckDB file only its list
-of tables and columns. What a schema cannot tell, who is protected and what may be spent, is asked or left blank; a
-blank is refused until somebody fills it in.
+Of a Parquet file only the schema in the footer is read, of a CSV file only the header line, and of a DuckDB file only
+its list of tables and columns. A schema does not say who is protected and what may be spent. So this is asked, or left
+blank, and a codebook with a blank is refused.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from discreet.codebook.codebook import TableSource
-from discreet.codebook.entries import BLANK, ENDINGS, ROW
+from discreet.codebook.entries import BLANK, ROW, kind_of_file
 from discreet.codebook.frame_types import type_of_arrow
 from discreet.codebook.owners import UnitName
 from discreet.errors import UsageError
@@ -30,31 +31,31 @@ Schema = Mapping[str, Type | None]
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """The tables of data files, the types of their columns, and where each table is."""
+    """The tables in data files: the types of their columns, and where each table is."""
 
     tables: Mapping[str, Schema]
     sources: Mapping[str, TableSource]
 
     @property
     def typed(self) -> bool:
-        """Whether all files say what their columns hold; CSV files do not."""
+        """Whether all files have types. CSV files do not."""
         return all(source.kind != "csv" for source in self.sources.values())
 
     @property
     def columns(self) -> list[str]:
-        """Columns that every table has: those that could say whose row it is."""
+        """The columns that every table has. One of them could say whose row it is."""
         first, *others = self.tables.values()
         return [name for name, kind in first.items() if kind is not None and all(name in other for other in others)]
 
     @property
     def likely(self) -> list[str]:
-        """What to propose as the unit: columns that every table has, else the first of each table."""
+        """The columns to propose as the unit: those that every table has, else the first column of each table."""
         firsts = [f"{table}.{next(iter(schema))}" for table, schema in self.tables.items() if schema]
         return self.columns or firsts
 
     @property
     def units(self) -> list[str]:
-        """Everything that could be the unit: a column of all tables, or one of some table."""
+        """All columns that could be the unit: those that every table has, and those of single tables."""
         if len(self.tables) == 1:
             return self.columns
         return [*self.columns, *(f"{table}.{name}" for table, schema in self.tables.items() for name in schema)]
@@ -62,7 +63,7 @@ class DataFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What only a person can know; None is left blank. ``unit`` may be ``"row"``; numbers are as they were typed."""
+    """What only a person can know. None is left blank, ``unit`` may be ``"row"``, and numbers are texts as typed."""
 
     unit: str | None = None
     max_rows: str | None = None
@@ -72,7 +73,7 @@ class Choices:
 
 
 def inspect(*files: str) -> DataFiles:
-    """What the schemas of data files say."""
+    """The tables and sources that the schemas of data files describe."""
     tables: dict[str, Schema] = {}
     sources: dict[str, TableSource] = {}
     for file in files:
@@ -88,7 +89,7 @@ def inspect(*files: str) -> DataFiles:
 
 
 def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema]]:
-    kind = next((kind for ending, kind in ENDINGS.items() if file.lower().endswith(ending)), None)
+    kind = kind_of_file(file)
     paths = [file] if Path(file).is_file() else sorted(glob.glob(file))
     if kind is None or not paths:
         problem = "There is no such file" if kind is not None else "The kind of this file is not known"
@@ -99,15 +100,17 @@ def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema]]:
                 return TableSource(kind="parquet", path=file), {_table_name_of(paths[0]): _read_parquet(paths[0])}
             case "csv":
                 return TableSource(kind="csv", path=file), {_table_name_of(paths[0]): _read_header(paths[0])}
-            case _:
+            case "duckdb":
                 return TableSource(kind="duckdb", path=file), _read_duckdb(paths[0])
+            case _:
+                assert_never(kind)
     except (OSError, ValueError, RuntimeError):
         # The reader's own words may quote the file, so they are not passed on.
         raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None
 
 
 def _table_name_of(path: str) -> str:
-    """A table's name from a file's."""
+    """The name of a table, made from the name of its file."""
     stem = re.sub(r"\W+", "_", Path(path).name.partition(".")[0]).strip("_").lower()
     return stem or "data"
 
@@ -119,7 +122,7 @@ def _read_parquet(path: str) -> Schema:
 
 
 def _read_header(path: str) -> Schema:
-    """The names in the first line; a CSV file has no types, so all are text until somebody says more."""
+    """The names in the first line. A CSV file has no types, so all columns are text until somebody changes it."""
     with Path(path).open("rb") as lines:  # bytes, because a text reader would look at the rows that follow
         header = lines.readline(_HEADER_LIMIT).decode("utf-8-sig")
     return dict.fromkeys(next(csv.reader([header]), []), Type.TEXT)
@@ -132,7 +135,7 @@ def _read_duckdb(path: str) -> dict[str, Schema]:
         with duckdb.connect(path, read_only=True, config={"enable_external_access": False}) as connection:
             names = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY 1")
             tables = [name for (name,) in names.fetchall()]
-            # No row is asked for, so none is read: the empty answer has the schema.
+            # The limit is 0, so no row is read: the empty result has the schema.
             empty = {name: connection.table(_quote(name)).limit(0).to_arrow_table() for name in tables}
     except duckdb.Error as error:
         raise ValueError("not a DuckDB file") from error
@@ -196,14 +199,14 @@ def _write_table(table: str, found: DataFiles, choices: Choices, place: str) -> 
 
 
 def _find_unit_column(table: str, found: DataFiles, choices: Choices) -> str | None:
-    """The column of a table that names the unit; None where it has none, or nobody said who that is."""
+    """The column of a table that names the unit; None where the table has none, or no unit was chosen."""
     of, _, column = (choices.unit or "").partition(".")
     unit = UnitName(column, of) if column in found.tables.get(of, {}) else UnitName(choices.unit or "")
     return unit.column if unit.is_named_in(table, found.tables[table]) else None
 
 
 def _write_references(table: str, found: DataFiles, unit: str | None, choices: Choices) -> list[str]:
-    """How rows may be related to those of other tables, by the names alone: for a person to decide."""
+    """Comments that propose foreign keys, by the names of columns alone. A person decides."""
     schema = found.tables[table]
     pairs = {
         column: target
@@ -222,7 +225,7 @@ def _write_references(table: str, found: DataFiles, unit: str | None, choices: C
 
 
 def _find_target(table: str, column: str, found: DataFiles) -> str | None:
-    """The column of another table that a column may refer to: its first one, or its ``id``, by name and type."""
+    """The column of another table that a column may refer to: the first one or the ``id``, by name and type."""
     kind = found.tables[table][column]
     for other, schema in found.tables.items():
         called = {f"{other}_id", f"{other.removesuffix('s')}_id", f"{other}id", f"{other.removesuffix('s')}id"}
@@ -245,7 +248,7 @@ def _write_budget(choices: Choices) -> list[str]:
 
 
 def _write_column(name: str, kind: Type | None, *, owner: bool) -> str:
-    """A line for a column, with what could be said about it as a comment."""
+    """The line of a column, with a comment that shows what could be declared about it."""
     if kind is None:
         return f"# {_to_key(name)}: of a kind that questions cannot use"
     line = f"{_to_key(name)} = {{ type = {_to_text(kind)} }}"

@@ -1,8 +1,8 @@
 """The entries of a codebook file: which words there are, and what kind of value each takes.
 
-These models are the shape of the TOML file and nothing more; ``reading`` makes them from a file, and what they mean
-together is checked in ``rules``, ``owners`` and ``spending``. Their descriptions are the reference in docs/codebook.md
-and the JSON Schema beside it. Numbers are exact: 0.1 in the file is one tenth.
+These models are the shape of the TOML file and nothing more. ``entry_reader`` makes them from a file, and ``rules``,
+``owners`` and ``spending`` check what they must be together. Their descriptions are the reference in docs/codebook.md
+and in the JSON Schema beside it. Numbers are exact: 0.1 in the file is one tenth.
 """
 
 from __future__ import annotations
@@ -20,21 +20,25 @@ from pydantic_core import PydanticCustomError
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.plan.functions import TRUNCATIONS
-from discreet.plan.types import Value
+from discreet.plan.types import Type, Value
 
 # The unit of a codebook that protects single rows.
 ROW = "row"
-# What ``discreet init`` writes where only a person can know the answer.
+# A blank, which ``discreet init`` writes where only a person can know the answer.
 BLANK = "?"
 # Endings of files, and what they hold.
-ENDINGS = {
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+FileKind: TypeAlias = Literal["parquet", "csv", "duckdb"]
+ENDINGS: Mapping[str, FileKind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
     ".csv": "csv",
-    **dict.fromkeys((".duckdb", ".ddb", ".db"), "duckdb"),
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+    ".db": "duckdb",
 }
-# Among the names in ``per_analyst`` and ``per_project``: everyone else.
+# The name that means everyone else in ``per_analyst`` and ``per_project``.
 OTHERS = "*"
-TYPES = ("boolean", "integer", "real", "text", "date", "timestamp")
+TYPES = tuple(map(str, Type))
 # Words from other systems, and what they are called here.
 SYNONYMS = {
     **dict.fromkeys(("float", "double", "decimal", "number", "numeric"), "real"),
@@ -87,23 +91,28 @@ def _read_width(value: object) -> Fraction | str:
         raise PydanticCustomError("width", "must be a number, or for dates one of {words}", {"words": words}) from error
 
 
+def kind_of_file(path: str) -> FileKind | None:
+    """The kind of a file by the ending of its name; None for an unknown ending."""
+    return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), None)
+
+
 def _expand_source(value: object) -> object:
-    """A plain text is a file; its ending says of which kind."""
+    """A plain text means a file, whose ending tells its kind."""
     if not isinstance(value, str) or value == BLANK:
         return value
-    kind = next((kind for ending, kind in ENDINGS.items() if value.lower().endswith(ending)), None)
+    kind = kind_of_file(value)
     if kind is None:
         raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv or duckdb')
     return {kind: value}
 
 
 def _expand_column(value: object) -> object:
-    """A plain text is a type."""
+    """A plain text means a column with this type."""
     return {"type": value} if isinstance(value, str) else value
 
 
 def _expand_shares(value: object) -> object:
-    """A plain number is a cap for each."""
+    """A plain number means a cap for each name."""
     return value if isinstance(value, Mapping) else {OTHERS: value}
 
 
@@ -120,7 +129,7 @@ Shares: TypeAlias = Annotated[
 
 
 class CodebookEntry(BaseModel):
-    """A table of the file: no unknown words, nothing converted silently, nothing changed later."""
+    """A table of the file. It refuses unknown words, converts nothing silently, and cannot be changed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -293,7 +302,7 @@ class Document(CodebookEntry):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The nearest known word, or all of them.
+    """A hint: the known word that is nearest, or all known words.
 
     >>> did_you_mean("float", TYPES), did_you_mean("max_row", ["max_rows", "max_groups"])
     ("Did you mean 'real'?", "Did you mean 'max_rows'?")

@@ -1,4 +1,4 @@
-"""From the words of a file to entries, or to everything that is wrong with their shape, in our own words."""
+"""Reads the words of a file into entries, or lists everything that is wrong with their shape in our own words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FIXES = {
 
 
 def read_entries(raw: Mapping[str, Any]) -> Document | tuple[Problem, ...]:
-    """The document, or everything that is wrong with its shape."""
+    """The document, or a list of everything that is wrong with its shape."""
     blanks = tuple(_find_blanks(raw))
     if blanks:
         return blanks
@@ -70,7 +70,7 @@ def read_entries(raw: Mapping[str, Any]) -> Document | tuple[Problem, ...]:
 
 
 def _find_blanks(raw: object, path: str = "") -> Iterable[Problem]:
-    """Every entry that was left blank."""
+    """A problem for every entry that was left blank."""
     if isinstance(raw, Mapping):
         for word, value in raw.items():
             yield from _find_blanks(value, f"{path}.{word}" if path else str(word))
@@ -79,7 +79,7 @@ def _find_blanks(raw: object, path: str = "") -> Iterable[Problem]:
 
 
 def _to_problem(detail: ErrorDetails) -> Problem:
-    """A shape error in our words: entry, rule, fix."""
+    """An error of pydantic in our own words: entry, rule and fix."""
     path = [str(part) for part in detail["loc"]]
     entry, word = ".".join(path) or "The file", path[-1] if path else ""
     fix = next((FIXES[part] for part in reversed(path[-2:]) if part in FIXES), "")

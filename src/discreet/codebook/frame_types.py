@@ -1,7 +1,7 @@
-"""What a frame holds, from its schema alone: the type of every column, never a value.
+"""Reads the types of a frame's columns from its schema. No value is read.
 
-A frame is anything with an Arrow, polars or pandas schema. Columns of a kind that no question can use (lists, structs,
-binary) have no type and are left out of the codebook.
+A frame is anything with an Arrow, polars or pandas schema. A column of a kind that no question can use (lists, structs,
+binary) has no plan type and is left out of the codebook.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _POLARS = {
     "Date": Type.DATE,
     "Datetime": Type.TIMESTAMP,
 }
-# NumPy and pandas: the letter that says what an array holds. Objects are taken for text; only values would tell more.
+# NumPy and pandas: the letter of an array's kind. Objects count as text, because only the values would say more.
 _PANDAS = {"b": Type.BOOLEAN, "i": Type.INTEGER, "u": Type.INTEGER, "f": Type.REAL, "M": Type.TIMESTAMP, "O": Type.TEXT}
 
 
 def types_of(frame: Any) -> dict[str, Type | None]:
-    """The plan type of every column of a frame; None where there is none.
+    """The plan type of every column of a frame; None for a column without one.
 
     >>> import pyarrow as pa
     >>> types_of(pa.table({"age": [41], "ward": ["A"]}))
@@ -72,6 +72,6 @@ def _type_of_pandas(dtype: Any) -> Type | None:
     if hasattr(dtype, "pyarrow_dtype"):
         return type_of_arrow(dtype.pyarrow_dtype)
     if type(dtype).__name__ in {"CategoricalDtype", "StringDtype"}:
-        # The categories of a column are values in themselves; their own type is part of the schema.
+        # The categories of a column are values, so they are not read. Their type is part of the schema.
         return _type_of_pandas(dtype.categories.dtype) if hasattr(dtype, "categories") else Type.TEXT
     return _PANDAS.get(dtype.kind)

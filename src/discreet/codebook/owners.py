@@ -1,6 +1,8 @@
-"""Whose rows a table holds: nobody's, each row its own, a unit's that a column names, or one's that foreign keys reach.
+"""Finds to whom the rows of each table belong.
 
-A table that is none of these is refused, because a row whose owner is not known cannot be protected.
+There are four cases. Rows belong to nobody (a public table); each row is its own unit; a column names the unit; or
+foreign keys lead to a table that names it. Any other table is refused, because a row whose unit is not known cannot be
+protected.
 """
 
 from __future__ import annotations
@@ -13,32 +15,34 @@ from discreet.errors import Problem
 from discreet.plan.catalog import Link
 from discreet.plan.types import Type
 
-# How many foreign keys a row may be away from its unit.
+# The longest chain of foreign keys from a row to its unit.
 MAX_CHAIN = 8
-# Names that every table may have for a key of its own, so that the same name elsewhere says nothing.
-_ANYBODYS = {"id", "key", "pk", "uuid", "guid", "oid", "rowid", "no", "nr", "number", "code", "name"}
-_WAYS = 'Say how its rows reach it, foreign_keys = { visit_id = "visits.visit_id" }, or that they belong to nobody, '
-_WAYS += "public = true."
+# Names that a table may give to a key of its own. The same name in another table means something else.
+_COMMON_NAMES = {"id", "key", "pk", "uuid", "guid", "oid", "rowid", "no", "nr", "number", "code", "name"}
+_WAYS_FIX = (
+    'Say how its rows reach it, foreign_keys = { visit_id = "visits.visit_id" }, or that they belong to nobody, '
+)
+_WAYS_FIX += "public = true."
 
 
 @dataclass(frozen=True, slots=True)
 class UnitName:
-    """The unit as a codebook names it: a column of one table, or (``table`` None) of every private table."""
+    """The unit as a codebook names it: a column of one table, or of every private table if ``table`` is None."""
 
     column: str
     table: str | None = None
 
     def is_named_in(self, name: str, columns: Collection[str]) -> bool:
-        """Whether a table has the unit's column. ``patients.id`` says nothing about the ``id`` of another table."""
-        shared = self.table is None or self.column.lower() not in _ANYBODYS
+        """Whether a table has the unit's column. The unit ``patients.id`` is not the ``id`` of another table."""
+        shared = self.table is None or self.column.lower() not in _COMMON_NAMES
         return self.column in columns and (shared or name == self.table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """How the rows of a private table come to their unit: a column names it, or a foreign key leads to where one does.
+    """How the rows of a private table reach their unit: the column ``owner`` names it, or ``link`` leads to it.
 
-    ``steps`` is how many foreign keys it takes.
+    ``steps`` is the number of foreign keys on the way.
     """
 
     owner: str | None = None
@@ -47,7 +51,7 @@ class Way:
 
 
 def unit_name_of(document: Document) -> UnitName | None:
-    """The unit of a codebook; None where a row is its own."""
+    """The unit of a codebook; None where each row is its own unit."""
     if document.unit == ROW:
         return None
     place = _locate(document.unit, document.tables)
@@ -55,9 +59,9 @@ def unit_name_of(document: Document) -> UnitName | None:
 
 
 def foreign_keys_of(name: str, document: Document) -> tuple[Link, ...]:
-    """The foreign keys of a table that refer to something declared, in their order.
+    """The foreign keys of a table that refer to a declared column, in their order.
 
-    A table that names the unit by its column, where the codebook says whose column that is, refers to it, too.
+    If the codebook names the unit as a column of one table, other tables with this column refer to that table, too.
     """
     found = []
     table, unit = document.tables[name], unit_name_of(document)
@@ -72,9 +76,10 @@ def foreign_keys_of(name: str, document: Document) -> tuple[Link, ...]:
 
 
 def find_ways(document: Document) -> dict[str, Way]:
-    """For each private table that reaches the unit, how: by name first, else by the shortest chain of foreign keys.
+    """The way to the unit for each private table that has one: by a column, else by the shortest chain of foreign keys.
 
-    Of chains of the same length, the foreign key that is declared first counts. Row units need no way.
+    Of chains of the same length, the one whose foreign key is declared first is used. There are no ways where each row
+    is its own unit.
     """
     unit = unit_name_of(document)
     if unit is None:
@@ -82,7 +87,7 @@ def find_ways(document: Document) -> dict[str, Way]:
     private = {name: table for name, table in document.tables.items() if not table.public}
     links = {name: foreign_keys_of(name, document) for name in private}
     found = {name: Way(owner=unit.column) for name, table in private.items() if unit.is_named_in(name, table.columns)}
-    # What names the unit is settled first, so that no row takes a way around.
+    # Tables that name the unit come first, so that none of them gets a longer way.
     while more := _find_naming_tables(links, found):
         found |= more
     for steps in range(1, MAX_CHAIN + 1):
@@ -91,7 +96,7 @@ def find_ways(document: Document) -> dict[str, Way]:
 
 
 def _find_naming_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way]) -> dict[str, Way]:
-    """Tables that refer to the column that names the unit in another: what refers to a name is one."""
+    """The tables with a foreign key to a column that names the unit. Such a foreign key names the unit, too."""
     more: dict[str, Way] = {}
     for name, keys in links.items():
         own = [link for link in keys if link.parent in found and found[link.parent].owner == link.key]
@@ -101,7 +106,7 @@ def _find_naming_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[st
 
 
 def _find_leading_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way], steps: int) -> dict[str, Way]:
-    """Tables that refer to one that is a step nearer."""
+    """The tables with a foreign key to a table that is one step nearer to the unit."""
     more: dict[str, Way] = {}
     for name, keys in links.items():
         near = [link for link in keys if link.parent in found and found[link.parent].steps == steps - 1]
@@ -111,7 +116,7 @@ def _find_leading_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[s
 
 
 def find_other_ways(name: str, document: Document, found: Mapping[str, Way]) -> tuple[Link, ...]:
-    """Further foreign keys of a table that lead to a unit: then a row is about two, and belongs to one of them only."""
+    """Further foreign keys of a table that lead to a unit. Then a row concerns two units but belongs to one of them."""
     own = found[name]
     used = own.owner if own.link is None else own.link.column
     return tuple(link for link in foreign_keys_of(name, document) if link.parent in found and link.column != used)
@@ -126,7 +131,7 @@ def _locate(text: str, tables: Mapping[str, TableEntry]) -> tuple[str, str] | No
 
 
 def find_problems(document: Document) -> Iterator[Problem]:
-    """Tables whose rows belong to no one in particular, and foreign keys that lead nowhere."""
+    """Problems of tables whose unit cannot be found, and of foreign keys that lead nowhere."""
     private = {name: table for name, table in document.tables.items() if not table.public}
     if document.tables and not private:
         fix = "Declare the table about people, and remove public = true where it is not."
@@ -152,7 +157,7 @@ def find_problems(document: Document) -> Iterator[Problem]:
 
 
 def _check_unit(unit: UnitName, document: Document) -> Iterator[Problem]:
-    """``table.column`` must be declared, and somebody's."""
+    """The unit ``table.column`` must be declared, in a private table."""
     if unit.table is not None and document.tables[unit.table].public:
         yield Problem("unit", f"is a column of the public table {unit.table!r}", "Name a column of a private table.")
     elif (
@@ -167,7 +172,7 @@ def _check_unit(unit: UnitName, document: Document) -> Iterator[Problem]:
 
 
 def _check_owners(unit: UnitName, found: Mapping[str, Way], document: Document) -> Iterator[Problem]:
-    """The columns that name the unit are of one type, so that a unit is the same in all tables."""
+    """The columns that name the unit must have one type, so that a unit can be compared in all tables."""
     named = {name: way.owner for name, way in found.items() if way.owner is not None}
     first = unit.table if unit.table in named else next(iter(named), None)
     for name, owner in named.items():
@@ -187,20 +192,20 @@ def _explain_unreached(name: str, unit: UnitName, found: Mapping[str, Way], docu
     if not links:
         hint = did_you_mean(unit.column, table.columns) if table.columns else "Declare its columns."
         hint = hint if hint.startswith(("Did", "Declare")) else ""
-        return Problem(f"{path}.columns", f"lacks the unit column {unit.column!r}", f"{hint} {_WAYS}".strip())
+        return Problem(f"{path}.columns", f"lacks the unit column {unit.column!r}", f"{hint} {_WAYS_FIX}".strip())
     if any(link.parent in found for link in links):
         fix = f"Refer to a table that is nearer to the unit; {MAX_CHAIN} foreign keys are the most."
         return Problem(f"{path}.foreign_keys", "are too far away from the unit", fix)
     circle = _find_circle(name, document)
     if circle:
         rule = f"lead in a circle ({' → '.join(circle)}) and never to the unit {unit.column!r}"
-        return Problem(f"{path}.foreign_keys", rule, _WAYS)
+        return Problem(f"{path}.foreign_keys", rule, _WAYS_FIX)
     ends = ", ".join(dict.fromkeys(link.parent for link in links))
-    return Problem(f"{path}.foreign_keys", f"lead to {ends}, and not to the unit {unit.column!r}", _WAYS)
+    return Problem(f"{path}.foreign_keys", f"lead to {ends}, and not to the unit {unit.column!r}", _WAYS_FIX)
 
 
 def _find_circle(name: str, document: Document) -> list[str]:
-    """The way along first foreign keys that comes back to a table, if it does."""
+    """The tables of a circle that the first foreign keys lead in; empty if there is none."""
     trail = [name]
     while links := foreign_keys_of(trail[-1], document):
         if links[0].parent in trail:
@@ -224,7 +229,7 @@ def _check_foreign_keys(name: str, table: TableEntry, document: Document) -> Ite
 
 
 def _check_reference(path: str, name: str, link: Link, document: Document) -> Iterator[Problem]:
-    """Both ends can be compared, and lead from people to people or to public tables."""
+    """Both columns must be comparable, and a public table must not refer to a private one."""
     table, parent, unit = document.tables[name], document.tables[link.parent], unit_name_of(document)
     here, there = table.columns[link.column].type, parent.columns[link.key].type
     if here != there:
@@ -250,7 +255,7 @@ def _suggest_place(target: str, tables: Mapping[str, TableEntry]) -> str:
 
 
 def _check_public(name: str, table: TableEntry) -> Iterator[Problem]:
-    """Nothing limits or protects rows that belong to nobody."""
+    """A public table must have no entries that limit or protect units."""
     path = f"tables.{name}"
     for word in ("max_rows", "max_groups", "max_rows_per_group", "units"):
         if getattr(table, word) is not None:

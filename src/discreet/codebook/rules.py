@@ -1,8 +1,8 @@
-"""What the entries of a codebook must be together: every rule a small function that yields problems.
+"""Checks what the entries of a codebook must be together. Every rule is a small function that yields problems.
 
-The shape is right when these run (``reading``). What concerns money is in ``spending``, whose rows are whose in
-``owners``; here is the rest: places, limits and columns. Nothing here looks at data; a wrong codebook is refused before
-any of it is read.
+``entry_reader`` has checked the shape of each entry before. ``spending`` has the rules about the budget, and ``owners``
+those about units and foreign keys. The other rules are here: places, limits and columns. Nothing here reads data, so a
+wrong codebook is refused before any data is read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.bounding.facts import MAX_KEYS
 from discreet.codebook import owners, spending
@@ -17,12 +18,12 @@ from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, 
 from discreet.errors import Problem
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
-# A double cannot tell more steps apart than this, so a finer resolution would promise what is not there.
+# A double cannot distinguish more steps than this, so a finer resolution would have no meaning.
 MAX_STEPS = 2**52
 MAX_REAL = Fraction(10) ** 300
-# How long the bins of dates are at least.
+# The least number of days in a bin of dates.
 DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
-# A step of this many days from the start of one bin is within the next.
+# The largest number of days in a bin of dates. So many days after the start of a bin, the next one has begun.
 LONGEST = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
 
 _EXAMPLES = {
@@ -60,7 +61,7 @@ def find_problems(document: Document, *, files: bool = True) -> Iterator[Problem
 
 
 def _check_distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
-    """SQL does not tell capitals from small letters, so names must differ in more than that."""
+    """Names must differ in more than capital letters, because SQL does not distinguish these."""
     seen: dict[str, str] = {}
     for name in names:
         if not name.strip():
@@ -73,22 +74,22 @@ def _check_distinct(path: str, names: Iterable[str]) -> Iterator[Problem]:
 
 
 def _check_limits(path: str, table: TableEntry, unit: str | None) -> Iterator[Problem]:
-    """One way of limiting a unit's rows for people, none for rows: a row is one row."""
-    given = [word for word in ("max_rows", "max_groups", "max_rows_per_group") if getattr(table, word) is not None]
+    """Tables of units must limit a unit's rows in one way. Tables whose rows are units must have no limits."""
+    limits = [word for word in ("max_rows", "max_groups", "max_rows_per_group") if getattr(table, word) is not None]
     if unit is None:
-        for word in given:
+        for word in limits:
             yield Problem(
                 f"{path}.{word}", "limits a unit that is one row already", "Remove it, or name a unit column."
             )
-    elif not given:
+    elif not limits:
         fix = "Write max_rows = 10, or max_groups = 5 with max_rows_per_group = 2."
         yield Problem(path, f"does not say how much one {unit} may contribute", fix)
-    elif "max_rows" in given and len(given) > 1:
+    elif "max_rows" in limits and len(limits) > 1:
         fix = "Keep max_rows, or keep max_groups and max_rows_per_group."
         yield Problem(path, f"limits a {unit} in two ways", fix)
-    elif len(given) == 1 and given != ["max_rows"]:
-        other = "max_groups" if given == ["max_rows_per_group"] else "max_rows_per_group"
-        yield Problem(f"{path}.{other}", f"is missing; {given[0]} alone limits nothing", f"Write {other} = 3.")
+    elif len(limits) == 1 and limits != ["max_rows"]:
+        other = "max_groups" if limits == ["max_rows_per_group"] else "max_rows_per_group"
+        yield Problem(f"{path}.{other}", f"is missing; {limits[0]} alone limits nothing", f"Write {other} = 3.")
     if unit is not None and table.rows is not None and table.units is not None and table.units > table.rows:
         yield Problem(f"{path}.units", "are more than rows", f"Every {unit} that counts has a row: check both numbers.")
 
@@ -161,7 +162,7 @@ def _check_resolution(path: str, column: ColumnEntry, kind: Type) -> Iterator[Pr
 
 
 def _check_values(path: str, values: tuple[object, ...], kind: Type) -> Iterator[Problem]:
-    """A list of groups: some, not too many, all of the column's type, none twice."""
+    """A list of groups must not be empty or too long, and its values must be distinct and of the column's type."""
     if not values:
         yield Problem(path, "is empty", "List the values that may appear as a group, or remove it.")
     if len(values) > MAX_KEYS:
@@ -174,7 +175,7 @@ def _check_values(path: str, values: tuple[object, ...], kind: Type) -> Iterator
 
 
 def _check_value(path: str, value: object, kind: Type) -> Iterator[Problem]:
-    """One value of the column's type, within what the type holds."""
+    """A value must have the column's type and lie within its range."""
     if not is_of_kind(value, kind):
         yield Problem(path, f"must hold values of the type {kind}", f"Write them like {_EXAMPLES[kind]}.")
     elif kind is Type.INTEGER and isinstance(value, Fraction) and not INTEGER_MIN <= value <= INTEGER_MAX:
@@ -184,7 +185,7 @@ def _check_value(path: str, value: object, kind: Type) -> Iterator[Problem]:
 
 
 def is_of_kind(value: object, kind: Type) -> bool:
-    """Whether a value from the file is of a column's type; numbers are fractions here."""
+    """Whether a value from the file has a column's type. Numbers are fractions here."""
     match kind:
         case Type.BOOLEAN:
             return isinstance(value, bool)
@@ -198,6 +199,8 @@ def is_of_kind(value: object, kind: Type) -> bool:
             return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
         case Type.TIMESTAMP:
             return isinstance(value, dt.datetime) and value.tzinfo is None
+        case _:
+            assert_never(kind)
 
 
 def _check_bins(path: str, bins: Bins, column: ColumnEntry, kind: Type) -> Iterator[Problem]:
@@ -223,7 +226,7 @@ def _check_bins(path: str, bins: Bins, column: ColumnEntry, kind: Type) -> Itera
 
 
 def _ends_of(column: ColumnEntry) -> tuple[Fraction, Fraction] | None:
-    """The bounds, where they are two numbers."""
+    """The bounds if they are two numbers, else None."""
     match column.bounds:
         case (Fraction() as low, Fraction() as high):
             return low, high

@@ -1,4 +1,4 @@
-"""What a codebook says about spending: a budget in one form, caps below it, names, and a ledger without secrets."""
+"""Checks what a codebook says about spending: the budget, its caps, the names of who may ask, and the ledger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_NAME = 200
 
 
 def find_problems(document: Document) -> Iterator[Problem]:
-    """Everything that is wrong with the budget, its caps, the names of who may ask, and the ledger's place."""
+    """Problems of the budget, its caps, the names of who may ask, and the place of the ledger."""
     yield from _check_budget(document.budget)
     for word in CAPS:
         amount: Fraction | None = getattr(document.budget, word)
@@ -58,21 +58,21 @@ def _check_cap(path: str, amount: Fraction, budget: BudgetEntry) -> Iterator[Pro
 
 
 def _check_names(word: str, document: Document) -> Iterator[Problem]:
-    """Names can be written on a line; caps by name are for those on the list, where there is one."""
-    listed: tuple[str, ...] | None = getattr(document, f"{word}s")
+    """Names must be printable. Where a list of names exists, caps by name must be for names on it."""
+    names: tuple[str, ...] | None = getattr(document, f"{word}s")
     caps: dict[str, Fraction] = getattr(document.budget, f"per_{word}") or {}
-    if any(not _is_name(name) for name in (*(listed or ()), *caps)):
+    if any(not _is_name(name) for name in (*(names or ()), *caps)):
         fix = f"Give names of 1 to {_LONGEST_NAME} printable characters; {OTHERS!r} is for everyone else in a cap."
         yield Problem(f"{word}s", "hold something that is not a name", fix)
-    if listed is not None and OTHERS in listed:
+    if names is not None and OTHERS in names:
         yield Problem(
             f"{word}s", f"list {OTHERS!r}, which stands for everyone else", "Leave the list out to allow all."
         )
     for name, amount in caps.items():
         path = f"budget.per_{word}" if name == OTHERS else f"budget.per_{word}.{name}"
         yield from _check_cap(path, amount, document.budget)
-        if listed is not None and name not in (OTHERS, *listed):
-            fix = did_you_mean(name, listed) if listed else f"Add the name to {word}s."
+        if names is not None and name not in (OTHERS, *names):
+            fix = did_you_mean(name, names) if names else f"Add the name to {word}s."
             yield Problem(path, f"is a cap for somebody who is not among {word}s", fix)
 
 
@@ -81,7 +81,7 @@ def _is_name(name: str) -> bool:
 
 
 def _check_ledger(place: str) -> Iterator[Problem]:
-    """A local file, or a database whose password is not written here: a codebook is public."""
+    """The ledger must be a local file, or a database without a password here, because a codebook is public."""
     form = 'Write ledger = "postgresql://host/database", or a file such as "hospital.ledger".'
     scheme = next((scheme for scheme in DATABASES if place.lower().startswith(scheme)), None)
     if scheme is None:

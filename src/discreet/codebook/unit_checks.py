@@ -1,4 +1,4 @@
-"""The part of the checklist about people: who is protected, how each table reaches them, and what is public."""
+"""The part of the checklist about units: who is protected, how each table reaches its unit, and what is public."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from discreet.codebook.codebook import Codebook
 from discreet.plan.catalog import Link
 from discreet.plan.types import Type
 
-# Names that people give to the columns that say whose row it is.
+# Words in the names of columns that often say whose row it is.
 _OWNERS = ("user", "patient", "person", "customer", "client", "member", "subject", "student", "employee", "household")
-# Names of what is about one person, wherever it stands.
+# Words in the names of columns that are about one person in any table.
 _PERSONAL = (*_OWNERS, "email", "phone", "passport", "ssn", "surname", "first_name", "last_name", "birth")
 
 
 def check_unit(codebook: Codebook) -> Iterator[CheckLine]:
-    """Whether people are protected, or single rows of theirs."""
+    """Whether persons are protected, or only single rows."""
     column = codebook.unit.column
     if column is not None:
         yield CheckLine(Grade.GOOD, "unit", f"protects everything that one {column} has in all tables.")
@@ -32,7 +32,7 @@ def check_unit(codebook: Codebook) -> Iterator[CheckLine]:
 
 
 def check_table(name: str, codebook: Codebook) -> Iterator[CheckLine]:
-    """How the rows of one table reach their unit, or that they are nobody's; and what its foreign keys find."""
+    """How the rows of one table reach their unit, or that they are public; and what its foreign keys refer to."""
     if codebook.document.tables[name].public:
         yield _check_public(name, codebook)
     elif codebook.unit.column is not None:
@@ -41,7 +41,7 @@ def check_table(name: str, codebook: Codebook) -> Iterator[CheckLine]:
 
 
 def keys_of(name: str, codebook: Codebook) -> frozenset[str]:
-    """Columns that name the unit, or refer to another table: nobody groups by them."""
+    """The columns that name the unit or refer to another private table. Nobody groups by them."""
     way = owners.find_ways(codebook.document).get(name)
     links = owners.foreign_keys_of(name, codebook.document)
     private = {link.column for link in links if not codebook.document.tables[link.parent].public}
@@ -87,7 +87,7 @@ def _describe_chain(name: str, found: dict[str, owners.Way]) -> str:
 
 
 def _check_references(name: str, codebook: Codebook) -> Iterator[CheckLine]:
-    """Keys of which public facts say that several rows hold them, so that they find more than was meant, or nothing."""
+    """Foreign keys to a column that is not unique according to public facts, so that a row may match several rows."""
     document = codebook.document
     for link in owners.foreign_keys_of(name, document):
         parent = document.tables[link.parent]
@@ -109,7 +109,7 @@ def _is_shared(link: Link, codebook: Codebook) -> bool:
     table = codebook.catalog().tables[link.parent]
     column, (kind, facts) = table.unit_column, table.columns[link.key]
     if column is not None and column.name == link.key:
-        return False  # it names the unit: whoever refers to it names the same one
+        return False  # it names the unit, and so does a column that refers to it
     if facts.constant:
         return table.limits.max_rows != 1
     rows, values = codebook.size(link.parent)[0], None

@@ -1,5 +1,7 @@
-"""Front ends: what people write (SQL, a data-frame chain) becomes a question of ``plan.nodes``.
+"""Front ends: SQL or a data-frame chain becomes a question of ``plan.nodes``. Nothing here touches an engine or data.
 
-``sql.py`` and ``builder.py`` only know syntax. Both end in the same terms (``terms.py``) and the same ``resolve.py``,
-so that equal questions give equal plans. Nothing here touches an engine or the data.
+In reading order: ``terms`` is the language that all forms share. ``resolve`` turns terms into a plan. ``sql`` reads
+SQL, and ``google`` the GoogleSQL form, into terms. ``read_sql`` joins them: it turns a text into a question. ``chain``
+turns a chain of Python calls into a question. All forms end in the same terms and the same ``resolve``, so equal
+questions give equal plans.
 """

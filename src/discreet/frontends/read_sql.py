@@ -1,7 +1,7 @@
-"""SQL to a question: one SELECT of declared tables, read by sqlglot and accepted by an allow-list.
+"""Reads a question in SQL or in the GoogleSQL form: one SELECT from declared tables.
 
-We never run what the analyst wrote: the text is parsed, every clause and every expression is recognised by name or
-refused with its place, and a plan is built from our own nodes. ``sql.parsing`` states the limits of a text.
+The text of the analyst is never run. It is parsed, every clause and every expression is recognised by name or refused
+with its place, and a plan is made of our own nodes. ``sql.parsing`` states the limits of a text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["MAX_CHARACTERS", "MAX_NESTING", "QuestionAndOffer", "read", "read_dr
 
 
 def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> Question:
-    """The question that a text asks, or a ``QuestionError`` that shows where and why not.
+    """The question that a text asks. A ``QuestionError`` shows the place and the reason of a refusal.
 
     ``public`` are rows that the question brings, by the names under which it uses them as tables.
     """
@@ -35,7 +35,7 @@ def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None
 
 @dataclass(frozen=True, slots=True)
 class QuestionAndOffer:
-    """A question, and what the text itself offers for it: empty in plain SQL."""
+    """A question, and the offer that its text states. In plain SQL the offer is empty."""
 
     question: Question
     offer: Mapping[str, Any]

@@ -1,11 +1,12 @@
-"""What was reserved, charged and released: the durable record behind every guarantee.
+"""The durable record of what was reserved, charged and released. Every guarantee depends on it.
 
-- ``ledger``: the protocol of spending, and what is written down.
-- ``chain``: the log's lines, each of which holds the hash of the one before.
+- ``ledger``: the protocol of spending, and the records that it writes.
+- ``ledger_terms``: the dataset, unit, neighbours, budget and policy that a ledger is for.
+- ``chain``: the lines of the log, each of which contains the hash of the one before.
 - ``policy``: caps over analysts, projects, questions and periods.
-- ``state``: what the lines add up to.
-- ``book``: the protocol over any store, with group commit.
-- ``memory``, ``sqlite``, ``postgres``: the stores.
-- ``administration``, ``burndown``: verify, history, exports and pictures.
-- ``check_log``: a program of its own that checks an exported log with nothing but the standard library.
+- ``state``: the sums and rules that follow from the lines.
+- ``base_ledger``: the protocol over any store; ``group_commit``: many threads, one transaction.
+- ``memory``, ``sqlite``, ``postgres``: the ledgers; ``store``, ``buffered_store``, ``sqlite_store``: their stores.
+- ``administration``, ``burndown``: verification, history, exports and pictures.
+- ``check_log``: a separate program that checks an exported log with the standard library alone.
 """

@@ -1,7 +1,7 @@
-"""Looking after a ledger: verify it, read its history, write it out.
+"""Administration of a ledger: verifies it, reads its history, and exports it.
 
-Exports hold who asked what and what it cost, and hashes of answers; there is no true value in a ledger, and no export
-has the answers themselves.
+An export contains who asked what, what it cost, and hashes of answers. There is no true value in a ledger, and no
+export contains the answers themselves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a verification found to be in order."""
+    """The result of a verification that found nothing wrong."""
 
     head: Head
     entries: int
@@ -49,45 +49,45 @@ class Report:
         return "\n".join(lines)
 
 
-def verify(book: BaseLedger, heads: Iterable[Head] = ()) -> Report:
-    """Walk the whole ledger and check everything that can be checked; LedgerDamaged says what is wrong.
+def verify(ledger: BaseLedger, heads: Iterable[Head] = ()) -> Report:
+    """Read the whole ledger and check everything that can be checked; LedgerDamaged says what is wrong.
 
-    ``heads`` were exported earlier: the log must still hold each of them.
+    ``heads`` were exported earlier; the log must still contain each of them.
     """
-    state = book.scan()
+    state = ledger.scan()
     for head in heads:
-        book.check_head(head)
+        ledger.check_head(head)
     return Report(
         head=state.head,
         entries=state.number + 1,
         charges=state.charges,
         unanswered=state.charges - state.answers,
-        first=show(book, 0)["time"],
+        first=show(ledger, 0)["time"],
         last=state.time,
     )
 
 
-def show(book: BaseLedger, number: int) -> dict[str, Any]:
+def show(ledger: BaseLedger, number: int) -> dict[str, Any]:
     """One entry of the log, as it was written."""
-    found = book.read_line(number)
+    found = ledger.read_line(number)
     if found is None:
-        raise LedgerError(f"There is no entry of this number. The ledger has entries 0 to {book.head.number}.")
+        raise LedgerError(f"There is no entry of this number. The ledger has entries 0 to {ledger.head.number}.")
     record: dict[str, Any] = json.loads(found)
     return record
 
 
-def as_json_lines(book: BaseLedger) -> str:
+def as_json_lines(ledger: BaseLedger) -> str:
     """The log as it is: one line for each entry. ``check_log.py`` verifies it with the standard library alone."""
-    return "".join(f"{line}\n" for line in book.read_lines())
+    return "".join(f"{line}\n" for line in ledger.read_lines())
 
 
-def as_csv(book: BaseLedger) -> str:
+def as_csv(ledger: BaseLedger) -> str:
     """The log as a table for spreadsheets; texts that a spreadsheet would run as formulas are marked as text."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(COLUMNS)
-    records = [json.loads(line) for line in book.read_lines()]
-    hashes = [record["previous"] for record in records[1:]] + [book.head.hash]
+    records = [json.loads(line) for line in ledger.read_lines()]
+    hashes = [record["previous"] for record in records[1:]] + [ledger.head.hash]
     for record, digest in zip(records, hashes):
         table.writerow([_to_cell(record | {"hash": digest}, column) for column in COLUMNS])
     return out.getvalue()
@@ -104,12 +104,12 @@ def _to_cell(record: dict[str, Any], column: str) -> str | int:
     return value if isinstance(value, int) else str(value)
 
 
-def as_registry(book: BaseLedger, *, description: str = "") -> dict[str, Any]:
+def as_registry(ledger: BaseLedger, *, description: str = "") -> dict[str, Any]:
     """The deployment as an entry for a public register: what is protected, what was promised, what was spent and how.
 
     Register entries of this kind let people compare the parameters of deployments (Dwork, Kohli & Mulligan 2019).
     """
-    state, records = book.state, [json.loads(line) for line in book.read_lines()]
+    state, records = ledger.state, [json.loads(line) for line in ledger.read_lines()]
     charges = [record for record in records if record["kind"] == "reserved"]
     mechanisms = Counter(event["kind"] for record in charges for event in record["events"])
     rules = state.rules
@@ -121,8 +121,8 @@ def as_registry(book: BaseLedger, *, description: str = "") -> dict[str, Any]:
         "level": state.unit.level,
         "neighbours": str(state.neighbours),
         "budget": _list_amounts(state),
-        "spent": float_up(book.spent),
-        "remaining": float_down(book.remaining),
+        "spent": float_up(ledger.spent),
+        "remaining": float_down(ledger.remaining),
         "composition": "adaptive, by a filter in the notion of the budget",
         "policy": rules.policy.dump(),
         "mechanisms": dict(sorted(mechanisms.items())),
@@ -138,7 +138,7 @@ def as_registry(book: BaseLedger, *, description: str = "") -> dict[str, Any]:
             for record in records
             if record["kind"] in ("amended", "renewed", "restored")
         ],
-        "ledger": json.loads(book.head.to_json()),
+        "ledger": json.loads(ledger.head.to_json()),
     }
 
 
@@ -148,27 +148,27 @@ def _list_amounts(state: State) -> dict[str, Any]:
     return known | {"delta": float_up(budget.slack())} if budget.slack() else known
 
 
-def export(book: BaseLedger, form: str, *, description: str = "") -> str:
+def export(ledger: BaseLedger, form: str, *, description: str = "") -> str:
     """The ledger as text: ``jsonl``, ``csv`` or ``registry``."""
     match form:
         case "jsonl":
-            return as_json_lines(book)
+            return as_json_lines(ledger)
         case "csv":
-            return as_csv(book)
+            return as_csv(ledger)
         case "registry":
-            return json.dumps(as_registry(book, description=description), indent=2, ensure_ascii=False) + "\n"
+            return json.dumps(as_registry(ledger, description=description), indent=2, ensure_ascii=False) + "\n"
         case _:
             raise LedgerError("This form is not known. Use jsonl, csv or registry.")
 
 
 def read_verifier() -> str:
-    """The source of the program that checks an exported log, to be given to those who do not trust this one."""
+    """The source of the program that checks an exported log, for people who do not trust this package."""
     return Path(__file__).with_name("check_log.py").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What an analyst has spent, in the budget's own form, and the cap of theirs, if there is one."""
+    """What an analyst has spent, in the form of the budget, and the analyst's cap, if there is one."""
 
     analyst: str
     charges: int
@@ -176,16 +176,16 @@ class Share:
     cap: float | None
 
 
-def find_shares(book: BaseLedger) -> list[Share]:
+def find_shares(ledger: BaseLedger) -> list[Share]:
     """What each analyst has spent on the present data, the largest first.
 
-    In the terms of the budget, each on their own: with (ε, δ) the parts do not add up to the whole.
+    Each share is counted on its own, in the form of the budget. With (ε, δ) the shares do not add up to the whole.
     """
-    state = book.state
+    state = ledger.state
     currency, policy = state.rules.currency, state.rules.policy
     sums: dict[str, Any] = {}
     counts: Counter[str] = Counter()
-    for entry in _find_current_charges(book):
+    for entry in _find_current_charges(ledger):
         before = sums.get(entry.charge.analyst, currency.nothing)
         sums[entry.charge.analyst] = currency.add(before, currency.price(entry.charge.loss))
         counts[entry.charge.analyst] += 1
@@ -198,12 +198,12 @@ def find_shares(book: BaseLedger) -> list[Share]:
     return sorted(found, key=lambda share: (-share.spent, share.analyst))
 
 
-def _find_current_charges(book: BaseLedger) -> Iterator[Any]:
+def _find_current_charges(ledger: BaseLedger) -> Iterator[Any]:
     """The charges since the last renewal."""
     renewed = max(
-        (json.loads(line)["number"] for line in book.read_lines() if '"kind":"renewed"' in line[:200]), default=0
+        (json.loads(line)["number"] for line in ledger.read_lines() if '"kind":"renewed"' in line[:200]), default=0
     )
-    return (entry for entry in book.history() if entry.number > renewed)
+    return (entry for entry in ledger.history() if entry.number > renewed)
 
 
 def _find_cap(policy: Policy, analyst: str) -> float | None:

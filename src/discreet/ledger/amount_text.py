@@ -1,4 +1,4 @@
-"""Exact numbers, prices and budgets as text, and back: what the log holds is what was counted.
+"""Writes exact numbers, prices and budgets as text and reads them back, so that the log has exactly what was counted.
 
 >>> price_to_text((Fraction(1, 10), None)), read_price('["1/10",null]')
 ('["1/10",null]', (Fraction(1, 10), None))
@@ -22,7 +22,7 @@ _EXACT = re.compile(r"(ln\()?(\d+(?:/[1-9]\d*)?)(\))?")
 
 
 def exact_to_text(value: Exact) -> str:
-    """``1/10`` or ``ln(3)``."""
+    """A number as text, such as ``1/10`` or ``ln(3)``."""
     return str(value)
 
 

@@ -1,4 +1,4 @@
-"""The protocol of spending over any store. See ``ledger`` for what it promises, ``turns`` for how it takes turns."""
+"""The protocol of spending over any store. ``ledger`` states its guarantees, ``group_commit`` its transactions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ from discreet.ledger.state import Rules, State, sum_under
 from discreet.ledger.store import Lease, ReservationRow, Store
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
-# A run that took longer than this, in seconds, and whose process cannot be asked, may be run again by someone else.
+# After this many seconds a run may be started again by another process, if nobody can know whether the first one ended.
 LEASE = 600.0
 _RETRY = "Ask again with the same request id; it is charged once."
 
@@ -58,8 +58,8 @@ class BaseLedger:
     ) -> None:
         self._store = store
         self._state = state or State()
-        self._turns = GroupCommit(store, self._state)
-        self._write, self._read = self._turns.write, self._turns.read
+        self._commits = GroupCommit(store, self._state)
+        self._write, self._read = self._commits.write, self._commits.read
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lease_time = lease
         self._least: dict[tuple[Event, ...], Price] = {}
@@ -74,7 +74,7 @@ class BaseLedger:
 
     @property
     def state(self) -> State:
-        """What the lines add up to, as far as this process has read them."""
+        """The sums and rules after all lines that this process has read."""
         return self._state
 
     @property
@@ -127,15 +127,15 @@ class BaseLedger:
         dumped, loss = describe_events(charge.events)
         return self._write(lambda: self._reserve(charge, price, loss, dumped))
 
-    def commit(self, held: Reservation, record: Record) -> Record:
+    def commit(self, reservation: Reservation, record: Record) -> Record:
         try:
             text = json.dumps(record, separators=(",", ":"))
         except (TypeError, ValueError) as error:
             raise InternalError("An answer must be plain JSON values to be recorded.") from error
-        return self._write(lambda: self._commit(held, record, text))
+        return self._write(lambda: self._commit(reservation, record, text))
 
-    def abandon(self, held: Reservation) -> None:
-        self._write(lambda: self._store.set_lease(held.number, None))
+    def abandon(self, reservation: Reservation) -> None:
+        self._write(lambda: self._store.set_lease(reservation.number, None))
 
     @property
     def spent(self) -> Exact:
@@ -147,7 +147,7 @@ class BaseLedger:
 
     @property
     def head(self) -> Head:
-        """How far the log is, to be kept elsewhere and checked later with ``check_head``."""
+        """The head of the log. Keep it elsewhere, and check it later with ``check_head``."""
         return self._read(lambda: self._state.head)
 
     @property
@@ -164,7 +164,7 @@ class BaseLedger:
         return self._read(work)
 
     def scan(self) -> State:
-        """Walk the whole log and the store's own bookkeeping; LedgerDamaged where anything is wrong."""
+        """Check the whole log and the store's own records; LedgerDamaged where anything is wrong."""
         return self._read(lambda: scan(self._store, strictly=True))
 
     def read_lines(self) -> list[str]:
@@ -177,7 +177,7 @@ class BaseLedger:
         return found[1] if found is not None and found[0] == number else None
 
     def check_head(self, head: Head) -> None:
-        """Refuse a log that does not hold the line a head names: it was cut back, forked, or is another one."""
+        """Refuse a log that does not contain the line of a head: it was cut back or forked, or is another log."""
         found = self.read_line(head.number)
         if head.ledger != self._state.ledger:
             raise LedgerDamaged("This is another ledger than the one the head was taken from.")
@@ -189,7 +189,7 @@ class BaseLedger:
 
     def close(self) -> None:
         lease_owners.end_session(self._session)
-        self._turns.close()
+        self._commits.close()
 
     def __enter__(self) -> Self:
         return self
@@ -198,7 +198,7 @@ class BaseLedger:
         self.close()
 
     def amend(self, *, by: str, reason: str, budget: Budget | None = None, policy: Policy | None = None) -> Head:
-        """Put another budget or policy on record, from now on. What is spent stays spent.
+        """Record another budget or policy, which is in force from now on. What is spent stays spent.
 
         Privacy: the guarantee is the budget that is in force in the end. That holds when the amendment was decided
         without looking at answers; a pure budget holds in any case (see ``accounting.filters.Odometer``).
@@ -237,7 +237,7 @@ class BaseLedger:
         return self._write(work)
 
     def declare_restored(self, lost: Head | None, *, by: str, reason: str) -> Head:
-        """Put on record that an older copy took the place of the log; what the lost head had spent stays spent."""
+        """Record that an older copy replaced the log. What was spent at the lost head stays spent."""
         fields = {"by": check_name(by, "by"), "reason": _check_reason(reason)}
         if lost is None or lost.ledger != self._state.ledger:
             raise LedgerError("There is no head of a newer state of this ledger, so there is nothing to restore.")
@@ -288,22 +288,22 @@ class BaseLedger:
         return None
 
     def _resume(self, row: ReservationRow) -> Reservation:
-        """A request that was made before: its answer, or leave to run it again under the same charge."""
+        """The reservation of an earlier request, with its answer, or to be run again under the same charge."""
         digest = chain.digest(next(self._store.read_lines(row.number))[1])
-        held = Reservation(ledger=self._state.ledger, number=row.number, hash=digest)
+        reservation = Reservation(ledger=self._state.ledger, number=row.number, hash=digest)
         if row.answered is not None:
-            return Reservation(ledger=held.ledger, number=held.number, hash=held.hash, record=self._read_answer(row))
+            return replace(reservation, record=self._read_answer(row))
         lease, now = self._store.find_lease(row.number), self._clock().timestamp()
-        # A lease further ahead than any lease can be was given before the clock was set back.
+        # A lease that ends later than any lease can end was given before the clock was set back.
         if lease is not None and now < lease.until <= now + self._lease_time and not lease_owners.is_gone(lease.owner):
             raise RequestInFlight(f"This question is being answered right now. {_RETRY} Nothing was charged.")
         self._append("resumed", {"of": row.number})
         self._take_lease(row.number)
-        return held
+        return reservation
 
-    def _commit(self, held: Reservation, record: Record, text: str) -> Record:
-        row = self._store.find_by_number(held.number)
-        if row is None or held.ledger != self._state.ledger:
+    def _commit(self, reservation: Reservation, record: Record, text: str) -> Record:
+        row = self._store.find_by_number(reservation.number)
+        if row is None or reservation.ledger != self._state.ledger:
             raise InternalError("An answer without a reservation is never recorded.")
         if row.answered is None:
             number = self._append("answered", {"of": row.number, "answer": chain.digest(text)})
@@ -337,11 +337,11 @@ class BaseLedger:
         return number
 
     def _read_clock(self) -> str:
-        """The ledger's time: never earlier than any time in it."""
+        """The time of the ledger, which is never earlier than any time in its log."""
         return max(self._state.time, chain.time_to_text(self._clock()))
 
     def _find_least_price(self, events: tuple[Event, ...]) -> Price:
-        """The least price of these events; remembered, because questions come in kinds."""
+        """The least price of these events; stored, because many questions have the same events."""
         found = self._least.get(events)
         if found is None:
             if len(self._least) > 4096:
@@ -377,7 +377,7 @@ class BaseLedger:
 
 
 def _fingerprint(charge: Charge, dumped: list[dict[str, Any]], generation: int) -> str:
-    """What a request id stands for: the question and its events, whatever the version of the data."""
+    """A hash of what a request id means: the question and its events, but not the version of the data."""
     facts = [charge.analyst, charge.project, charge.question, dumped, generation]
     return chain.digest(json.dumps(facts, separators=(",", ":")))
 

@@ -1,12 +1,12 @@
-"""What a transaction has written, kept until it commits and then handed to the database in one go.
+"""Keeps the writes of a transaction until it commits, and then gives them to the database together.
 
-With many questions in one transaction this is a few calls instead of a few hundred. Reads look here first.
+With many questions in one transaction this takes a few calls instead of a few hundred. Reads use the kept writes first.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from discreet.ledger.store import Lease, ReservationRow
@@ -14,7 +14,7 @@ from discreet.ledger.store import Lease, ReservationRow
 
 @dataclass
 class PendingChanges:
-    """Changes that the database has not seen yet."""
+    """Changes that are not in the database yet."""
 
     head: tuple[int, str] | None = None
     lines: list[tuple[int, str]] = field(default_factory=list)
@@ -28,8 +28,14 @@ class PendingChanges:
         return row if found is None or row.answered is not None else row._replace(answered=found[0], answer=found[1])
 
 
+RESERVATION_COLUMNS = "number, analyst, request, identity, answered, answer"
+
+
 class BufferedStore(ABC):
-    """A ``Store`` over a database, whose members begin with an underscore here; see ``store.Store`` for the rest."""
+    """A ``Store`` over a database. Subclasses have the methods that begin with an underscore; see also ``store.Store``.
+
+    Both databases have the same tables, so the queries are written here once, with ``?`` for each value.
+    """
 
     _pending: PendingChanges = PendingChanges()
 
@@ -55,7 +61,23 @@ class BufferedStore(ABC):
     def _find_lease(self, number: int) -> Lease | None: ...
 
     @abstractmethod
-    def _write(self, pending: PendingChanges) -> None: ...
+    def _execute_many(self, query: str, values: Sequence[Sequence[object]]) -> None: ...
+
+    def _write(self, pending: PendingChanges) -> None:
+        """Give the changes to the database."""
+        answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
+        leases = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
+        add_row = f"INSERT INTO reservations ({RESERVATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608  # a constant
+        for query, values in (
+            ("INSERT INTO lines VALUES (?, ?)", pending.lines),
+            (add_row, list(pending.rows.values())),
+            ("UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL", answers),
+            ("DELETE FROM leases WHERE number = ?", [(number,) for number in pending.leases]),
+            ("INSERT INTO leases VALUES (?, ?, ?)", leases),
+            ("UPDATE head SET number = ?, hash = ?", [] if pending.head is None else [pending.head]),
+        ):
+            if values:
+                self._execute_many(query, values)
 
     def begin(self, *, write: bool) -> None:
         self._pending = PendingChanges()

@@ -1,4 +1,4 @@
-"""How the budget went down over time: as points, as a line of text, and as an SVG picture."""
+"""The budget that was left over time: as points, as a line of text, and as an SVG picture."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from discreet.exact import float_down, float_up
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.state import State
 
-# The most points of a curve: more cannot be seen.
+# The most points of a curve; more would not be visible.
 _POINTS = 240
 _STEPS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was left of the whole from a moment on."""
+    """The part of the whole budget that was left from this time on."""
 
     time: datetime
     left: float
     whole: float
 
 
-def read_curve(book: BaseLedger) -> list[Point]:
+def read_curve(ledger: BaseLedger) -> list[Point]:
     """The curve of what was left, from the first entry to the last; a long one is thinned out evenly."""
-    lines = book.read_lines()
-    turns = [i for i, line in enumerate(lines) if not any(f'"kind":"{kind}"' in line[:120] for kind in _SILENT)]
-    kept = set(turns[:: max(1, len(turns) // _POINTS)]) | {turns[-1]}
+    lines = ledger.read_lines()
+    changes = [i for i, line in enumerate(lines) if not any(f'"kind":"{kind}"' in line[:120] for kind in _FREE)]
+    kept = set(changes[:: max(1, len(changes) // _POINTS)]) | {changes[-1]}
     state, found = State(), []
     for number, line in enumerate(lines):
         state.absorb(number, line)
@@ -40,8 +40,8 @@ def read_curve(book: BaseLedger) -> list[Point]:
     return found
 
 
-# Entries that cost nothing.
-_SILENT = ("answered", "resumed")
+# Kinds of entries that cost nothing.
+_FREE = ("answered", "resumed")
 
 
 def as_text(curve: Sequence[Point], width: int = 60) -> str:
@@ -63,9 +63,9 @@ def as_text(curve: Sequence[Point], width: int = 60) -> str:
     return f"{''.join(slices)}\n{first:%Y-%m-%d} … {last:%Y-%m-%d}"
 
 
-def as_svg(book: BaseLedger, width: int = 640, height: int = 240) -> str:
+def as_svg(ledger: BaseLedger, width: int = 640, height: int = 240) -> str:
     """The curve as a picture: stairs going down, the whole as a dashed line, first and last day below."""
-    curve = read_curve(book)
+    curve = read_curve(ledger)
     most = max(point.whole for point in curve)
     first, last = curve[0].time, curve[-1].time
     span = max((last - first).total_seconds(), 1e-6)
@@ -80,8 +80,8 @@ def as_svg(book: BaseLedger, width: int = 640, height: int = 240) -> str:
     stairs = [f"M{across(curve[0]):.1f},{down(curve[0].left):.1f}"]
     stairs += [f"H{across(after):.1f}V{down(after.left):.1f}" for _, after in pairwise(curve)]
     stairs.append(f"H{right:.1f}")
-    symbol = book.budget.symbol
-    title = f"{symbol} left of {escape(book.dataset or 'the dataset')}: {curve[-1].left:.4g} of {curve[-1].whole:.4g}"
+    symbol = ledger.budget.symbol
+    title = f"{symbol} left of {escape(ledger.dataset or 'the dataset')}: {curve[-1].left:.4g} of {curve[-1].whole:.4g}"
     line = "".join(stairs)
     return "\n".join(
         [

@@ -1,8 +1,8 @@
-"""The log's lines: JSON texts, each of which holds the hash of the line before.
+"""The lines of the log: JSON texts, each of which contains the hash of the line before.
 
-A line is written once and kept as the text that it is; its hash is SHA-256 of exactly that text. So a line cannot be
-changed, left out, put in or moved without every later line being wrong, and a log that was exported as text can be
-checked with any tool that knows SHA-256. The hash of the last line, with its number, is the *head*: who keeps a head
+A line is written once and kept as that text; its hash is SHA-256 of exactly that text. So a line cannot be changed,
+removed, inserted or moved without making every later line wrong. A log that was exported as text can be checked with
+any tool that knows SHA-256. The hash of the last line, with its number, is the *head*. A person who keeps a head
 notices later if the log was cut back or forked before it.
 
 Every line starts in the same way, so that a million of them can be checked without reading them as JSON.
@@ -19,13 +19,13 @@ from typing import Any
 
 from discreet.errors import LedgerError
 
-# What the first line holds in place of a hash.
+# The text in the first line in place of a hash.
 START = "0" * 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """How far a log was at some time: its name, the number and hash of a line, and the exact sums up to there."""
+    """The end of a log at some time: its name, the number and hash of the last line, and the exact sums up to it."""
 
     ledger: str
     number: int

@@ -1,4 +1,4 @@
-"""Lines as history: the charge that a line recorded."""
+"""Reads the history: turns a line of the log back into the charge that it recorded."""
 
 from __future__ import annotations
 

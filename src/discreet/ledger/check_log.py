@@ -1,4 +1,4 @@
-"""Check a ledger's exported log, with Python's standard library and nothing else.
+"""Checks the exported log of a ledger, with Python's standard library and nothing else.
 
     python check_log.py log.jsonl [head.json ...]
 
@@ -22,19 +22,19 @@ NUMBER = re.compile(r"\d+(/[1-9]\d*)?")
 
 
 class LogError(Exception):
-    """What is wrong with the log."""
+    """The log is wrong; the message says where and how."""
 
 
 def read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON that says nothing twice."""
+    """An object of JSON in which no name occurs twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise LogError("says something twice")
+        raise LogError("has a name twice")
     return found
 
 
 class LogCheck:
-    """What is known after some lines."""
+    """The state of the check after some lines."""
 
     def __init__(self) -> None:
         self.previous, self.number, self.time, self.ledger = "0" * 64, -1, "", ""
@@ -96,7 +96,7 @@ class LogCheck:
 
 
 def check(lines: list[str], heads: list[dict]) -> LogCheck:  # type: ignore[type-arg]  # plain JSON
-    """Check a log against heads; Wrong says what is wrong."""
+    """Check a log against heads; LogError says what is wrong."""
     found = LogCheck()
     for at, text in enumerate(lines):
         try:
@@ -111,7 +111,7 @@ def check(lines: list[str], heads: list[dict]) -> LogCheck:  # type: ignore[type
 
 
 def main(arguments: list[str]) -> int:
-    """The program."""
+    """Run the program, and return its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.write(__doc__ or "")
         return 2

@@ -1,8 +1,9 @@
-"""Taking turns at a store, with group commit: one wait for the disk serves everyone who came meanwhile.
+"""Group commit: many threads share one transaction and one wait for the disk.
 
-All threads of a process hand their work to one of them, the leader, which does it in a single transaction. Work is
-decided inside the transaction, on a state that holds every line; a refusal writes nothing. If a write fails, nothing of
-the batch counts as done, nothing is released, and the ledger halts: only opening it again tells what reached the disk.
+All threads of a process give their work to one of them, the leader, which does it in a single transaction. Each piece
+of work decides inside the transaction, on a state that includes every line; a refusal writes nothing. If a write fails,
+nothing of the batch counts as done, nothing is released, and the ledger halts. It must be opened again to find out what
+reached the disk.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from discreet.ledger.store import Store
 LOG = logging.getLogger("discreet.ledger")
 T = TypeVar("T")
 
-# The most work that one transaction takes in.
+# The most pieces of work in one transaction.
 _BATCH = 256
 _HALTED = "The ledger could not be written and has halted. Open it again to see what was recorded."
 
@@ -35,11 +36,11 @@ class _Job(Generic[T]):
     error: Exception | None = None
     done: bool = False
     leads: bool = False
-    # Free when the work is done, or when it is this thread's turn to lead.
-    turn: threading.Lock = field(default_factory=threading.Lock)
+    # Released when the work is done, or when this thread must lead.
+    ready: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.turn.acquire()
+        self.ready.acquire()
 
 
 class GroupCommit:
@@ -63,10 +64,10 @@ class GroupCommit:
             self._led = True
         try:
             if not leads:
-                job.turn.acquire()
+                job.ready.acquire()
             if not job.done:
                 self._lead_once()
-        except BaseException:  # an interrupt: nobody may wait for a thread that has gone
+        except BaseException:  # an interrupt: nobody may wait for a thread that has ended
             self._leave(job, leads=leads)
             raise
         if job.error is not None:
@@ -74,7 +75,7 @@ class GroupCommit:
         return job.value[0]
 
     def _leave(self, job: _Job[Any], *, leads: bool) -> None:
-        """Take work back that nobody has begun, and let someone else lead."""
+        """Withdraw work that was not begun, and let another thread lead."""
         with self._waiting:
             if job in self._queue:
                 self._queue.remove(job)
@@ -93,7 +94,7 @@ class GroupCommit:
         finally:
             with self._waiting:
                 for job in batch:
-                    job.turn.release()
+                    job.ready.release()
                 self._pass_on()
 
     def _pass_on(self) -> None:
@@ -101,10 +102,10 @@ class GroupCommit:
         self._led = bool(self._queue)
         if self._queue:
             self._queue[0].leads = True
-            self._queue[0].turn.release()
+            self._queue[0].ready.release()
 
     def read(self, work: Callable[[], T]) -> T:
-        """Look at everything that is committed."""
+        """Do work that reads, on everything that is committed."""
         if self._pid != os.getpid():
             self._reset_locks()
         with self._leader:
@@ -131,7 +132,7 @@ class GroupCommit:
             return work()
 
     def close(self) -> None:
-        """Let go of the store; whoever comes later is told so."""
+        """Close the store; later calls are refused."""
         with self._leader:
             self._halted = self._halted or "The ledger was closed. Open it again."
             self.store.close()
@@ -173,7 +174,7 @@ class GroupCommit:
             job.error = refusal
 
     def _halt(self, error: BaseException) -> Exception:
-        """Halt, and what callers are told."""
+        """Halt the ledger, and return the error for the callers."""
         if isinstance(error, LedgerDamaged):
             self._halted = str(error)
             return error
@@ -191,7 +192,7 @@ class GroupCommit:
             LOG.exception("The ledger could not be rolled back.")
 
     def _catch_up(self) -> None:
-        """Take in the lines that others added since, and see that those known are still there."""
+        """Read the lines that others added since, and check that the known ones are still there."""
         number, digest = self.store.read_head()
         state = self.state
         if (number, digest) == (state.number, state.hash):
@@ -210,7 +211,7 @@ class GroupCommit:
             raise LedgerFailure(f"{self._halted} Nothing was released.")
 
     def _reset_locks(self) -> None:
-        """Fresh locks; in a forked child the parent's may be held by threads that are not there."""
+        """Make new locks. In a forked child the parent's locks may be locked by threads that do not exist there."""
         self._pid = os.getpid()
         self._leader = threading.RLock()
         self._waiting = threading.Lock()

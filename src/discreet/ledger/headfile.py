@@ -1,4 +1,4 @@
-"""The small file beside a ledger that says how far its log was at least, and files that appear whole or not at all."""
+"""The head file beside a ledger, which records how long its log was at least; and files that are published whole."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from discreet.ledger.chain import Head
 
 LOG = logging.getLogger("discreet.ledger")
 
-# Notes are filled up to this length, so that one can be written over another.
+# Every head file has this length, so that one head can be written over another.
 _SIZE = 1024
 
 
 def head_path_of(path: Path) -> Path:
-    """Where the head of a ledger is noted."""
+    """The path of the head file of a ledger."""
     return path.with_name(f"{path.name}.head")
 
 
 def read(path: Path) -> Head | None:
-    """What the file beside the ledger says, if there is one."""
+    """The head in the file beside the ledger, if there is one."""
     try:
         text = head_path_of(path).read_text(encoding="ascii")
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def read(path: Path) -> Head | None:
 
 
 def write(path: Path, head: Head) -> None:
-    """Note how far the log is. Without waiting for the disk: an older note is still true."""
+    """Write the head. It does not wait for the disk, because an older head is still true."""
     text = head.to_json().encode().ljust(_SIZE)
     try:
         if not _overwrite(head_path_of(path), text):
@@ -49,7 +49,7 @@ def write(path: Path, head: Head) -> None:
 
 
 def _overwrite(path: Path, text: bytes) -> bool:
-    """Write over a note of the same length, in one piece; False where there is none."""
+    """Write over a head file of the same length, in one call; False where there is none."""
     try:
         handle = os.open(path, os.O_WRONLY)
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def _replace(path: Path, text: bytes) -> None:
 
 
 def make_spare_path(path: Path) -> Path:
-    """A name beside a path that nobody else uses."""
+    """A path in the same folder that nobody else uses."""
     return path.with_name(f".{path.name}.{SYSTEM.bits(64):016x}")
 
 

@@ -1,7 +1,7 @@
-"""Who is running a question right now: a name for it, and whether it is still there.
+"""The owners of leases: names the session that runs a question now, and finds out whether it has ended.
 
-This is a courtesy to save double work, and never what soundness rests on: if two runs of one request ever overlap, the
-ledger keeps the answer of the first to commit, and only that one is handed out.
+This only saves double work; no guarantee depends on it. If two runs of one request overlap, the ledger keeps the answer
+of the first to commit, and only that one is released.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from discreet.entropy import SYSTEM
 
 @lru_cache(maxsize=1)
 def _find_machine() -> str:
-    """This boot of this machine and its process numbers; empty where the system does not tell."""
+    """A name of this boot of this machine and of its process namespace; empty where the system has none."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -50,18 +50,18 @@ def begin_session() -> str:
 
 
 def end_session(session: str) -> None:
-    """Nothing is run in this session any more."""
+    """End a session: nothing runs in it any more."""
     _SESSIONS.discard(session)
 
 
 def name_of(session: str) -> str:
-    """The name of a session in this process, unlike that of any other one, past or present, on this machine."""
+    """The name of a session of this process. No other session on this machine has or had the same name."""
     pid = os.getpid()
     return f"{_find_machine()} {pid} {_find_own_start(pid)} {session}"
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the session of this name has certainly ended; False where nobody can know from here."""
+    """Whether the session of this name has certainly ended; False where this process cannot know it."""
     place, *rest = owner.rsplit(" ", 3)
     if len(rest) != 3 or not place or place != _find_machine() or not rest[0].isdigit() or not rest[1]:
         return False

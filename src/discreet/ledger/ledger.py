@@ -1,13 +1,12 @@
-"""The protocol of spending: reserve durably, run, commit durably, deliver.
+"""The protocol of spending: reserve durably, run, commit durably, release.
 
-A reservation is a charge. It is made before any data is read and it is never taken back: a question that fails half-way
-has still been paid for, because the failure itself may tell something. Three things cost nothing, because they reveal
-nothing new:
+A reservation is a charge. It is made before any data is read, and it is never refunded: a question that fails is still
+charged, because the failure itself may reveal something. Three things cost nothing, because they reveal nothing new:
 
-- the same question on the same data again: the recorded answer is given out;
-- the same request again, after its answer got lost on the way: the recorded answer is given out;
-- the same request again, after it failed: it is run again under the charge that stands. The first run released
-  nothing, so there is still one release for one charge.
+- the same question on the same data again: the recorded answer is returned;
+- the same request again, after its answer was lost: the recorded answer is returned;
+- the same request again, after it failed: it is run again under its charge. The first run released nothing, so there
+  is still one release for one charge.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a question costs and what it is.
+    """A question and what it costs.
 
-    ``request`` is the caller's own name for it, unique for the analyst: a retry has the same. ``identity`` is the same
-    for the same question on the same data. ``project`` and ``version`` (of the data) are recorded where they are told.
+    ``request`` is the caller's name for it, unique for the analyst; a retry has the same. ``identity`` is the same for
+    the same question on the same data. ``project`` and ``version`` (of the data) are recorded where they are given.
     """
 
     request: str
@@ -45,7 +44,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A charge that is on record, at line ``number`` of the log, whose hash is ``hash``.
+    """A charge that is recorded in line ``number`` of the log; ``hash`` is the hash of that line.
 
     ``record`` is the answer, where the request was answered before; then nothing new was charged.
     """
@@ -58,7 +57,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One charge of the history: who asked what, what it cost, and whether it was answered. Never a true value."""
+    """One charge of the history: who asked what, what it cost, and whether it was answered. It has no true value."""
 
     number: int
     charge: Charge
@@ -67,7 +66,7 @@ class Entry:
 
 
 class Ledger(Protocol):
-    """Where charges and answers are kept. Members: ``MemoryLedger``, ``SQLiteLedger``, ``PostgresLedger``.
+    """The record of charges and answers. Members: ``MemoryLedger``, ``SQLiteLedger``, ``PostgresLedger``.
 
     Privacy: everything released against accepted charges is together within the budget, for the unit and neighbours
     that the ledger names, also when questions are chosen after seeing answers and analysts talk to each other. Why:
@@ -77,7 +76,7 @@ class Ledger(Protocol):
 
     @property
     def budget(self) -> Budget:
-        """What may be spent in all."""
+        """The most that may be spent."""
         ...
 
     def replay(self, identity: str) -> Record | None:
@@ -89,21 +88,21 @@ class Ledger(Protocol):
         ...
 
     def reserve(self, charge: Charge) -> Reservation:
-        """Record a charge before any data is read, or refuse it (nothing recorded).
+        """Record a charge before any data is read, or refuse it and record nothing.
 
-        A request that was made before is not charged again: its answer comes back, or it may be run again.
+        A request that was made before is not charged again: its answer is returned, or it may be run again.
         """
         ...
 
-    def commit(self, held: Reservation, record: Record) -> Record:
-        """Record the answer to a reserved charge. What comes back, and only that, may be handed out.
+    def commit(self, reservation: Reservation, record: Record) -> Record:
+        """Record the answer to a reserved charge. Only the record that is returned may be released.
 
-        It is the same object, or, where another run of the same request was quicker, that run's answer.
+        It is the same object, or the answer of another run of the same request where that run was faster.
         """
         ...
 
-    def abandon(self, held: Reservation) -> None:
-        """Say that the run failed, so that a retry need not wait. The charge stands."""
+    def abandon(self, reservation: Reservation) -> None:
+        """Record that the run failed, so that a retry need not wait. The charge stays."""
         ...
 
     @property
@@ -121,5 +120,5 @@ class Ledger(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         ...

@@ -1,9 +1,9 @@
-"""What a ledger is for: one dataset, who is protected in it, and what may be spent."""
+"""The terms of a ledger: one dataset, the protected unit and relation, the budget, and the policy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, Self, TypedDict
 
 from discreet.errors import LedgerError
 from discreet.ledger.amount_text import dump_budget
@@ -14,15 +14,42 @@ from discreet.privacy import Budget, Neighbours, Unit
 _AMEND = "`discreet ledger amend CODEBOOK --by NAME --reason WHY`. Nothing was charged."
 
 
+class DeclaredTerms(TypedDict):
+    """The terms of a ledger as a caller types them, in ``SQLiteLedger.open`` and ``PostgresLedger.open``.
+
+    ``policy`` may be left out, or None: then the ledger keeps the policy that it has.
+    """
+
+    dataset: str
+    budget: Budget
+    unit: Unit | str | None
+    neighbours: Neighbours | str
+    policy: NotRequired[Policy | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerTerms:
-    """The terms that a codebook states. Without a policy, whatever the ledger has is meant."""
+    """The terms that a codebook states. Without a policy the ledger keeps the policy that it has."""
 
     dataset: str
     budget: Budget
     unit: Unit
     neighbours: Neighbours
     policy: Policy | None = None
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        dataset: str,
+        budget: Budget,
+        unit: Unit | str | None,
+        neighbours: Neighbours | str,
+        policy: Policy | None = None,
+    ) -> Self:
+        """The terms from what a caller typed: a unit may be a column name, neighbours the name of a relation."""
+        unit, neighbours = Unit.read(unit), Neighbours.read(neighbours)
+        return cls(dataset=dataset, budget=budget, unit=unit, neighbours=neighbours, policy=policy)
 
     def make_opening(self, ledger: str) -> dict[str, Any]:
         """The first line of a new ledger; refused where the terms cannot be counted."""
@@ -44,7 +71,7 @@ class LedgerTerms:
         self._check_limits(state)
 
     def check_people(self, state: State) -> None:
-        """Refuse a ledger of another dataset, or of one that protects others."""
+        """Refuse a ledger of another dataset, or one that protects another unit or relation."""
         if self.dataset != state.dataset:
             raise LedgerError(
                 "This ledger is of another dataset. Give the dataset its old name, or its ledger a place of its own. "

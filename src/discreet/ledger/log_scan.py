@@ -1,8 +1,8 @@
-"""Walk a whole ledger: every line follows from the one before, every answer has its hash in the log, the sums hold.
+"""Checks a whole ledger: every line follows from the one before, every answer has its hash in the log, the sums hold.
 
-A million entries take seconds, so equal prices are counted first and added up when the rules change. That gives the
-very sums that adding one by one gives, as long as no sum has to be rounded; where one might, they are added one by one
-after all.
+To read a million entries in seconds, equal prices are counted first and added up when the rules change. The sums are
+the same as those of adding one by one, as long as no sum has to be rounded. Where one may have been rounded, the prices
+are added one by one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Noth
 # Sums with longer denominators than this, in bits, may have been rounded on the way.
 _EXACT = 100
 
-# How lines go on after "kind":" , and how long the time is that follows.
+# The text of a line after "kind":" , and the length of the time that follows.
 _RESERVED, _ANSWERED, _TIME = 'reserved","time":"', 'answered","time":"', 27
 _CHARGE_TEXT = re.compile(r'","price":(\[[^\]]*\]),"analyst":("(?:[^"\\]|\\.)*"),"project":("(?:[^"\\]|\\.)*")')
 
@@ -51,14 +51,14 @@ def scan(store: Store, *, strictly: bool = False) -> State:
 
 
 class _Walk:
-    """One pass over the lines and the reservations, side by side."""
+    """One pass over the lines and, at the same time, over the reservations."""
 
     def __init__(self, store: Store, *, strictly: bool) -> None:
         self.store, self.strictly, self.state = store, strictly, State()
         self.alike: Counter[_ChargeKind] = Counter()
         self.since = 0  # the first line under the present rules
         self.analysts = _Analysts()
-        self.due: dict[int, str] = {}  # lines that must record an answer, and how they must end
+        self.due: dict[int, str] = {}  # the lines that must record an answer, and the text that must end them
 
     def run(self) -> State:
         """The state at the end."""
@@ -93,11 +93,11 @@ class _Walk:
             elif line.startswith(_RESERVED, begin):
                 begin += len(_RESERVED)
                 when, end = line[begin : begin + _TIME], line.index(',"request":', begin)
-                said = line[begin + _TIME : end]
-                if row is None or row.number != at or analysts[said] != row.analyst:
+                text = line[begin + _TIME : end]
+                if row is None or row.number != at or analysts[text] != row.analyst:
                     raise LedgerDamaged(f"Entry {at} of the ledger has lost its reservation. {_LOOK}")
                 self._check_reservation(line, end, row)
-                alike[said, when[:10]] += 1
+                alike[text, when[:10]] += 1
                 row = next(rows, None)
             else:
                 when = self._take_other_line(at, line, number, previous, time)
@@ -110,7 +110,7 @@ class _Walk:
         state.number, state.hash, state.time = number, previous, time
 
     def _check_reservation(self, line: str, end: int, row: ReservationRow) -> None:
-        """A reservation must be found under the names that its line has, and its answer be whole."""
+        """Check that a reservation has the names of its line, and that its answer is complete."""
         if not line.startswith(f',"request":{quoted(row.request)},"identity":{quoted(row.identity)},', end):
             raise LedgerDamaged(f"The reservation of entry {row.number} was changed. {_LOOK}")
         if row.answered is not None and row.answer is not None:
@@ -120,7 +120,7 @@ class _Walk:
             raise LedgerDamaged(f"The answer of entry {row.number} is not whole. {_LOOK}")
 
     def _take_other_line(self, at: int, line: str, number: int, previous: str, time: str) -> str:
-        """A line that is neither a charge nor an answer: bring the state up to here, and let it take in the line."""
+        """Take a line that is neither a charge nor an answer: add up to here, and let the state absorb the line."""
         found = START_OF_LINE.search(line)
         if found is not None and found["kind"] == "resumed" and found["of"]:
             return found["time"]
@@ -132,13 +132,13 @@ class _Walk:
         return state.absorb(at, line)["time"]
 
     def _add_up(self, end: int) -> None:
-        """Add what was charged under the present rules, up to a line, and see that it was allowed."""
+        """Add what was charged under the present rules, up to a line, and check that it was allowed."""
         if self.alike:
             state, rules = self.state, self.state.rules
             charges = state.charges + self.alike.total()
             grown: dict[Bucket, Currency] = {}
-            for (said, day), times in self._count_charges(rules, end):
-                price, who, what = _read_charge(said)
+            for (text, day), times in self._count_charges(rules, end):
+                price, who, what = _read_charge(text)
                 when = f"{day}T"
                 state.charge(_multiply(price, times), who, what, when)
                 grown |= {bucket: currency for bucket, currency, _ in rules.find_buckets(who, what, when)}
@@ -150,7 +150,7 @@ class _Walk:
 
     def _count_charges(self, rules: Rules, end: int) -> Iterator[tuple[_ChargeKind, int]]:
         """The charges, equal ones together where no sum can have been rounded, otherwise one by one in order."""
-        bottoms = [part.denominator for said, _ in self.alike for part in _read_charge(said)[0] if part is not None]
+        bottoms = [part.denominator for text, _ in self.alike for part in _read_charge(text)[0] if part is not None]
         before = [part.denominator for total in self.state.totals.values() for part in total if part is not None]
         if not isinstance(rules.currency, LogarithmCurrency) and math.lcm(*bottoms, *before).bit_length() <= _EXACT:
             return iter(self.alike.items())
@@ -166,7 +166,7 @@ class _Walk:
                 yield (line[begin + _TIME : line.index(',"request":', begin)], line[begin : begin + 10]), 1
 
     def _check_amendment(self, number: int, line: str) -> None:
-        """An amendment must begin with the sums of what was charged before."""
+        """Check that an amendment begins with the sums of what was charged before."""
         record = json.loads(line)
         rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
         earlier = (text for at, text in self.store.read_lines(0) if at < number)
@@ -175,26 +175,26 @@ class _Walk:
 
 
 def _fetch_in_portions(items: Iterator[T]) -> Iterator[T]:
-    """The same items, fetched some at a time: two streams that take turns at every item are much slower."""
+    """The same items, fetched in portions. Two streams that alternate at every item would be much slower."""
     while portion := list(islice(items, 512)):
         yield from portion
 
 
 @lru_cache(maxsize=65_536)
-def _read_charge(said: str) -> tuple[Price, str, str]:
-    """Price, analyst and project from how they are written."""
-    found = _CHARGE_TEXT.fullmatch(said)
+def _read_charge(text: str) -> tuple[Price, str, str]:
+    """The price, analyst and project from the text of a line."""
+    found = _CHARGE_TEXT.fullmatch(text)
     if found is None:
         raise ValueError("not a charge")
     return read_price(found[1]), json.loads(found[2]), json.loads(found[3])
 
 
 class _Analysts(dict[str, str]):
-    """The analyst of each way in which charges are written, worked out once."""
+    """The analyst of each text of a charge, read once."""
 
-    def __missing__(self, said: str) -> str:
-        self[said] = _read_charge(said)[1]
-        return self[said]
+    def __missing__(self, text: str) -> str:
+        self[text] = _read_charge(text)[1]
+        return self[text]
 
 
 def _multiply(price: Price, count: int) -> Price:

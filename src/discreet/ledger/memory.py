@@ -1,4 +1,4 @@
-"""A ledger that lives as long as its process: for notebooks, tests and first steps. It forgets when Python ends."""
+"""A ledger in memory, for notebooks, tests and first steps. It is lost when Python ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.privacy import Budget, Neighbours, Unit
 
 
 class MemoryStore:
-    """Lines in a list. Nothing can fail, so there is nothing to roll back."""
+    """A store that keeps its lines in a list. No write can fail, so there is nothing to roll back."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -26,7 +26,7 @@ class MemoryStore:
         self._leases: dict[int, Lease] = {}
 
     def begin(self, *, write: bool) -> None:
-        """Nothing to do: a memory has one process, and its book one leader."""
+        """Nothing to do: memory belongs to one process, and its ledger has one leader."""
 
     def commit(self) -> None:
         """Nothing to do: changes are made at once."""
@@ -103,10 +103,9 @@ class MemoryLedger(BaseLedger):
         lease: float = LEASE,
     ) -> None:
         super().__init__(MemoryStore(), clock=clock, lease=lease)
-        terms = LedgerTerms(
-            dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
+        self.write_opening(
+            LedgerTerms.read(dataset=dataset, budget=budget, unit=unit, neighbours=neighbours, policy=policy)
         )
-        self.write_opening(terms)
 
     @classmethod
     def on(cls, terms: LedgerTerms) -> Self:
@@ -116,4 +115,4 @@ class MemoryLedger(BaseLedger):
         )
 
     def close(self) -> None:
-        """Nothing to let go of: the history can still be read."""
+        """Nothing to do: the history can still be read."""

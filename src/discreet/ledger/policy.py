@@ -1,7 +1,8 @@
 """Policy: who may ask, and caps below the budget, over analysts, projects, questions and periods.
 
 The budget over the dataset always holds and assumes that all analysts talk to each other. Caps divide it. A cap per
-period renews when the ledger's clock enters the next day, week, month or year (UTC); that clock never runs backwards.
+period starts anew when the clock of the ledger enters the next day, week, month or year (UTC). That clock never runs
+backwards.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget
 
 Bucket: TypeAlias = tuple[str, str, str]
-"""What is summed separately: (over what, whose, in which period)."""
+"""The key of a separate sum: (over what, whose, in which period)."""
 
 DATASET: Bucket = ("dataset", "", "")
 OVER = ("dataset", "analyst", "project", "query")
@@ -103,13 +104,13 @@ class Policy:
         analysts: Iterable[str] | None = None,
         projects: Iterable[str] | None = None,
     ) -> Policy:
-        """The usual caps, in short; ``per_analyst={"ana": 2}`` caps one analyst by name."""
+        """A policy with the usual caps; ``per_analyst={"ana": 2}`` caps one analyst by name."""
         caps = [] if per_query is None else [Cap(amount=per_query, over="query")]
-        for over, said in (("analyst", per_analyst), ("project", per_project)):
-            if isinstance(said, Mapping):
-                caps += [Cap(amount=amount, over=over, name=name) for name, amount in sorted(said.items())]
-            elif said is not None:
-                caps.append(Cap(amount=said, over=over))
+        for over, given in (("analyst", per_analyst), ("project", per_project)):
+            if isinstance(given, Mapping):
+                caps += [Cap(amount=amount, over=over, name=name) for name, amount in sorted(given.items())]
+            elif given is not None:
+                caps.append(Cap(amount=given, over=over))
         periods = zip(PERIODS, (per_day, per_week, per_month, per_year))
         caps += [Cap(amount=amount, per=period) for period, amount in periods if amount is not None]
         listed = None if analysts is None else tuple(analysts)
@@ -147,7 +148,7 @@ class Policy:
 
 
 def check_name(name: object, over: str) -> str:
-    """The name of an analyst, a project or a request: some printable characters; a project may have none."""
+    """The name of an analyst, a project or a request: printable characters; a project may have no name."""
     if not isinstance(name, str) or len(name) > 200 or not name.isprintable() or not (name or over == "project"):
         fix = "Give a name of 1 to 200 printable characters. Nothing was charged."
         raise ParameterError(over, "is not a name", fix)
@@ -155,7 +156,7 @@ def check_name(name: object, over: str) -> str:
 
 
 def period_of(per: str | None, time: str) -> str:
-    """The period in which a moment lies, by name.
+    """The name of the period that contains a time.
 
     >>> [period_of(per, "2026-01-01T10:00:00.000000Z") for per in ("day", "week", "month", "year", None)]
     ['2026-01-01', '2026-W01', '2026-01', '2026', '']

@@ -1,35 +1,32 @@
-"""The ledger in a PostgreSQL database, for several servers. Needs the extra ``postgres`` (psycopg).
+"""The ledger in a PostgreSQL database, for several servers. It needs the extra ``postgres`` (psycopg).
 
-Each dataset has a schema of its own. Writers take turns by a table lock, taken as the first thing in a serialisable
-transaction, so that what they read afterwards holds everything that was committed before. The server must wait for its
-disk: with ``fsync``, ``full_page_writes`` or ``synchronous_commit`` switched off it is refused. PostgreSQL itself stops
-when an ``fsync`` fails; here every failure of a statement halts the ledger until it is opened again.
+Each dataset has a schema of its own. A writer locks a table (``turns``) as the first step of a serialisable
+transaction, so that its later reads include everything that was committed before. The server must wait for its disk:
+with ``fsync``, ``full_page_writes`` or ``synchronous_commit`` switched off it is refused. PostgreSQL itself stops when
+an ``fsync`` fails; here every failure of a statement halts the ledger until it is opened again.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger.base_ledger import LEASE, BaseLedger
-from discreet.ledger.buffered_store import BufferedStore, PendingChanges
+from discreet.ledger.buffered_store import RESERVATION_COLUMNS, BufferedStore
 from discreet.ledger.chain import START, Head
-from discreet.ledger.ledger_terms import LedgerTerms
+from discreet.ledger.ledger_terms import DeclaredTerms, LedgerTerms
 from discreet.ledger.log_scan import scan
-from discreet.ledger.policy import Policy
 from discreet.ledger.store import Lease, ReservationRow
-from discreet.privacy import Budget, Neighbours, Unit
 
 VERSION = 1
 # Seconds that a writer waits for its turn.
 PATIENCE = 60.0
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-_ROW = "number, analyst, request, identity, answered, answer"
 _TABLES = (
     "CREATE TABLE turns (version integer NOT NULL)",
     "CREATE TABLE lines (number bigint PRIMARY KEY, line text NOT NULL)",
@@ -113,37 +110,27 @@ class PostgresStore(BufferedStore):
             first, size = found[-1][0] + 1, min(size * 8, 4096)
 
     def _find_rows(self, where: str, *values: object) -> list[ReservationRow]:
-        query = f"SELECT {_ROW} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
-        return list(map(ReservationRow._make, self.connection.execute(query.replace("?", "%s"), values).fetchall()))
+        query = f"SELECT {RESERVATION_COLUMNS} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
+        return list(map(ReservationRow._make, self.connection.execute(_to_psycopg(query), values).fetchall()))
 
     def _find_lease(self, number: int) -> Lease | None:
         found = self.connection.execute("SELECT owner, until FROM leases WHERE number = %s", (number,)).fetchone()
         return None if found is None else Lease(*found)
 
-    def _write(self, pending: PendingChanges) -> None:
-        answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
-        held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
+    def _execute_many(self, query: str, values: Sequence[Sequence[object]]) -> None:
         with self.connection.cursor() as cursor:
-            for query, values in (
-                ("INSERT INTO lines VALUES (%s, %s)", pending.lines),
-                ("INSERT INTO reservations VALUES (%s, %s, %s, %s, %s, %s)", list(pending.rows.values())),
-                ("UPDATE reservations SET answered = %s, answer = %s WHERE number = %s AND answered IS NULL", answers),
-                ("DELETE FROM leases WHERE number = %s", [(number,) for number in pending.leases]),
-                ("INSERT INTO leases VALUES (%s, %s, %s)", held),
-                ("UPDATE head SET number = %s, hash = %s", [] if pending.head is None else [pending.head]),
-            ):
-                if values:
-                    cursor.executemany(query, values)
+            cursor.executemany(_to_psycopg(query), values)
 
     def read_reservations(self) -> Iterator[ReservationRow]:
-        query = f"SELECT {_ROW} FROM reservations WHERE number >= %s ORDER BY number LIMIT 4096"  # noqa: S608  # a constant
+        columns = RESERVATION_COLUMNS
+        query = f"SELECT {columns} FROM reservations WHERE number >= %s ORDER BY number LIMIT 4096"  # noqa: S608  # a constant
         first = 0
         while found := self.connection.execute(query, (first,)).fetchall():
             yield from map(ReservationRow._make, found)
             first = found[-1][0] + 1
 
     def note_head(self, head: Head) -> None:
-        """Nothing to do: keep heads elsewhere with ``discreet ledger head``."""
+        """Nothing to do: ``discreet ledger head`` writes heads to be kept elsewhere."""
 
     def check(self) -> None:
         """Nothing to do: the server looks after its files."""
@@ -153,7 +140,7 @@ class PostgresStore(BufferedStore):
             self._connection.close()
 
     def make(self) -> bool:
-        """The tables, where there are none; whether they were made now."""
+        """Make the tables where there are none; True if they were made now."""
         self.connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"discreet {self._schema}",))
         if self.has_tables():
             return False
@@ -194,24 +181,18 @@ class PostgresLedger(BaseLedger):
         cls,
         address: str,
         *,
-        dataset: str,
-        budget: Budget,
-        unit: Unit | str | None,
-        neighbours: Neighbours | str,
-        policy: Policy | None = None,
         schema: str = "discreet",
         clock: Callable[[], datetime] | None = None,
         lease: float = LEASE,
         patience: float = PATIENCE,
+        **terms: Unpack[DeclaredTerms],
     ) -> Self:
         """The ledger in a schema of the database at an address (``postgresql://...``), made where there is none.
 
-        It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
+        An existing ledger must have been made for the same ``dataset``, ``unit``, ``neighbours``, ``budget`` and
+        ``policy``; see ``LedgerTerms``.
         """
-        terms = LedgerTerms(
-            dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
-        )
-        return cls.on(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
+        return cls.on(address, LedgerTerms.read(**terms), schema=schema, clock=clock, lease=lease, patience=patience)
 
     @classmethod
     def on(
@@ -270,20 +251,25 @@ class PostgresLedger(BaseLedger):
         return cls(store, state, clock=clock, lease=lease)
 
 
+def _to_psycopg(query: str) -> str:
+    """A query with the placeholders of psycopg."""
+    return query.replace("?", "%s")
+
+
 class _NestedStore(PostgresStore):
-    """The same store, inside a transaction that somebody else began and will end."""
+    """The same store, inside a transaction that its caller began and will end."""
 
     def __init__(self, store: PostgresStore) -> None:
         self.__dict__.update(store.__dict__)
 
     def _begin(self, *, write: bool) -> None:
-        """Begun already."""
+        """Nothing to do: the caller began the transaction."""
 
     def _commit(self) -> None:
-        """Committed later."""
+        """Nothing to do: the caller commits."""
 
     def _rollback(self) -> None:
-        """Rolled back later."""
+        """Nothing to do: the caller rolls back."""
 
 
 def _import_psycopg() -> Any:

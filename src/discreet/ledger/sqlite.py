@@ -1,8 +1,8 @@
 """The ledger in one SQLite file beside the codebook, for any number of processes on one machine.
 
-The file is in WAL mode with ``synchronous=FULL``: a commit returns when the disk has it. Writers take turns by
-``BEGIN IMMEDIATE``. Beside the file lies a small one that ends in ``.head`` and says how far the log was at least; a
-ledger that is missing, or older than it says, is refused instead of starting with a full budget.
+The file is in WAL mode with ``synchronous=FULL``: a commit returns when the disk has it. ``BEGIN IMMEDIATE`` lets one
+writer write at a time. A small file beside it, which ends in ``.head``, records how long the log was at least. A ledger
+that is missing, or shorter than that, is refused instead of starting with a full budget.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, Unpack
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger import headfile
 from discreet.ledger.base_ledger import LEASE, BaseLedger
 from discreet.ledger.chain import Head
-from discreet.ledger.ledger_terms import LedgerTerms
+from discreet.ledger.ledger_terms import DeclaredTerms, LedgerTerms
 from discreet.ledger.log_scan import scan
-from discreet.ledger.policy import Policy
 from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate
-from discreet.privacy import Budget, Neighbours, Unit
 
 LOG = logging.getLogger("discreet.ledger")
 
@@ -45,23 +43,17 @@ class SQLiteLedger(BaseLedger):
         cls,
         path: str | Path,
         *,
-        dataset: str,
-        budget: Budget,
-        unit: Unit | str | None,
-        neighbours: Neighbours | str,
-        policy: Policy | None = None,
         clock: Callable[[], datetime] | None = None,
         lease: float = LEASE,
         patience: float = PATIENCE,
+        **terms: Unpack[DeclaredTerms],
     ) -> Self:
         """The ledger at a path, which is made where there is none; checked from its first line to its last.
 
-        It must have been made for the same dataset, unit, neighbours, budget and policy (None: whatever it has).
+        An existing ledger must have been made for the same ``dataset``, ``unit``, ``neighbours``, ``budget`` and
+        ``policy``; see ``LedgerTerms``.
         """
-        terms = LedgerTerms(
-            dataset=dataset, budget=budget, unit=Unit.read(unit), neighbours=Neighbours.read(neighbours), policy=policy
-        )
-        return cls.on(Path(path), terms, clock=clock, lease=lease, patience=patience)
+        return cls.on(Path(path), LedgerTerms.read(**terms), clock=clock, lease=lease, patience=patience)
 
     @classmethod
     def on(
@@ -76,13 +68,13 @@ class SQLiteLedger(BaseLedger):
         """The ledger at a path on these terms; see ``open``."""
         if not path.exists():
             create(path, terms, clock=clock)
-        book = cls.open_existing(path, clock=clock, lease=lease, patience=patience)
+        ledger = cls.open_existing(path, clock=clock, lease=lease, patience=patience)
         try:
-            terms.check(book.state)
+            terms.check(ledger.state)
         except LedgerError:
-            book.close()
+            ledger.close()
             raise
-        return book
+        return ledger
 
     @classmethod
     def open_existing(
@@ -106,24 +98,24 @@ class SQLiteLedger(BaseLedger):
             state = scan(store)
             store.check()
             store.rollback()
-            book = cls(store, state, clock=clock, lease=lease)
+            ledger = cls(store, state, clock=clock, lease=lease)
             if head is not None:
-                book.check_head(head)
+                ledger.check_head(head)
         except BaseException as error:
             if store is not None:
                 store.close()
             if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
                 raise _to_ledger_error(error) from None
             raise
-        return book
+        return ledger
 
     def backup(self, path: str | Path) -> Head:
-        """A copy of the whole ledger as of now, while others go on writing; returns its head."""
+        """Write a copy of the whole ledger while others go on writing; returns the head of the copy."""
         target = Path(path)
         if target.exists():
             raise LedgerError("There is a file of this name already. Give the backup a new name.")
         try:
-            self._turns.run_alone(lambda: copy_to(self._store, target))
+            self._commits.run_alone(lambda: copy_to(self._store, target))
         except (sqlite3.Error, OSError) as error:
             raise LedgerFailure("The backup could not be written; the ledger is as it was.") from error
         with SQLiteLedger.open_existing(target) as made:
@@ -131,32 +123,32 @@ class SQLiteLedger(BaseLedger):
 
 
 def restore(path: str | Path, *, by: str, reason: str) -> Head:
-    """Go on with a ledger that is older than its head file says, after a backup was put back.
+    """Go on with a ledger that is older than its head file, after a backup was restored.
 
-    What the head file knows to be spent stays spent; answers that were lost with the newer file cannot be replayed.
+    What was spent according to the head file stays spent. Answers that were lost with the newer file cannot be
+    replayed.
     """
     file = Path(path)
     lost = headfile.read(file)
-    with SQLiteLedger.open_existing(file, trust_head=False) as book:
-        return book.declare_restored(lost, by=by, reason=reason)
+    with SQLiteLedger.open_existing(file, trust_head=False) as ledger:
+        return ledger.declare_restored(lost, by=by, reason=reason)
 
 
 def create(
     path: Path, terms: LedgerTerms, *, clock: Callable[[], datetime] | None = None, version: int = VERSION
 ) -> None:
-    """A new ledger: made whole under a spare name, so that no one ever sees half of it."""
+    """Make a new ledger. It is made whole under a temporary name, so that nobody ever sees half of it."""
     if headfile.head_path_of(path).exists():
         raise LedgerDamaged(
             f"The ledger {path.name} is gone, but {headfile.head_path_of(path).name} says that there was one. "
-            "Put it back "
-            f"from a backup. {_LOOK}"
+            f"Put it back from a backup. {_LOOK}"
         )
     if not path.parent.is_dir():
         raise ParameterError("path", "is in a folder that does not exist", "Make the folder first.")
     draft = headfile.make_spare_path(path)
     try:
-        with BaseLedger(make(draft, steps=version), clock=clock) as book:
-            book.write_opening(terms)
+        with BaseLedger(make(draft, steps=version), clock=clock) as ledger:
+            ledger.write_opening(terms)
         with suppress(FileExistsError):  # someone else was quicker: theirs is the ledger
             headfile.publish(draft, path)
     except (sqlite3.Error, OSError) as error:
@@ -168,7 +160,7 @@ def create(
 
 
 def _check_kind(path: Path) -> None:
-    """Refuse what is not a ledger, before SQLite touches it."""
+    """Refuse a file that is not a ledger, before SQLite opens it."""
     try:
         with path.open("rb") as file:
             start = file.read(100)

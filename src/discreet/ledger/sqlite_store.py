@@ -1,23 +1,23 @@
-"""Lines in a SQLite file: the tables, the connection, and how an older file becomes a newer one."""
+"""The store in a SQLite file: its tables, its connection, and the migration of older files."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from discreet.errors import LedgerDamaged, LedgerError, RequestInFlight
 from discreet.ledger import headfile
-from discreet.ledger.buffered_store import BufferedStore, PendingChanges
+from discreet.ledger.buffered_store import RESERVATION_COLUMNS, BufferedStore
 from discreet.ledger.chain import START, Head
 from discreet.ledger.store import Lease, ReservationRow
 
-# "disc": by this number SQLite files of ours are known.
+# The bytes "disc": this number marks SQLite files of this package.
 APPLICATION = 0x64697363
-# Seconds that a writer waits for its turn.
+# Seconds that a writer waits for the lock.
 PATIENCE = 60.0
-# What each version of the file added. A new file takes all steps; an older one those that it lacks.
+# The statements that each version of the file added. A new file runs all steps, an older one those that it lacks.
 STEPS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE lines (number INTEGER PRIMARY KEY, line TEXT NOT NULL)",
@@ -43,9 +43,9 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
 )
 VERSION = len(STEPS)
-_ROW = "number, analyst, request, identity, answered, answer"
+
 _INDEXES = ("reservations_by_identity", "sqlite_autoindex_reservations_1")
-# Reservations that both indexes know by their names.
+# The number of reservations that can be found in both indexes.
 _FOUND = """
     SELECT count(*) FROM reservations AS r NOT INDEXED
     WHERE EXISTS (SELECT 1 FROM reservations AS i INDEXED BY reservations_by_identity
@@ -106,36 +106,25 @@ class SQLiteStore(BufferedStore):
         return self.connection.execute("SELECT number, line FROM lines WHERE number >= ? ORDER BY number", (first,))
 
     def _find_rows(self, where: str, *values: object) -> list[ReservationRow]:
-        query = f"SELECT {_ROW} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
+        query = f"SELECT {RESERVATION_COLUMNS} FROM reservations WHERE {where} ORDER BY number"  # noqa: S608  # constants of the callers
         return list(map(ReservationRow._make, self.connection.execute(query, values)))
 
     def _find_lease(self, number: int) -> Lease | None:
         found = self.connection.execute("SELECT owner, until FROM leases WHERE number = ?", (number,)).fetchone()
         return None if found is None else Lease(*found)
 
-    def _write(self, pending: PendingChanges) -> None:
-        answers = [(answered, answer, number) for number, (answered, answer) in pending.answers.items()]
-        held = [(number, lease.owner, lease.until) for number, lease in pending.leases.items() if lease is not None]
-        for query, values in (
-            ("INSERT INTO lines VALUES (?, ?)", pending.lines),
-            (f"INSERT INTO reservations ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)", list(pending.rows.values())),  # noqa: S608  # a constant
-            ("UPDATE reservations SET answered = ?, answer = ? WHERE number = ? AND answered IS NULL", answers),
-            ("DELETE FROM leases WHERE number = ?", [(number,) for number in pending.leases]),
-            ("INSERT INTO leases VALUES (?, ?, ?)", held),
-            ("UPDATE head SET number = ?, hash = ?", [] if pending.head is None else [pending.head]),
-        ):
-            if values:
-                self.connection.executemany(query, values)
+    def _execute_many(self, query: str, values: Sequence[Sequence[object]]) -> None:
+        self.connection.executemany(query, values)
 
     def read_reservations(self) -> Iterator[ReservationRow]:
-        query = f"SELECT {_ROW} FROM reservations ORDER BY number"  # noqa: S608  # a constant
+        query = f"SELECT {RESERVATION_COLUMNS} FROM reservations ORDER BY number"  # noqa: S608  # a constant
         return map(ReservationRow._make, self.connection.execute(query))
 
     def note_head(self, head: Head) -> None:
         headfile.write(self._path, head)
 
     def check(self) -> None:
-        """Small files are checked to the last page; of large ones, which are read in full anyway, the indexes."""
+        """Check every page of a small file. Of a large file, which is read in full anyway, check the indexes only."""
         look = self.connection.execute
         if self._path.stat().st_size < _SMALL:
             whole = [row[0] for row in look("PRAGMA integrity_check(1)")] == ["ok"]
@@ -152,7 +141,7 @@ class SQLiteStore(BufferedStore):
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that waits for the disk at every commit."""
+    """Open a connection that waits for the disk at every commit."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
@@ -174,7 +163,7 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def migrate(store: SQLiteStore, path: Path) -> None:
-    """Bring an older file to this version, in one transaction, after a copy of it was kept beside it."""
+    """Bring an older file to this version in one transaction, after a copy of it was written beside it."""
     version = store.connection.execute("PRAGMA user_version").fetchone()[0]
     if version == VERSION:
         return
@@ -193,7 +182,7 @@ def migrate(store: SQLiteStore, path: Path) -> None:
 
 
 def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
-    """An empty store in a new file; ``steps`` is the version of the file."""
+    """Make an empty store in a new file; ``steps`` is the version of the file."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -211,7 +200,7 @@ def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
 
 
 def copy_to(store: SQLiteStore, target: Path) -> None:
-    """A copy of everything that is committed, on the disk, under a name that is not taken."""
+    """Write a copy of everything that is committed to a file that does not exist yet."""
     spare = headfile.make_spare_path(target)
     copy = sqlite3.connect(spare, isolation_level=None)
     try:

@@ -1,8 +1,8 @@
-"""What the lines of a log add up to: the sums, the rules in force and the time.
+"""The state after the lines of a log: the sums, the rules in force and the time.
 
-Every process keeps a state of its own and brings it up to date, inside the transaction in which it decides, from the
-lines that others added. The sums follow from the lines and from nothing else, in exact numbers and in one order, so all
-processes agree, and there is no second copy of the truth that could differ from it.
+Every process keeps a state of its own. Inside the transaction in which it decides, it first reads the lines that others
+added. The sums follow from the lines alone, in exact numbers and in one order. So all processes agree, and there is no
+second copy of the sums that could differ.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Rules:
         return cls(budget, policy, _currency_of(budget), caps)
 
     def find_buckets(self, analyst: str, project: str, time: str) -> Iterator[tuple[Bucket, Currency, Cap | None]]:
-        """Every sum that a charge enters, with what limits it."""
+        """Every sum that a charge is added to, with its currency and its cap."""
         yield DATASET, self.currency, None
         whose = {"dataset": "", "analyst": analyst, "project": project}
         own = {(cap.over, cap.per) for cap, _ in self.caps if cap.name is not None and cap.name == whose[cap.over]}
@@ -102,7 +102,7 @@ class State:
 
     @property
     def spent(self) -> Exact:
-        """What is spent over the dataset, in the budget's own form, rounded up."""
+        """What is spent over the dataset, in the form of the budget, rounded up."""
         return self.rules.currency.amount_of(self.total)
 
     @property
@@ -131,7 +131,7 @@ class State:
                 raise BudgetExceeded(f"The charge does not fit what is left of {of}; nothing was charged.")
 
     def absorb(self, number: int, line: str) -> re.Match[str]:
-        """Take in the next line; LedgerDamaged where it is not the next line of this log."""
+        """Add the next line to the state; LedgerDamaged where it is not the next line of this log."""
         try:
             return self._absorb(number, line)
         except (ValueError, KeyError, TypeError):
@@ -155,7 +155,7 @@ class State:
         return match
 
     def charge(self, price: Price, analyst: str, project: str, time: str) -> None:
-        """Add a price to every sum that it enters."""
+        """Add a price to every sum that it belongs to."""
         totals = self.totals
         for bucket, currency, _ in self.rules.find_buckets(analyst, project, time):
             before = totals.get(bucket)
@@ -163,7 +163,7 @@ class State:
         self.charges += 1
 
     def _declare(self, kind: str, line: str) -> None:
-        """Take in a line that changes the rules."""
+        """Add a line that changes the rules."""
         record = json.loads(line)
         if (kind == "opened") != (self.number == -1):
             raise LedgerDamaged(f"The ledger does not begin with its first entry. {_HALT}")

@@ -1,4 +1,4 @@
-"""What a book needs of the place where its lines are kept."""
+"""The protocol of a store: the place where a ledger keeps its lines, reservations and leases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from discreet.ledger.chain import Head
 
 
 class ReservationRow(NamedTuple):
-    """A reservation as the store finds it again: the line that made it, and the answer where there is one."""
+    """A reservation in the store: the number of its line, and the answer where there is one."""
 
     number: int
     analyst: str
@@ -22,7 +22,7 @@ class ReservationRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who runs a reservation right now, and until when (seconds since 1970) nobody else should."""
+    """The owner that runs a reservation now; until a time (seconds since 1970) nobody else should run it."""
 
     owner: str
     until: float
@@ -32,12 +32,12 @@ class Store(Protocol):
     """Lines, reservations and leases, changed in transactions of one writer at a time.
 
     Between ``begin`` and ``commit`` nobody else writes, and every read sees all that was committed before. ``commit``
-    returns only when the changes would survive a loss of power. Anything but a ``RequestInFlight`` (someone else holds
-    the lock for too long) that comes out of these methods halts the book.
+    returns only when the changes would survive a loss of power. Any error of these methods halts the ledger, except
+    ``RequestInFlight`` (another writer keeps the lock for too long).
     """
 
     def begin(self, *, write: bool) -> None:
-        """Start a transaction; to write, wait until nobody else does."""
+        """Start a transaction; with ``write``, wait until nobody else writes."""
         ...
 
     def commit(self) -> None:
@@ -49,7 +49,7 @@ class Store(Protocol):
         ...
 
     def read_head(self) -> tuple[int, str]:
-        """Number and hash of the last line, as they were written down beside it."""
+        """The number and hash of the last line, as the store recorded them beside it."""
         ...
 
     def read_lines(self, first: int) -> Iterator[tuple[int, str]]:
@@ -65,7 +65,7 @@ class Store(Protocol):
         ...
 
     def add_reservation(self, row: ReservationRow) -> None:
-        """Remember a reservation."""
+        """Store a reservation."""
         ...
 
     def find_by_request(self, analyst: str, request: str) -> ReservationRow | None:
@@ -85,15 +85,15 @@ class Store(Protocol):
         ...
 
     def find_lease(self, number: int) -> Lease | None:
-        """Who runs a reservation."""
+        """The lease of a reservation; None where nobody runs it."""
         ...
 
     def set_lease(self, number: int, lease: Lease | None) -> None:
-        """Note who runs a reservation, or that nobody does."""
+        """Set who runs a reservation; None where nobody does."""
         ...
 
     def note_head(self, head: Head) -> None:
-        """Called after lines were committed, outside of the transaction."""
+        """Receive the new head after lines were committed, outside of the transaction."""
         ...
 
     def check(self) -> None:
@@ -101,5 +101,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file or the connection."""
+        """Close the file or the connection."""
         ...

@@ -1,8 +1,8 @@
-"""The local model: privacy before the data leaves the person.
+"""The local model: each person's device adds the noise, so nobody has to be trusted with the data.
 
-A ``Task`` says what is asked and by which integers; ``encode`` makes a report on the device; an ``Aggregator`` adds
-reports up; ``estimate`` says what they mean, with intervals. ``choose`` finds the protocol. ``Person`` remembers
-answers over time. Nobody has to be trusted with the data.
+A ``Task`` states the question and the integers of its protocol. ``encode`` makes a report on the device. An
+``Aggregator`` adds reports up. ``estimate`` computes estimates with intervals. ``choose`` finds the protocol.
+``Person`` remembers answers over time.
 
 >>> task = choose(["never", "sometimes", "often"], epsilon=1, n=5000).task("how often")
 >>> collected = Aggregator(task)
@@ -12,9 +12,8 @@ True
 Aggregator(...: 2 reports, 1 set aside)
 """
 
-from __future__ import annotations
-
 import warnings
+from typing import TYPE_CHECKING
 
 from discreet.local.aggregate import Aggregator
 from discreet.local.client import encode, encode_many
@@ -29,6 +28,20 @@ from discreet.local.reports import Reports, read_arrow, read_lines, read_wire
 from discreet.local.shuffle import Shuffled, Shuffler
 from discreet.local.survey import Survey, attributes
 from discreet.local.task import Task
+
+if TYPE_CHECKING:
+    Mean = MeanEstimate
+else:
+
+    def __getattr__(name: str) -> object:
+        """The deprecated name ``Mean``, which is now ``MeanEstimate``."""
+        if name == "Mean":
+            warnings.warn(
+                "discreet.local.Mean is deprecated. Use discreet.local.MeanEstimate.", DeprecationWarning, stacklevel=2
+            )
+            return MeanEstimate
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Aggregator",
@@ -59,11 +72,3 @@ __all__ = [
     "read_wire",
     "simulate",
 ]
-
-
-def __getattr__(name: str) -> type[MeanEstimate]:
-    """The name of an earlier version, with a warning; see docs/stability.md."""
-    if name != "Mean":
-        raise AttributeError(f"module 'discreet.local' has no attribute {name!r}")
-    warnings.warn("discreet.local.Mean is now MeanEstimate; the old name goes with 0.3.0", DeprecationWarning, 2)
-    return MeanEstimate

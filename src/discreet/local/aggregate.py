@@ -1,7 +1,8 @@
-"""The aggregator: reports become a vector of integers, in any order, on any number of machines.
+"""The aggregator: adds reports up into a vector of integers, in any order, on any number of machines.
 
-Its state is the task's digest, a vector of counts, the number of people, and what was set aside and why. Adding is
-idempotent for each batch, merging is addition, and a saved state is picked up where it was left. Two tasks never mix.
+Its state is the digest of the task, a vector of counts, the number of people, and the number of rejected reports by
+reason. A batch is added once, however often it is given. Merging is addition, and a saved state can be loaded and
+continued. Reports of different tasks are never mixed.
 """
 
 from __future__ import annotations
@@ -66,22 +67,22 @@ class Aggregator:
         return frozenset(self._batches)
 
     def add(self, reports: Reports, *, batch: str) -> bool:
-        """Add a batch of reports; False, and no change, when this very batch is in already."""
+        """Add a batch of reports. It returns False and changes nothing when this batch was added before."""
         if reports.task.digest != self.task.digest:
             raise UsageError(f"These reports are for the task {reports.task.id}, not for {self.task.id}.")
         if not isinstance(batch, str) or not batch:
             raise ParameterError("batch", "must be a text", "Give batch='2026-01-31/7', unique for each batch.")
         good = check_payloads(self.task, reports.payload)
         tally, rejected = self._tally(good.payload), reports.rejected + good.rejected
-        mark = _fingerprint(tally, len(good), rejected)
+        fingerprint = _fingerprint(tally, len(good), rejected)
         if batch in self._batches:
-            if self._batches[batch] != mark:
+            if self._batches[batch] != fingerprint:
                 raise UsageError("This batch id was used for other reports. Give every batch an id of its own.")
             return False
         self.state = self.state + tally
         self.people += len(good)
         self.rejected += rejected
-        self._batches[batch] = mark
+        self._batches[batch] = fingerprint
         return True
 
     def add_lines(self, lines: Iterable[str], *, batch: str) -> bool:
@@ -106,7 +107,7 @@ class Aggregator:
         return protocol.count_key_supports(payload, keys)
 
     def merge(self, other: Aggregator) -> Aggregator:
-        """Both together, as if one had seen all batches; refused across tasks and for batches that both have."""
+        """An aggregator with the batches of both; refused for different tasks, and for a batch that both have."""
         if (other.task.digest, other.candidates) != (self.task.digest, self.candidates):
             raise UsageError("Aggregates of different tasks or candidates cannot be merged.")
         if self.batches & other.batches:
@@ -115,7 +116,7 @@ class Aggregator:
         both.state = self.state + other.state
         both.people = self.people + other.people
         both.rejected = self.rejected + other.rejected
-        both._batches = self._batches | other._batches  # an aggregate of our own
+        both._batches = self._batches | other._batches
         return both
 
     def dumps(self) -> str:
@@ -135,29 +136,29 @@ class Aggregator:
         )
 
     def save(self, path: Path) -> None:
-        """Write the state to a file, whole or not at all."""
-        beside = path.with_name(path.name + ".part")
-        beside.write_text(self.dumps(), encoding="utf-8")
-        beside.replace(path)
+        """Write the state to a file, completely or not at all."""
+        draft = path.with_name(path.name + ".part")
+        draft.write_text(self.dumps(), encoding="utf-8")
+        draft.replace(path)
 
     @classmethod
     def loads(cls, text: str) -> Aggregator:
-        """An aggregator as it was saved."""
+        """The aggregator that ``dumps`` wrote."""
         try:
-            given = json.loads(text)
-            if given["discreet"] != _FORMAT:
+            record = json.loads(text)
+            if record["discreet"] != _FORMAT:
                 raise UsageError("This is not a saved aggregate of a version known here.")
-            made = cls(Task.read(json.dumps(given["task"])), candidates=given["candidates"])
-            state = np.frombuffer(zlib.decompress(base64.b64decode(given["state"])), dtype="<i8").astype(np.int64)
-            if state.size != made.state.size or set(given["rejected"]) - set(REASONS):
+            aggregator = cls(Task.read(json.dumps(record["task"])), candidates=record["candidates"])
+            state = np.frombuffer(zlib.decompress(base64.b64decode(record["state"])), dtype="<i8").astype(np.int64)
+            if state.size != aggregator.state.size or set(record["rejected"]) - set(REASONS):
                 raise ValueError
-            made.state, made.people = state, int(given["people"])
-            made.rejected, made._batches = Counter(given["rejected"]), dict(given["batches"])
+            aggregator.state, aggregator.people = state, int(record["people"])
+            aggregator.rejected, aggregator._batches = Counter(record["rejected"]), dict(record["batches"])
         except (KeyError, TypeError, ValueError, zlib.error) as error:
             if isinstance(error, ParameterError):
                 raise
             raise UsageError("This is not a saved aggregate, or it is damaged.") from None
-        return made
+        return aggregator
 
     @classmethod
     def load(cls, path: Path) -> Aggregator:
@@ -169,6 +170,6 @@ class Aggregator:
 
 
 def _fingerprint(tally: Integers, people: int, rejected: Counter[str]) -> str:
-    """What a batch amounts to, so that the same id with other content is noticed."""
+    """A hash of the content of a batch, so that the same id with other content is noticed."""
     words = json.dumps([people, sorted(rejected.items())])
     return hashlib.sha256(tally.astype("<i8").tobytes() + words.encode()).hexdigest()[:32]

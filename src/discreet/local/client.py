@@ -1,7 +1,8 @@
-"""The client: an answer becomes a report, on the person's own device.
+"""The client: turns an answer into a report, on the person's own device.
 
-Integers only, randomness from the operating system, reports of one length for a task whatever the answer is. An answer
-that the domain does not have, or none at all, becomes a random one first: nothing on the wire tells.
+It computes in integers only, and its randomness comes from the operating system. All reports of a task have the same
+length. An answer that the domain does not have, or a missing answer, is first replaced by a random one, so that the
+report does not show it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from discreet.local.task import Task
 from discreet.local.wave import SquareWave
 from discreet.local.words import HALF, Bytes, draw_bytes, pick, read_words
 
-_CHUNK = 1 << 20  # random bytes used at a time in bulk: what stays in the cache
+_CHUNK = 1 << 20  # random bytes that are used at a time, so that they stay in the cache
 
 
 def encode(task: Task, answer: object, *, random: bytes | None = None, source: EntropySource = SYSTEM) -> bytes:
     """One report, as bytes for the wire.
 
-    ``random`` makes it from given bytes, for test vectors; see ``bytes_needed``. Never give your own for a real report.
+    ``random`` gives the random bytes for test vectors; see ``bytes_needed``. Never give it for a real report.
     """
     _refuse_memory(task)
     if random is None:
@@ -64,7 +65,7 @@ def make_payload(task: Task, answer: object, random: bytes) -> bytes:
 def encode_many(
     task: Task, answers: Sequence[object] | npt.NDArray[np.generic], *, source: EntropySource = SYSTEM
 ) -> Reports:
-    """Reports for many people at once, each with its own randomness: for simulations and trusted collectors."""
+    """Reports of many people at once, each with its own randomness, for simulations and trusted collectors."""
     _refuse_memory(task)
     if task.domain.open:
         whole: Integers = task.domain.keys(list(answers)).astype(np.int64)
@@ -81,7 +82,7 @@ def encode_many(
 
 
 def value_bytes(task: Task, answer: object) -> bytes:
-    """An answer as the memory names it: equal for answers that give equal reports."""
+    """An answer as bytes, for the memory of a ``Person``: equal for answers that give equal reports."""
     if task.domain.open:
         return as_text(answer).encode()
     whole = int(_to_whole(task, [answer])[0])
@@ -101,7 +102,7 @@ def _to_buckets(task: Task, whole: Integers) -> Integers:
     return whole
 
 
-_FIX = "Use Person(...).report(task, answer), which holds the person's secret."
+_FIX = "Use Person(...).report(task, answer), which has the person's secret."
 
 
 def _refuse_memory(task: Task) -> None:

@@ -1,4 +1,4 @@
-"""What may be answered: one of d values, any text, or a number in a range; and how answers become whole numbers."""
+"""The domain of a task: one of d values, any text, or a number in a range. It turns answers into whole numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from discreet.local.words import HALF, pick
 
 _FIX = "Give size=4, labels=['red', 'green'], low=0 and high=120, or open=True."
 MAX_LABELS = 1 << 20
-_PLAIN = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,3})?")  # what every language reads alike
+_PLAIN = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,3})?")  # every language reads these alike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Domain:
         return float(str(self.low)), float(str(self.high))
 
     def names(self) -> list[str]:
-        """The values in words, in order."""
+        """The values as texts, in order."""
         return list(self.labels) if self.labels is not None else [str(value) for value in range(self.count)]
 
     @cached_property
@@ -131,7 +131,7 @@ class Domain:
         return {label: place for place, label in enumerate(self.labels or ())}
 
     def indices(self, answers: Sequence[object] | npt.NDArray[np.generic]) -> Integers:
-        """The index of each answer; −1 for what the domain does not have. Never an error: nothing may be told."""
+        """The index of each answer; −1 where the domain does not have it. It never raises, so no error reveals it."""
         if self.labels is not None:
             places = self._places
             if isinstance(answers, np.ndarray) and answers.dtype.kind == "U":
@@ -139,7 +139,7 @@ class Domain:
             return np.array([places.get(a, -1) if isinstance(a, str) else -1 for a in answers], dtype=np.int64)
         if isinstance(answers, np.ndarray) and answers.dtype.kind in "iu":
             given: Integers = answers.astype(np.int64, copy=False)
-            if answers.dtype == np.uint64:  # what int64 cannot hold became negative, and is out of range anyway
+            if answers.dtype == np.uint64:  # a number above int64 became negative; it is out of range anyway
                 given = np.where(answers.view(np.int64) < 0, -1, given)
             outside = (given < 0) | (given >= self.count)
             return np.where(outside, -1, given) if outside.any() else given
@@ -157,7 +157,7 @@ class Domain:
         return np.where(missing, -1, np.clip(steps, 0, HALF).astype(np.int64))
 
     def keys(self, answers: Sequence[object]) -> Words:
-        """The key words of texts; what is not a text counts as the empty one."""
+        """The key words of texts; an answer that is not a text counts as the empty text."""
         return text_keys([as_text(answer) for answer in answers])
 
 
@@ -169,7 +169,7 @@ def as_text(answer: object) -> str:
 
 
 def replace_unknown(indices: Integers, choices: int, source: EntropySource) -> Integers:
-    """Unknown answers become random ones, so that nothing on the wire tells."""
+    """Replace unknown answers by random ones, so that a report does not show them."""
     unknown = indices < 0
     if not unknown.any():
         return indices

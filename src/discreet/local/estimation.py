@@ -1,7 +1,7 @@
-"""From counts to statements: unbiased estimates with intervals, and beside them the consistent version.
+"""Estimates from the counts of an aggregator: unbiased values with intervals, and consistent values.
 
-Estimating is post-processing: it costs nothing and may be repeated. The intervals are about the people who answered
-(the noise alone), except for means, where they also count that the people are a sample; each result says which.
+Estimation is post-processing: it costs nothing and may be repeated. The intervals are for the people who answered (the
+noise alone), except for means, where they also include that the people are a sample. Each result says which it is.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Frequencies:
 
 @dataclass(frozen=True, kw_only=True)
 class MeanEstimate:
-    """The mean of a number, unbiased, with its interval; ``consistent`` is the same kept within the range."""
+    """The unbiased mean of a number with its interval; ``consistent`` is the mean clamped to the range."""
 
     value: float
     low: float
@@ -69,7 +69,10 @@ class MeanEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """The likeliest distribution over buckets; ``edges`` are their ends. Without intervals: it is smoothed."""
+    """The distribution over buckets with the greatest likelihood; ``edges`` are the ends of the buckets.
+
+    It has no intervals, because it is smoothed.
+    """
 
     shares: Floats
     edges: Floats
@@ -85,7 +88,7 @@ class Distribution:
         return float(np.interp(value, self.edges, np.concatenate([[0.0], np.cumsum(self.shares)])))
 
     def quantile(self, share: float) -> float:
-        """The value under which a share of the people is."""
+        """The value with this share of the people below it."""
         level = float(parameters.read_probability(share, "share"))
         sums = np.concatenate([[0.0], np.cumsum(self.shares)])
         return float(np.interp(level * sums[-1], sums, self.edges))
@@ -94,7 +97,7 @@ class Distribution:
 def estimate(
     aggregate: Aggregator, *, level: float = 0.95, candidates: Sequence[str] | None = None
 ) -> Frequencies | MeanEstimate | Distribution:
-    """What the reports say. ``candidates`` are the values to look for in a RAPPOR task."""
+    """The estimates from all reports. ``candidates`` are the values to look for in a RAPPOR task."""
     protocol = aggregate.task.protocol
     level = float(parameters.read_probability(level, "level"))
     if isinstance(protocol, Rappor):
@@ -124,7 +127,7 @@ def estimate_frequencies(aggregate: Aggregator, *, level: float = 0.95) -> Frequ
 def estimate_from_supports(
     supports: Integers, people: int, p: float, q: float, *, names: Sequence[str], level: float = 0.95
 ) -> Frequencies:
-    """Shares from how many reports support each value, with own and other probabilities p and q."""
+    """Shares from the number of reports that support each value, with the probabilities p (own) and q (other)."""
     count = len(names)
     low, high = score_interval(supports, people, p, q, level)
     low_all, high_all = score_interval(supports, people, p, q, 1 - (1 - level) / max(count, 1))
@@ -151,7 +154,7 @@ def score_interval(supports: Integers, people: int, p: float, q: float, level: f
     """The shares f that the reports do not contradict: |supports − n·(q + f(p − q))| ≤ z·√(n·v(f)).
 
     v(f) = f·p(1 − p) + (1 − f)·q(1 − q) is the exact variance of one report's support, given the data. The inequality
-    is a quadratic in f; its roots are the ends. Half a report is allowed for counts being whole.
+    is a quadratic in f; its roots are the ends. Half a report is added on each side, because counts are whole.
     """
     if not people:
         return np.full(supports.shape, 0.0), np.full(supports.shape, 1.0)
@@ -169,7 +172,7 @@ def score_interval(supports: Integers, people: int, p: float, q: float, level: f
 
 
 def norm_sub(values: Floats) -> Floats:
-    """The nearest shares that are not negative and sum to one: subtract the same from all, cut at zero.
+    """The nearest shares that are not negative and sum to one: subtract one number from all, and cut at zero.
 
     >>> norm_sub(np.array([0.7, 0.5, -0.1])).tolist()
     [0.6, 0.4, 0.0]
@@ -186,7 +189,7 @@ def estimate_mean(aggregate: Aggregator, *, level: float = 0.95) -> MeanEstimate
     """The mean of a number, from the counts of each symbol."""
     protocol, state, people = aggregate.task.protocol, aggregate.state, aggregate.people
     if not isinstance(protocol, NumberProtocol):
-        raise ParameterError("task", "does not measure a number", "Use frequencies(...).")
+        raise ParameterError("task", "does not measure a number", "Use estimate(...).")
     low, high = aggregate.task.domain.ends
     middle, half = (low + high) / 2, (high - low) / 2
     if people < 2:

@@ -1,4 +1,4 @@
-"""Hadamard response: one row of a Hadamard matrix for each answer, a report is a column where that row says yes."""
+"""Hadamard response: each answer has a row of a Hadamard matrix; a report is mostly a column where that row is +1."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from discreet.local.words import HALF, WORD, Bytes, is_below, keep_threshold, lo
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardResponse(SymbolProtocol, FrequencyProtocol):
-    """A column j below ``order`` such that the ones of j and of the answer's row r = v + 1 overlap in an even number
-    with probability keep/2^64, and in an odd number otherwise; uniform among those.
+    """A report is a column j below ``order``. The answer v has the row r = v + 1.
+
+    With probability keep/2^64 the binary digits of j and r have an even number of common ones, otherwise an odd number.
+    All columns of the same kind are equally likely.
 
     Privacy: ε-private for each respondent, under replace, with e^ε = keep/(2^64 − keep).
     Why: half of the columns agree with a row, half do not, and the order is a power of two, so each column has
@@ -80,7 +82,7 @@ class HadamardResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def targets(self) -> int:
-        """All: column 0 agrees with every row. An honest client sends it no more often than any other."""
+        """All values, because column 0 agrees with every row. An honest client sends it no more often than others."""
         return self.domain_size
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
@@ -96,7 +98,7 @@ class HadamardResponse(SymbolProtocol, FrequencyProtocol):
         return (1 - self.p if odd else self.p) * Fraction(2, self.order)
 
     def count_supports(self, state: Integers) -> Integers:
-        """By the fast Walsh–Hadamard transform: even minus odd for every row at once, in integers."""
+        """The supports by the fast Walsh–Hadamard transform: even minus odd for every row at once, in integers."""
         difference = transform(state)[1 : self.domain_size + 1]
         return np.asarray((state.sum() + difference) // 2)
 

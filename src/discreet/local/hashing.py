@@ -1,4 +1,4 @@
-"""Local hashing: a hash function drawn by the client makes a large or open domain small (OLH)."""
+"""Local hashing (OLH): the client draws a hash function, which maps a large or open domain to a few buckets."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet import parameters as reading
+from discreet import parameters
 from discreet.entropy import Words
 from discreet.exact import Flags, Integers, Ln, ceil_div, float_up
+from discreet.local.krr import draw_response, response_chance, response_loss, response_threshold
 from discreet.local.protocol import (
     EncodingProtocol,
     read_epsilon,
@@ -26,30 +27,23 @@ from discreet.local.words import (
     HALF,
     WORD,
     Bytes,
-    is_below,
-    keep_threshold,
-    loss_of,
-    pick,
-    pick_least,
-    pick_most,
-    pick_weight,
     read_symbols,
     read_words,
-    skip_value,
     symbol_bytes,
     write_symbols,
 )
 
 MAX_BUCKETS = 1 << 16
-_PAIRS = 1 << 17  # reports times candidates looked at together: what fits the cache
+_PAIRS = 1 << 17  # pairs of a report and a candidate in one step: they fit the cache
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalHashing(EncodingProtocol):
-    """A seed drawn by the client, and randomized response on the seed's hash of the answer, one of ``buckets``.
+    """A report is a seed that the client draws, and a randomized response on the bucket of the answer.
 
-    h(x) = the upper half of a_1·x_1 + ... + b modulo 2^64, scaled to the buckets: a strongly universal family, so that
-    two values meet in a bucket with chance 1/g, provably and not by the look of a mixing function.
+    The seed chooses a hash function, which maps the answer to one of ``buckets``. h(x) is the upper half of
+    a_1·x_1 + ... + b modulo 2^64, scaled to the buckets. This family is strongly universal: it is proved that two
+    values meet in a bucket with chance 1/g.
 
     Privacy: ε-private for each respondent, under replace.
     Why: the seed does not depend on the answer, and given the seed the bucket is randomized response.
@@ -62,16 +56,15 @@ class LocalHashing(EncodingProtocol):
     keep: int
 
     def __post_init__(self) -> None:
-        reading.read_whole(self.key_words, "key words", least=1, most=2)
-        reading.read_whole(self.buckets, "buckets", least=2, most=MAX_BUCKETS)
+        parameters.read_whole(self.key_words, "key words", least=1, most=2)
+        parameters.read_whole(self.buckets, "buckets", least=2, most=MAX_BUCKETS)
 
     @classmethod
     def for_epsilon(cls, epsilon: object, *, key_words: int = 1) -> LocalHashing:
-        """The number of buckets with the least variance, e^ε + 1 to the nearest whole."""
+        """The protocol with the least variance: e^ε + 1 buckets, rounded to the nearest whole number."""
         exact = read_epsilon(epsilon)
         buckets = min(MAX_BUCKETS, max(2, round(math.exp(float_up(exact)) + 1)))
-        even = Fraction(pick_least(buckets - 1), WORD)
-        return cls(key_words=key_words, buckets=buckets, keep=keep_threshold(exact, even))
+        return cls(key_words=key_words, buckets=buckets, keep=response_threshold(exact, buckets))
 
     @classmethod
     def read(cls, given: Mapping[str, object], key_words: int) -> LocalHashing:
@@ -97,10 +90,7 @@ class LocalHashing(EncodingProtocol):
 
     @property
     def epsilon(self) -> Ln:
-        others = self.buckets - 1
-        least, most = pick_least(others), pick_most(others)
-        kept = Fraction(self.keep * WORD, (WORD - self.keep) * least)
-        return loss_of(max(kept, Fraction((WORD - self.keep) * most, self.keep * WORD), Fraction(most, least)))
+        return response_loss(self.keep, self.buckets)
 
     @property
     def p(self) -> Fraction:
@@ -131,8 +121,7 @@ class LocalHashing(EncodingProtocol):
     def encode(self, answers: Integers, random: Bytes) -> Bytes:
         words = read_words(random)
         own = self.hash_keys(words[:, : self.key_words + 1], answers.astype(np.uint64).reshape(-1, self.key_words))
-        symbol = skip_value(pick(words[:, -1], self.buckets - 1), own)
-        symbol += (own - symbol) * is_below(words[:, -2], self.keep)
+        symbol = draw_response(own, self.buckets, self.keep, words[:, -2], words[:, -1])
         payload = np.empty((symbol.size, self.payload_bytes), dtype=np.uint8)
         payload[:, : self.seed_bytes] = random[:, : self.seed_bytes]
         payload[:, self.seed_bytes :] = write_symbols(symbol, symbol_bytes(self.buckets))
@@ -144,8 +133,8 @@ class LocalHashing(EncodingProtocol):
     def count_key_supports(self, payload: Bytes, keys: Words) -> Integers:
         """How many of these reports support each candidate key.
 
-        A bucket is a range of the mixed word, so that a report supports a key when a·x + (b − start) wraps to below
-        the range's length: a product, a sum and a comparison for each pair.
+        A bucket is a range of the mixed word. A report supports a key when a·x + (b − start) modulo 2^64 is below the
+        length of the range, so each pair takes a product, a sum and a comparison.
         """
         seeds = read_words(payload[:, : self.seed_bytes])
         symbols = read_symbols(payload[:, self.seed_bytes :])
@@ -172,13 +161,10 @@ class LocalHashing(EncodingProtocol):
         seed = np.frombuffer(payload[: self.seed_bytes], dtype=">u8").astype(np.uint64)[np.newaxis]
         own = int(self.hash_keys(seed, np.array([[answer] * self.key_words], dtype=np.uint64))[0])
         symbol = int.from_bytes(payload[self.seed_bytes :], "big")
-        if symbol == own:
-            return self.p
-        place = symbol - (symbol > own)
-        return (1 - self.p) * Fraction(pick_weight(place, self.buckets - 1), WORD)
+        return response_chance(symbol, own, self.buckets, self.keep)
 
     def list_payloads(self) -> Iterator[bytes]:
-        """Every bucket under a few fixed seeds: the seeds themselves carry nothing."""
+        """Every bucket under a few fixed seeds. A seed alone says nothing about the answer."""
         width = symbol_bytes(self.buckets)
         for number in (0, 1, 0x9E3779B97F4A7C15, WORD - 1):
             seed = b"".join((number * (word + 3) % WORD).to_bytes(8, "big") for word in range(self.key_words + 1))

@@ -1,8 +1,8 @@
-"""Heavy hitters: the frequent texts of a domain that nobody can list, found by their prefixes.
+"""Heavy hitters: finds the frequent texts of a domain that nobody can list, by their prefixes.
 
-People are divided by lot into groups; group g reports the first g·step bytes of its answer by local hashing. The
-server keeps the most frequent prefixes of one length, tries their extensions at the next, and never looks at anything
-but candidates. A text is as many bytes of UTF-8 as ``length``, filled up with zeros.
+People are divided into groups at random. Group g reports the first g bytes of its answer by local hashing. The server
+keeps the most frequent prefixes of one length, and counts only their extensions at the next length. A text is its first
+``length`` bytes of UTF-8, filled up with zeros.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TEXT_ALPHABET = b"\0 abcdefghijklmnopqrstuvwxyz0123456789-_./@ABCDEFGHIJKLMNOPQR
 
 @dataclass(frozen=True, kw_only=True)
 class HeavyHitters:
-    """The search for texts of at most ``length`` bytes over ``alphabet``, one byte at a time.
+    """A search for texts of at most ``length`` bytes over ``alphabet``, one byte at a time.
 
     Privacy: that of the survey of its groups.
     Why: the group is drawn by lot, a prefix is a function of the answer, and the search is post-processing.
@@ -43,7 +43,7 @@ class HeavyHitters:
     def for_epsilon(
         cls, name: str, *, epsilon: object, length: int = 8, alphabet: bytes = TEXT_ALPHABET, epoch: int = 0
     ) -> HeavyHitters:
-        """One group for each length of prefix; bytes outside the alphabet count as zero."""
+        """A search with one group for each length of prefix; bytes outside the alphabet count as zero."""
         parameters.read_whole(length, "length", most=64)
         if not alphabet or len(set(alphabet)) != len(alphabet) or 0 not in alphabet:
             raise ParameterError("alphabet", "must be different bytes, zero among them", "Leave it out.")

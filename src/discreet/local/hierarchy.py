@@ -1,4 +1,4 @@
-"""Ranges over ordered values: people report a node of a tree, at a level drawn by lot."""
+"""Ranges over ordered values: each person reports a node of a tree, at a random level."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Hierarchy:
 
     @cached_property
     def _spans(self) -> list[int]:
-        """How many values a node of each level holds."""
+        """How many values a node of each level covers."""
         return [self.branching ** (self.levels - level) for level in range(1, self.levels + 1)]
 
     def encode_many(self, answers: npt.NDArray[np.integer], *, source: EntropySource = SYSTEM) -> dict[str, Reports]:
@@ -92,15 +92,15 @@ def _variance(task: Task) -> float:
     protocol = task.protocol
     if not isinstance(protocol, FrequencyProtocol):
         raise ParameterError("task", "must count frequencies", "Use Hierarchy.for_epsilon.")
-    # At the frequency where it is largest: so that the error of a range is not understated.
+    # At the frequency where the variance is largest, so that the error of a range is not understated.
     return max(protocol.unit_variance(0.0), protocol.unit_variance(1.0))
 
 
 def make_consistent(values: list[Floats], variances: list[float], branching: int) -> Floats:
     """The leaves of the tree nearest to all its noisy nodes: parents are the sums of their children, the root is one.
 
-    Up: each node's own value and the sum of its children's are averaged by their variances. Down: what a parent has
-    more than its children is spread evenly over them.
+    Upwards, the value of each node and the sum of its children are averaged by their variances. Downwards, the
+    difference between a parent and the sum of its children is spread evenly over the children.
     """
     upward, spread = [values[-1]], [variances[-1]]
     for own, variance in zip(values[-2::-1], variances[-2::-1]):
@@ -130,7 +130,7 @@ class Ranges:
         return float(self.leaves[first : last + 1].sum())
 
     def interval(self, first: int, last: int, *, level: float = 0.95) -> tuple[float, float]:
-        """An interval for ``share``, from the nodes that cover the range; the estimate itself is never worse."""
+        """An interval for ``share``, from the nodes that cover the range. The estimate is at least as accurate."""
         middle = self.share(first, last)
         reach = z_score(float(parameters.read_probability(level, "level"))) * math.sqrt(
             self._cover_variance(first, last)
@@ -149,7 +149,7 @@ class Ranges:
         return total
 
     def quantile(self, share: float) -> int:
-        """The first value up to which at least this share of the people is."""
+        """The smallest value such that at least this share of the people is at or below it."""
         wanted = float(parameters.read_probability(share, "share"))
         return min(self.size - 1, int(np.searchsorted(np.maximum.accumulate(np.cumsum(self.leaves)), wanted)))
 

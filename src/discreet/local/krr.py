@@ -1,4 +1,7 @@
-"""k-ary randomized response: keep the answer, or give another one."""
+"""k-ary randomized response: a report is the true answer, or one of the others.
+
+Local hashing runs the same response on the bucket of an answer, with the functions at the end of this module.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from fractions import Fraction
 from typing import ClassVar
 
 from discreet.accounting import events
-from discreet.exact import Integers, Ln
+from discreet.entropy import Words
+from discreet.exact import Exact, Integers, Ln
 from discreet.local.protocol import FrequencyProtocol, SymbolProtocol, read_epsilon, read_threshold, write_threshold
 from discreet.local.words import (
     WORD,
     Bytes,
     is_below,
-    keep_threshold,
     loss_of,
+    near_ratio,
+    near_threshold,
     pick,
-    pick_least,
-    pick_most,
     pick_weight,
     read_words,
     skip_value,
@@ -44,8 +47,7 @@ class KaryResponse(SymbolProtocol, FrequencyProtocol):
 
     @classmethod
     def for_epsilon(cls, epsilon: object, domain_size: int) -> KaryResponse:
-        even = Fraction(pick_least(domain_size - 1), WORD)
-        return cls(domain_size=domain_size, keep=keep_threshold(read_epsilon(epsilon), even))
+        return cls(domain_size=domain_size, keep=response_threshold(read_epsilon(epsilon), domain_size))
 
     @classmethod
     def read(cls, given: Mapping[str, object], domain_size: int) -> KaryResponse:
@@ -65,15 +67,11 @@ class KaryResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def epsilon(self) -> Ln:
-        others = self.domain_size - 1
-        least, most = pick_least(others), pick_most(others)
-        kept = Fraction(self.keep * WORD, (WORD - self.keep) * least)
-        # The second term is the other direction, for thresholds below an even chance.
-        return loss_of(max(kept, Fraction((WORD - self.keep) * most, self.keep * WORD), Fraction(most, least)))
+        return response_loss(self.keep, self.domain_size)
 
     @property
     def event(self) -> events.Event:
-        """Randomized response itself where the others are exactly alike, otherwise any report with this loss."""
+        """The event of randomized response where all other answers are equally likely, otherwise a pure event."""
         if WORD % (self.domain_size - 1) == 0:
             return events.RandomizedResponse(
                 epsilon=self.epsilon, categories=self.domain_size, neighbours="replace", unit="respondent"
@@ -90,17 +88,36 @@ class KaryResponse(SymbolProtocol, FrequencyProtocol):
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
-        other = skip_value(pick(words[:, 1], self.domain_size - 1), answers)
-        kept = is_below(words[:, 0], self.keep)
-        # other + (answer − other)·kept: a choice without a branch.
-        other += (answers - other) * kept
-        return other
+        return draw_response(answers, self.domain_size, self.keep, words[:, 0], words[:, 1])
 
     def chance(self, symbol: int, answer: int) -> Fraction:
-        if symbol == answer:
-            return self.p
-        place = symbol - (symbol > answer)
-        return (1 - self.p) * Fraction(pick_weight(place, self.domain_size - 1), WORD)
+        return response_chance(symbol, answer, self.domain_size, self.keep)
 
     def count_supports(self, state: Integers) -> Integers:
         return state
+
+
+def response_threshold(epsilon: Exact, size: int) -> int:
+    """The largest ``keep`` for ``size`` values whose loss is at most ε."""
+    return near_threshold(epsilon, 1, size - 1)
+
+
+def response_loss(keep: int, size: int) -> Ln:
+    """The exact loss of a response over ``size`` values that keeps its own with probability keep/2^64."""
+    return loss_of(near_ratio(keep, 1, size - 1))
+
+
+def draw_response(own: Integers, size: int, keep: int, first: Words, second: Words) -> Integers:
+    """Each own value with probability keep/2^64, otherwise one of the others below ``size``."""
+    value = skip_value(pick(second, size - 1), own)
+    # other + (own − other)·kept chooses without a branch.
+    value += (own - value) * is_below(first, keep)
+    return value
+
+
+def response_chance(symbol: int, own: int, size: int, keep: int) -> Fraction:
+    """The exact probability that ``draw_response`` gives this symbol."""
+    if symbol == own:
+        return Fraction(keep, WORD)
+    place = symbol - (symbol > own)
+    return Fraction((WORD - keep) * pick_weight(place, size - 1), WORD * WORD)

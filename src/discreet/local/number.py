@@ -1,8 +1,8 @@
-"""Means of numbers: one bit (Duchi), a window (piecewise), or a coin between the two (hybrid).
+"""Protocols for the mean of a number: one bit (Duchi), a window (piecewise), or a random choice of the two (hybrid).
 
-An answer is X from 0 to 2^32, standing for the range of the task. All three reports have an expectation that is a
-linear function of X, exactly; so the mean of the reports, turned back, is unbiased. In units of the half-range their
-errors are those of the continuous mechanisms on [−1, 1].
+An answer is a whole number X from 0 to 2^32, which stands for a number in the range of the task. The expectation of a
+report is exactly a linear function of X, for all three protocols. So the mean of the reports, mapped back by that
+function, is unbiased. In units of the half-range the errors are those of the continuous mechanisms on [−1, 1].
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.entropy import Words
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Floats, Integers, Ln, float_up
+from discreet.exact import Floats, Integers, Ln, float_up
 from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, write_threshold
 from discreet.local.words import (
     HALF,
@@ -27,15 +27,15 @@ from discreet.local.words import (
     is_below,
     keep_threshold,
     loss_of,
+    near_ratio,
+    near_threshold,
     pick,
-    pick_least,
-    pick_most,
     pick_weight,
     read_words,
 )
 
-CELLS = 1 << 12  # of a window report, about: one part in 4,096 of the noise's range
-# Below this loss the hybrid is the sign alone: where a piecewise report is never the better part.
+CELLS = 1 << 12  # cells of a window report: each is one part in 4,096 of the range of the noise
+# Below this loss the hybrid is the sign report alone, because a window report is never better there.
 HYBRID_FROM = 0.6093524930273093
 
 
@@ -60,7 +60,7 @@ class NumberProtocol(SymbolProtocol):
 
     @property
     def influence(self) -> float:
-        """How far one malicious report can move the sum, in honest people who change from −1 to 1, halved."""
+        """How far one malicious report can move the sum, in half-ranges: half the people who change from −1 to 1."""
         return float(np.abs(self.scores).max())
 
 
@@ -83,7 +83,7 @@ class SignResponse(NumberProtocol):
 
     @classmethod
     def for_epsilon(cls, epsilon: object) -> SignResponse:
-        """The bit that depends on the answer as much as ε allows."""
+        """The protocol whose bit depends on the answer as much as ε allows."""
         high = keep_threshold(read_epsilon(epsilon), Fraction(1))
         return cls(low=WORD - high, high=high)
 
@@ -152,10 +152,10 @@ class WindowResponse(NumberProtocol):
 
     @classmethod
     def for_epsilon(cls, epsilon: object) -> WindowResponse:
-        """The window with the least variance at ±1: a share 1/(e^(ε/2) + 1) of the cells."""
+        """The protocol whose window has the least variance at ±1: a share 1/(e^(ε/2) + 1) of the cells."""
         exact = read_epsilon(epsilon)
         width = max(1, round(CELLS / (math.exp(float_up(exact) / 2) + 1)))
-        return cls(cells=CELLS, width=width, inside=_inside_threshold(exact, CELLS, width))
+        return cls(cells=CELLS, width=width, inside=near_threshold(exact, width, CELLS - width))
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> WindowResponse:
@@ -177,11 +177,14 @@ class WindowResponse(NumberProtocol):
 
     @property
     def epsilon(self) -> Ln:
-        return loss_of(window_ratio(self.inside, self.width, self.cells - self.width))
+        return loss_of(near_ratio(self.inside, self.width, self.cells - self.width))
 
     @property
     def scores(self) -> Floats:
-        """The report is A + B·(start of the window) on average; this turns it back to −1 … 1."""
+        """The number from −1 to 1 that each cell stands for.
+
+        The expectation of a cell is A + B·(start of the window); the scores are the inverse of that line.
+        """
         spare = self.cells - self.width
         share = Fraction(self.inside, WORD)
         within, rest = Fraction(self.width - 1, 2), Fraction(self.cells * (self.cells - 1), 2)
@@ -220,10 +223,10 @@ class WindowResponse(NumberProtocol):
 
 @dataclass(frozen=True, kw_only=True)
 class HybridResponse(NumberProtocol):
-    """A window report with probability piecewise/2^64, otherwise a sign report: the least worst-case error.
+    """A window report with probability piecewise/2^64, otherwise a sign report. It has the least worst-case error.
 
     Privacy: ε-private for each respondent, under replace, with the larger loss of its two parts.
-    Why: which part speaks does not depend on the answer.
+    Why: the choice between the two parts does not depend on the answer.
     Reference: Wang, Xiao, Yang et al. 2019, §3.3.
     """
 
@@ -234,7 +237,10 @@ class HybridResponse(NumberProtocol):
 
     @classmethod
     def for_epsilon(cls, epsilon: object) -> HybridResponse:
-        """The coin with the least worst-case variance: 1 − e^(−ε/2) from ε = 0.6094 on, below it hardly ever."""
+        """The protocol with the least worst-case variance.
+
+        Its share of window reports is 1 − e^(−ε/2) from ε = 0.6094 on, and 2^−64 below it.
+        """
         exact = read_epsilon(epsilon)
         value = float_up(exact)
         share = 1 - math.exp(-value / 2) if value > HYBRID_FROM else 0.0
@@ -285,17 +291,6 @@ class HybridResponse(NumberProtocol):
     def law(self, answer: int) -> Floats:
         share = self.piecewise / WORD
         return np.concatenate([share * self.window.law(answer), (1 - share) * self.sign.law(answer)])
-
-
-def _inside_threshold(epsilon: Exact, cells: int, width: int) -> int:
-    return keep_threshold(epsilon, Fraction(pick_least(cells - width), pick_most(width)))
-
-
-def window_ratio(inside: int, width: int, spare: int) -> Fraction:
-    """The largest ratio between two probabilities of one cell, over all places of the window."""
-    up = Fraction(inside * pick_most(width), (WORD - inside) * pick_least(spare))
-    down = Fraction((WORD - inside) * pick_most(spare), inside * pick_least(width))
-    return max(up, down, *(Fraction(pick_most(m), pick_least(m)) for m in (width, spare)))
 
 
 def draw_in_window(start: Integers, width: int, spare: int, inside: object, cell: Words) -> Integers:

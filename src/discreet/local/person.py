@@ -1,8 +1,8 @@
-"""One person over time: a secret, a memory of what was answered, and a ledger of what it cost.
+"""The client of one person over time: a secret, a memory of the answers given, and the sum of what they cost.
 
-A memoised answer is made once: its random bytes come from HMAC with the person's secret, so that giving the same answer
-a thousand times gives one report a thousand times, also after a restart. New answers cost again, and the ledger counts
-them; when the task's promise or the person's own budget is used up, nothing more is given.
+The random bytes of a memoised answer come from HMAC with the person's secret. So the same answer always gives the same
+report, also after a restart. A new answer costs again. When the values of the task or the budget of the person are
+used up, no new report is made.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _TAG_BYTES = 16
 class Person:
     """The client of one person.
 
-    ``budget`` is the most that all reports of all tasks together may cost; None leaves it to the tasks. ``path`` keeps
-    the memory in a file, written before a report is given out. The memory holds keyed marks, never answers.
+    ``budget`` is the most that all reports of all tasks together may cost; without it only the tasks limit the cost.
+    ``path`` keeps the memory in a file, which is written before a report is returned. The memory has keyed tags of
+    answers, never the answers themselves.
 
     Privacy: all reports of one memoised task together are (v·ε)-private, v distinct answers at most; of all tasks
     together at most ``budget``, under replace.
@@ -47,7 +48,7 @@ class Person:
 
     def __init__(self, *, secret: bytes | None = None, budget: Epsilon | None = None, path: Path | None = None) -> None:
         self._path = path
-        self._marks: dict[str, list[str]] = {}
+        self._tags: dict[str, list[str]] = {}
         self._last: dict[str, str] = {}
         self._spent = Fraction(0)
         self._budget = None if budget is None else upper(read_epsilon(budget, "budget"))
@@ -66,15 +67,15 @@ class Person:
 
     def distinct(self, task: Task) -> int:
         """How many distinct answers to a memoised task were given."""
-        return len(self._marks.get(task.digest.hex(), ()))
+        return len(self._tags.get(task.digest.hex(), ()))
 
     def report(
         self, task: Task, answer: object, *, when_exhausted: str = "refuse", source: EntropySource = SYSTEM
     ) -> bytes:
-        """One report for the wire; refused when the task's promise or the budget is used up.
+        """One report for the wire; refused when the values of the task or the budget are used up.
 
-        A person who falls silent tells that the answer changed. ``when_exhausted="repeat"`` gives the report of the
-        latest remembered answer instead, which tells nothing more; its stale answer is the price.
+        A person who stops reporting reveals that the answer changed. With ``when_exhausted="repeat"`` the report of the
+        latest remembered answer is sent instead. It reveals nothing more, but it may not be the present answer.
         """
         if when_exhausted not in ("refuse", "repeat"):
             raise ParameterError("when_exhausted", "must be 'refuse' or 'repeat'", "Give 'repeat' to stay unnoticed.")
@@ -82,13 +83,13 @@ class Person:
             self._charge(task, "")
             return encode(task, answer, source=source)
         value = value_bytes(task, answer)
-        mark = self._make_stream(task, "mark", value, _TAG_BYTES).hex()
-        known = self._marks.setdefault(task.digest.hex(), [])
-        if mark not in known:
+        tag = self._make_stream(task, "mark", value, _TAG_BYTES).hex()
+        known = self._tags.setdefault(task.digest.hex(), [])
+        if tag not in known:
             if len(known) >= task.values:
                 return self._handle_exhausted(task, when_exhausted, source)
             try:
-                self._charge(task, mark)
+                self._charge(task, tag)
             except BudgetExceeded:
                 return self._handle_exhausted(task, when_exhausted, source)
         permanent = self._make_permanent(task, answer, value)
@@ -104,7 +105,7 @@ class Person:
         raise BudgetExceeded("No report was made: the answers this task may remember, or the budget, are used up.")
 
     def _make_permanent(self, task: Task, answer: object, value: bytes) -> bytes:
-        """What is the same for ever about an answer: the payload itself, or RAPPOR's permanent bits."""
+        """The part of a report that is always the same for an answer: the payload, or RAPPOR's permanent bits."""
         protocol = task.protocol
         if isinstance(protocol, Rappor):
             stream = self._make_stream(task, "permanent", value, protocol.random_bytes)
@@ -133,38 +134,38 @@ class Person:
         )
         return b"".join(blocks)[:length]
 
-    def _charge(self, task: Task, mark: str) -> None:
-        """Count the cost, durably, before anything is given out."""
+    def _charge(self, task: Task, tag: str) -> None:
+        """Count the cost durably, before a report is returned."""
         cost = task.loss.upper
         if self._budget is not None and self._spent + cost > self._budget:
             raise BudgetExceeded("No report was made: it would cost more than is left of this person's budget.")
         self._spent += cost
-        if mark:
-            self._marks.setdefault(task.digest.hex(), []).append(mark)
+        if tag:
+            self._tags.setdefault(task.digest.hex(), []).append(tag)
         self._save()
 
     def _save(self) -> None:
         if self._path is None:
             return
-        shown: dict[str, object] = {"discreet": _FORMAT, "secret": self._secret.hex(), "spent": str(self._spent)}
-        shown |= {"marks": self._marks, "last": self._last}
-        beside = self._path.with_name(self._path.name + ".part")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        record: dict[str, object] = {"discreet": _FORMAT, "secret": self._secret.hex(), "spent": str(self._spent)}
+        record |= {"marks": self._tags, "last": self._last}  # "marks" is the name in the file format
+        draft = self._path.with_name(self._path.name + ".part")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(shown, file)
+            json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(self._path)
+        draft.replace(self._path)
 
     def _load(self, path: Path, *, given: bytes | None) -> None:
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["discreet"] != _FORMAT:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if record["discreet"] != _FORMAT:
                 raise ValueError
-            secret, spent = bytes.fromhex(kept["secret"]), Fraction(kept["spent"])
-            marks, last = dict(kept["marks"]), dict(kept["last"])
+            secret, spent = bytes.fromhex(record["secret"]), Fraction(record["spent"])
+            tags, last = dict(record["marks"]), dict(record["last"])
         except (KeyError, TypeError, ValueError):
             raise UsageError("The memory file cannot be read. Nothing is reported without it.") from None
         if given is not None and given != secret:
             raise UsageError("The memory file belongs to another secret.")
-        self._secret, self._spent, self._marks, self._last = secret, spent, marks, last
+        self._secret, self._spent, self._tags, self._last = secret, spent, tags, last

@@ -1,8 +1,8 @@
-"""Many biased bits at once: 16 planes of random bits, compared with a 16-bit threshold in every place together.
+"""Many biased bits at once: compares 16 planes of random bits with a 16-bit threshold, in all places together.
 
-Bit i of plane 0 is the most significant digit of a 16-bit number u_i, bit i of plane 15 the least. The comparison
-u_i < T is worked out from the least digit up, with one AND or OR for each digit of T on whole machine words; so it
-costs the same whatever the digits are, and the result comes out packed.
+Bit i of plane 0 is the most significant digit of a 16-bit number u_i, bit i of plane 15 the least significant. The
+comparison u_i < T is computed from the least digit up, with one AND or OR on whole machine words for each digit of T.
+So it costs the same whatever the digits are, and the result is packed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def compare(random: Bytes, threshold: int) -> Bytes:
     if threshold in (0, ALWAYS):
         return np.full((random.shape[0], width), 255 * (threshold > 0), dtype=np.uint8)
     planes = random.reshape(random.shape[0], DIGITS, width)
-    # Digits below the lowest one of T cannot make u smaller than T unless a higher digit does: start there.
+    # Digits of u below the lowest one of T do not change the comparison, so it starts there.
     lowest = (threshold & -threshold).bit_length() - 1
     less = ~planes[:, DIGITS - 1 - lowest]
     for digit in range(lowest + 1, DIGITS):

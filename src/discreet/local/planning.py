@@ -1,8 +1,8 @@
-"""Before anyone is asked: how many people it takes, and what the estimates would look like.
+"""Planning: how many people a task needs, and a simulation of its estimates.
 
-The simulation draws the *counts* that an aggregator would hold, not the reports: each value's supports are
-Binomial(holders, p) + Binomial(others, q), whatever the number of people. Each value's own law is exact (to the
-precision of floats); for unary reports the joint law is too.
+The simulation draws the *counts* of an aggregator and not the reports: the number of reports that support a value is
+Binomial(people with the value, p) + Binomial(others, q), whatever the number of people. The law of each value is exact
+(to the precision of floats); for unary reports the joint law is exact too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from discreet.local.task import Task
 
 
 def people_needed(task: Task, half_width: float, *, level: float = 0.95, of: int = 1, frequency: float = 0.0) -> int:
-    """How many people make the interval of a share this narrow; ``of`` values at once with ``of`` > 1.
+    """How many people make the interval of a share this narrow, for ``of`` values at once.
 
     For a task about numbers the half-width is in its own units, at the worst answer.
     """
@@ -47,12 +47,12 @@ def simulate(task: Task, counts: npt.ArrayLike, *, level: float = 0.95, source: 
     protocol = task.protocol
     if not isinstance(protocol, FrequencyProtocol | LocalHashing) or not task.domain.closed:
         raise ParameterError("task", "must count the values of a closed domain", "Use a frequency protocol.")
-    held = parameters.read_integers(counts, "counts")
-    if held.shape != (task.domain.count,) or (held < 0).any():
+    true = parameters.read_integers(counts, "counts")
+    if true.shape != (task.domain.count,) or (true < 0).any():
         raise ParameterError("counts", "must be one number of people for each value", "Give a list as long as d.")
-    people = int(held.sum())
+    people = int(true.sum())
     p, q = float(protocol.p), float(protocol.q)
-    supports = draw_binomial(held, p, source) + draw_binomial(people - held, q, source)
+    supports = draw_binomial(true, p, source) + draw_binomial(people - true, q, source)
     return estimate_from_supports(supports, people, p, q, names=task.domain.names(), level=level)
 
 
@@ -62,7 +62,7 @@ _INVERT_BELOW = 10.0
 def draw_binomial(trials: Integers, chance: float, source: EntropySource) -> Integers:
     """Binomial counts for many numbers of trials at once.
 
-    For planning only: the arithmetic is in floats. Privacy noise never comes from here.
+    It is for planning only, because the arithmetic is in floats. Privacy noise never comes from here.
     """
     if chance > 0.5:
         return trials - draw_binomial(trials, 1 - chance, source)
@@ -79,7 +79,7 @@ def _draw_uniform(count: int, source: EntropySource) -> Floats:
 
 
 def _draw_by_inversion(trials: Integers, chance: float, source: EntropySource) -> Integers:
-    """Walk up the distribution until it passes a uniform number; for small expectations."""
+    """Inversion: add up probabilities until they exceed a uniform number; for small expectations."""
     uniform = _draw_uniform(trials.size, source)
     mass = np.exp(trials * math.log1p(-chance)) if chance < 1 else np.zeros(trials.size)
     total, found = mass.copy(), np.zeros(trials.size, dtype=np.int64)
@@ -132,7 +132,7 @@ _TAIL = np.array(
 
 
 def _stirling(k: Floats) -> Floats:
-    """What Stirling's formula for ln k! leaves, around k + 1."""
+    """The error of Stirling's formula for ln k!, around k + 1."""
     x = k + 1
     series = (1 / 12 - (1 / 360 - 1 / 1260 / x**2) / x**2) / x
     return np.where(k < _TAIL.size, _TAIL[np.minimum(k, _TAIL.size - 1).astype(np.int64)], series)

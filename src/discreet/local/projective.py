@@ -1,4 +1,4 @@
-"""Projective-geometry response: near the least variance of all, in a report of a dozen bits."""
+"""Projective-geometry response: its variance is close to the least possible, and a report has about a dozen bits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from discreet.local.words import (
     WORD,
     Bytes,
     is_below,
-    keep_threshold,
     loss_of,
+    near_ratio,
+    near_threshold,
     pick,
-    pick_least,
-    pick_most,
     pick_weight,
     read_words,
 )
@@ -46,8 +45,8 @@ def count_points(field: int, dimension: int) -> int:
 class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
     """Values and reports are points of the projective space of ``dimension`` t over the ``field`` of q elements.
 
-    A report is orthogonal to the answer's point with probability keep/2^64, uniformly, and otherwise one of the
-    points that are not. Every two values share the same number of orthogonal points, which makes the estimate simple.
+    With probability keep/2^64 a report is one of the points orthogonal to the answer's point, uniformly. Otherwise it
+    is one of the other points. Every two values share the same number of orthogonal points, so the estimate is simple.
 
     Privacy: ε-private for each respondent, under replace.
     Why: a point has probability keep/2^64 over the c = (q^(t−1) − 1)/(q − 1) orthogonal ones or 1 − keep/2^64 over the
@@ -85,13 +84,12 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
     def over(cls, exact: Exact, domain_size: int, field: int, dimension: int) -> ProjectiveResponse:
         """The response over one field."""
         inside, outside = count_points(field, dimension - 1), field ** (dimension - 1)
-        even = Fraction(pick_least(outside), pick_most(inside))
-        keep = keep_threshold(exact, even)
+        keep = near_threshold(exact, inside, outside)
         return cls(domain_size=domain_size, field=field, dimension=dimension, keep=keep)
 
     @classmethod
     def for_epsilon(cls, epsilon: object, domain_size: int) -> ProjectiveResponse:
-        """Over the field with the least variance."""
+        """The response over the field with the least variance."""
         exact = read_epsilon(epsilon)
         made = [cls.over(exact, domain_size, field, dimension) for field, dimension in cls.find_spaces(domain_size)]
         if not made:
@@ -126,15 +124,12 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
 
     @property
     def outside(self) -> int:
-        """How many are not."""
+        """How many points are not orthogonal to one."""
         return int(self.field ** (self.dimension - 1))
 
     @property
     def epsilon(self) -> Ln:
-        up = Fraction(self.keep * pick_most(self.inside), (WORD - self.keep) * pick_least(self.outside))
-        down = Fraction((WORD - self.keep) * pick_most(self.outside), self.keep * pick_least(self.inside))
-        alike = max(Fraction(pick_most(m), pick_least(m)) for m in (self.inside, self.outside))
-        return loss_of(max(up, down, alike))
+        return loss_of(near_ratio(self.keep, self.inside, self.outside))
 
     @property
     def p(self) -> Fraction:
@@ -171,7 +166,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
         return to_number(full * self._inverses[first][:, np.newaxis] % self.field, self.field)
 
     def chance(self, symbol: int, answer: int) -> Fraction:
-        """The chance that a symbol is reached, walking the encoder backwards."""
+        """The exact probability of a symbol, found by following the encoder backwards."""
         own, out = (to_coordinates(np.array([x]), self.field, self.dimension)[0] for x in (answer, symbol))
         product = int((own * out).sum()) % self.field
         lead = int(np.argmax(own != 0))
@@ -187,9 +182,9 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
         return (1 - self.p) * Fraction(pick_weight(place, self.outside), WORD)
 
     def count_supports(self, state: Integers) -> Integers:
-        """Orthogonal points of every value at once, by a Fourier transform over the field.
+        """How many reports are orthogonal to each value, for all values at once by a Fourier transform over the field.
 
-        The counts are written on every multiple of their point, so that the transform F satisfies
+        The counts are written on every multiple of their point. Then the transform F satisfies
         F(0) + (q − 1)·F(v) = q·(sum over vectors orthogonal to v); each point has q − 1 vectors.
         """
         q, t = self.field, self.dimension
@@ -212,7 +207,7 @@ class ProjectiveResponse(SymbolProtocol, FrequencyProtocol):
 
 
 def _split_numbers(count: int, step: int = 1 << 18) -> Iterator[Integers]:
-    """The numbers below ``count``, a part at a time, so that their digits fit the memory."""
+    """The numbers below ``count`` in parts, so that the digits of one part fit in memory."""
     return (np.arange(start, min(start + step, count)) for start in range(0, count, step))
 
 

@@ -1,8 +1,8 @@
-"""What every local protocol can do, and the arithmetic that most of them share.
+"""The base classes of all local protocols, and the arithmetic that most protocols share.
 
-A protocol is a frozen set of integers. It turns an answer and random bytes into a payload of fixed length, adds
-payloads up into a vector of integers, and knows the exact probability of each payload for each answer, from which its
-loss is computed. Calibration (``for_epsilon``) chooses the integers; everything after that is computed from them.
+A protocol is a frozen set of integers. It turns an answer and random bytes into a payload of fixed length. It adds
+payloads up into a vector of integers. It knows the exact probability of each payload for each answer, and its loss is
+computed from these probabilities. Calibration (``for_epsilon``) chooses the integers; all else is computed from them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Flags, Floats, Integers, Ln
+from discreet.local import planes
 from discreet.local.words import (
     HALF,
     MAX_EPSILON,
@@ -33,7 +34,7 @@ _FIX = "Make the task with Task.for_epsilon, or copy it whole from its author."
 
 
 def read_epsilon(value: object) -> Exact:
-    """A loss for one report: above zero, at most 32."""
+    """Read the loss of one report, which must be above zero and at most 32."""
     exact = parameters.read_epsilon(value)
     if exact > MAX_EPSILON:
         raise parameters.refuse("epsilon", f"at most {MAX_EPSILON}", value, "A larger loss protects nobody.")
@@ -41,7 +42,7 @@ def read_epsilon(value: object) -> Exact:
 
 
 def read_integer(given: Mapping[str, object], name: str, least: int, most: int) -> int:
-    """One integer of a task's parameters; thresholds beyond 2^53 are strings of digits."""
+    """Read one integer of a task's parameters. A threshold above 2^53 is written as a string of digits."""
     value = given.get(name)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
         value = int(value)
@@ -52,11 +53,11 @@ def read_integer(given: Mapping[str, object], name: str, least: int, most: int) 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol(ABC):
-    """What every protocol is made of; the members are in the modules beside this one.
+    """The base of every protocol; the protocols themselves are in other modules of this package.
 
-    ``EncodingProtocol`` takes answers as whole numbers (an index, a scaled number, or rows of key words) and one row of
-    random bytes for each. ``TallyProtocol`` adds payloads up. ``find_valid`` says which payloads any client could have
-    sent.
+    An ``EncodingProtocol`` takes answers as whole numbers (an index, a scaled number, or rows of key words) and one row
+    of random bytes for each answer. A ``TallyProtocol`` adds payloads up. ``find_valid`` says which payloads a client
+    can have sent.
     """
 
     name: ClassVar[str]
@@ -105,7 +106,7 @@ class EncodingProtocol(Protocol):
 
     @abstractmethod
     def list_payloads(self) -> Iterator[bytes]:
-        """Every payload there is: for small domains, so that the whole matrix can be looked at."""
+        """Every possible payload. It is for small domains, where a test can check the whole matrix of probabilities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,9 +168,9 @@ class SymbolProtocol(EncodingProtocol, TallyProtocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyProtocol(EncodingProtocol, TallyProtocol):
-    """A protocol for which each report *supports* some values: its own with ``p``, any other with ``q``.
+    """A protocol whose reports *support* values: a report supports its own answer with ``p``, any other with ``q``.
 
-    Everything about its error follows from p and q: the estimate of a frequency is (supports/n − q)/(p − q), unbiased.
+    Its error follows from p and q alone. The estimate of a frequency is (supports/n − q)/(p − q), which is unbiased.
     """
 
     domain_size: int
@@ -180,7 +181,7 @@ class FrequencyProtocol(EncodingProtocol, TallyProtocol):
     @classmethod
     @abstractmethod
     def for_epsilon(cls, epsilon: object, domain_size: int) -> Self:
-        """The protocol with the largest integers whose stated loss is at most ε."""
+        """The protocol whose stated loss is at most ε, and as close to ε as its integers allow."""
 
     @classmethod
     @abstractmethod
@@ -221,17 +222,48 @@ class FrequencyProtocol(EncodingProtocol, TallyProtocol):
         return (self.count_supports(state) / max(people, 1) - q) / (p - q)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BitVectorProtocol(FrequencyProtocol):
+    """A frequency protocol whose payload has one bit for each value, which is set where the report supports the value.
+
+    The bits are packed, the first value in the highest bit of the first byte; the unused bits of the last byte are 0.
+    """
+
+    @property
+    def payload_bytes(self) -> int:
+        return planes.row_bytes(self.domain_size)
+
+    @property
+    def state_size(self) -> int:
+        return self.domain_size
+
+    def tally(self, payload: Bytes) -> Integers:
+        return planes.count_columns(payload, self.domain_size)
+
+    def count_supports(self, state: Integers) -> Integers:
+        return state
+
+    def unpack(self, payload: bytes) -> list[int]:
+        """The bits of one payload, in the order of the values."""
+        number = int.from_bytes(payload, "big") >> (-self.domain_size % 8)
+        return [number >> (self.domain_size - 1 - value) & 1 for value in range(self.domain_size)]
+
+    def pack(self, number: int) -> bytes:
+        """The payload whose bits, read as one binary number, are ``number``."""
+        return (number << (-self.domain_size % 8)).to_bytes(self.payload_bytes, "big")
+
+
 def unit_variance(p: Fraction, q: Fraction, frequency: float = 0.0) -> float:
-    """n·Var of (supports/n − q)/(p − q) where a share ``frequency`` of the people hold the value."""
+    """n·Var of (supports/n − q)/(p − q) when a share ``frequency`` of the people have the value."""
     own, other, gap = float(p * (1 - p)), float(q * (1 - q)), float(p - q)
     return (frequency * own + (1 - frequency) * other) / gap**2
 
 
 def write_threshold(value: int) -> str:
-    """A threshold as a task carries it: a string, for it may pass 2^53."""
+    """A threshold as a task carries it: a string, because it may be above 2^53."""
     return str(value)
 
 
 def read_threshold(given: Mapping[str, object], name: str) -> int:
-    """A 64-bit threshold strictly between never and always."""
+    """Read a 64-bit threshold, which is neither 0 (never) nor 2^64 (always)."""
     return read_integer(given, name, 1, WORD - 1)

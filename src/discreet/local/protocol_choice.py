@@ -1,4 +1,4 @@
-"""Which protocol: every candidate's exact error, size, server cost and openness to manipulation, and the reason.
+"""The choice of a protocol, by each candidate's exact error, report size, server cost and weakness to manipulation.
 
 >>> choice = choose(1000, epsilon=1, n=100_000)
 >>> choice.best.name
@@ -29,11 +29,11 @@ _FIX = "Relax a limit, or give more epsilon."
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a deployment can bear.
+    """The limits of a deployment.
 
-    ``payload_bytes`` of one report; ``server_steps`` of the aggregator for each report; ``influence``, the number of
-    honest people that one malicious report may outweigh; ``additive``: reports must be vectors that can be summed
-    unseen (secure aggregation).
+    ``payload_bytes`` is the size of one report, ``server_steps`` the work of the aggregator for each report, and
+    ``influence`` the number of honest people that one malicious report may outweigh. With ``additive`` reports must be
+    vectors that can be summed without being seen (secure aggregation).
     """
 
     payload_bytes: int | None = None
@@ -68,7 +68,7 @@ class ProtocolCandidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The chosen protocol, all candidates in the order of their error, and why."""
+    """The chosen protocol, all candidates in the order of their error, and the reason."""
 
     best: ProtocolCandidate
     candidates: tuple[ProtocolCandidate, ...]
@@ -141,9 +141,9 @@ def choose(
     exact, asked, limits = read_epsilon(epsilon), Domain.of(domain), limits or Limits()
     people = parameters.read_whole(n, "n", most=1 << 40)
     reach = z_score(float(parameters.read_probability(level, "level"))) / math.sqrt(people)
-    made = [_apply_limits(one, limits) for one in _list_candidates(asked, exact, frequency, people, reach)]
-    made.sort(key=lambda one: one.variance)
-    fitting = [one for one in made if one.fits]
+    candidates = [_apply_limits(one, limits) for one in _list_candidates(asked, exact, frequency, people, reach)]
+    candidates.sort(key=lambda one: one.variance)
+    fitting = [one for one in candidates if one.fits]
     if not fitting:
         raise ParameterError("limits", "leave no protocol", _FIX)
     least = fitting[0].variance
@@ -156,7 +156,7 @@ def choose(
             f"{best.name}: {more:.1%} more variance than {fitting[0].name}, "
             f"in {best.bits:,} bits instead of {fitting[0].bits:,}."
         )
-    return Choice(best=best, candidates=tuple(made), because=because, epsilon=exact, people=people, domain=asked)
+    return Choice(best=best, candidates=tuple(candidates), because=because, epsilon=exact, people=people, domain=asked)
 
 
 def _list_candidates(
@@ -173,7 +173,7 @@ def _list_candidates(
         for name, kind in FREQUENCY.items():
             try:
                 protocol = kind.for_epsilon(epsilon, size)
-            except DiscreetError:  # too large a domain or too small an ε for this one
+            except DiscreetError:  # the domain is too large or ε too small for this protocol
                 continue
             shown = "unary (OUE)" if name == "unary" else name
             found.append(_make_frequency_candidate(shown, protocol, frequency, people, reach))
@@ -194,7 +194,7 @@ def _list_candidates(
             bits=8 * hashed.payload_bytes,
             server_steps=float(domain.count if domain.closed else 1),
             influence=hashed.influence,
-            targets=None,  # a liar's seed may put every value in one bucket
+            targets=None,  # a malicious client may choose a seed that puts every value in one bucket
         )
     )
     return found

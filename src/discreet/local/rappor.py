@@ -1,7 +1,7 @@
-"""RAPPOR with a true memory: a permanent noisy Bloom filter for each answer, and fresh noise on top of it each time.
+"""RAPPOR: a permanent noisy Bloom filter for each answer, and fresh noise on top of it in each report.
 
-The permanent bits come from HMAC with the person's secret, so that they are the same for ever without being stored;
-the cohort, which decides the hash functions, belongs to the person too.
+The permanent bits come from HMAC with the person's secret, so they are always the same without being stored. The
+cohort, which decides the hash functions, is also fixed for each person.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet import parameters as reading
+from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Flags, Floats, Integers, Interval, Ln, lower
 from discreet.local import planes
@@ -29,7 +29,7 @@ _NAMES = ("permanent_one", "permanent_other", "instant_one", "instant_other")
 
 @dataclass(frozen=True, kw_only=True)
 class Rappor(TallyProtocol):
-    """A Bloom filter of ``bits`` with ``hashes``, made noisy once and for all, then noisy again in every report.
+    """A Bloom filter of ``bits`` with ``hashes``; it gets permanent noise once, and fresh noise in every report.
 
     Privacy: any number of reports of one answer together are ε-private, under replace, with
     e^ε = (one·(2^16 − other)/(other·(2^16 − one)))^hashes for the permanent thresholds. One report alone costs
@@ -49,16 +49,16 @@ class Rappor(TallyProtocol):
     instant_other: int
 
     def __post_init__(self) -> None:
-        reading.read_whole(self.bits, "parameters.bits", least=8, most=1 << 16)
-        reading.read_whole(self.hashes, "parameters.hashes", most=16)
-        reading.read_whole(self.cohorts, "parameters.cohorts", most=1 << 16)
+        parameters.read_whole(self.bits, "parameters.bits", least=8, most=1 << 16)
+        parameters.read_whole(self.hashes, "parameters.hashes", most=16)
+        parameters.read_whole(self.cohorts, "parameters.cohorts", most=1 << 16)
         for one, other in ((self.permanent_one, self.permanent_other), (self.instant_one, self.instant_other)):
             if not 0 < other < one < ALWAYS:
                 raise ParameterError("parameters", "must satisfy 0 < other < one < 65536 twice", "Use for_epsilon.")
 
     @classmethod
     def for_epsilon(cls, epsilon: object, *, bits: int = 128, hashes: int = 2, cohorts: int = 16) -> Rappor:
-        """Permanent bits that cost at most ε for ever; in each report they are told with 3/4 against 1/2."""
+        """The protocol whose permanent bits cost at most ε in all reports; a report shows them with 3/4 against 1/2."""
         half = Interval.exp_minus(lower(read_epsilon(epsilon)) / (2 * hashes)).high
         other = max(1, math.ceil(ALWAYS * half / (1 + half)))
         if other >= ALWAYS // 2:
@@ -122,12 +122,12 @@ class Rappor(TallyProtocol):
         return one, other
 
     def find_places(self, value: str, cohort: int) -> list[int]:
-        """The bits of a value in a cohort; two hashes may meet in one."""
+        """The bits of a value in a cohort; two hashes may give the same bit."""
         found = []
         for number in range(self.hashes):
             head = cohort.to_bytes(4, "big") + bytes([number])
-            mark = int.from_bytes(hashlib.sha256(head + value.encode()).digest()[:4], "big")
-            found.append(mark * self.bits >> 32)
+            word = int.from_bytes(hashlib.sha256(head + value.encode()).digest()[:4], "big")
+            found.append(word * self.bits >> 32)
         return found
 
     def make_permanent_bits(self, value: str, cohort: int, stream: bytes) -> Bytes:
@@ -142,7 +142,7 @@ class Rappor(TallyProtocol):
         return packed
 
     def make_report(self, permanent: Bytes, cohort: int, random: Bytes) -> Bytes:
-        """One report: each permanent bit told anew."""
+        """One report: each permanent bit with fresh noise."""
         one, other = planes.compare(random, self.instant_one), planes.compare(random, self.instant_other)
         packed = permanent & one | ~permanent & other
         planes.clear_tail(packed, self.bits)
@@ -164,17 +164,18 @@ class Rappor(TallyProtocol):
     def decode(self, state: Integers, candidates: Sequence[str]) -> tuple[Floats, Floats]:
         """Frequencies of the candidates and their standard errors, by least squares over all cohorts.
 
-        Unbiased when every answer is among the candidates; the errors take the bits of a report as independent.
+        They are unbiased when every answer is among the candidates. The errors assume that the bits of a report are
+        independent.
         """
         people = state[-self.cohorts :]
         used = np.flatnonzero(people)
         counts = state[: -self.cohorts].reshape(self.cohorts, self.bits)[used]
         one, other = (float(chance) for chance in self.bit_chances)
         shares = counts / people[used, np.newaxis]
-        told = ((shares - other) / (one - other)).reshape(-1)
+        bits = ((shares - other) / (one - other)).reshape(-1)
         errors = (shares * (1 - shares) / people[used, np.newaxis]).reshape(-1) / (one - other) ** 2
         inverse = np.linalg.pinv(self._make_design(candidates, used))
-        return inverse @ told, np.sqrt(inverse**2 @ errors)
+        return inverse @ bits, np.sqrt(inverse**2 @ errors)
 
     def _make_design(self, candidates: Sequence[str], cohorts: npt.NDArray[np.intp]) -> Floats:
         design = np.zeros((cohorts.size, self.bits, len(candidates)))

@@ -1,4 +1,4 @@
-"""Reports on the wire: bytes, JSON lines and Arrow; and the reading of them, which loses no good one to a bad one."""
+"""Writes and reads reports: as bytes, JSON lines and Arrow. A bad report never makes a good one unreadable."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 MAGIC = b"DL"
 VERSION = 1
 HEADER_BYTES = len(MAGIC) + 1 + DIGEST_BYTES
-# Why a report was set aside, in the order in which they are looked at.
+# The reasons for which a report is rejected, in the order in which they are checked.
 REASONS = ("format", "version", "task", "length", "range")
 
 
 @dataclass(frozen=True)
 class Reports:
-    """Payloads of one task, one row each; how they arrived is forgotten, and so is their order in an aggregate."""
+    """Payloads of one task, one row each. The form in which they arrived is not kept."""
 
     task: Task
     payload: Bytes
@@ -60,7 +60,7 @@ class Reports:
 
 
 def make_header(task: Task) -> bytes:
-    """What every report of a task begins with."""
+    """The first bytes of every report of a task."""
     return MAGIC + bytes([VERSION]) + task.digest[:DIGEST_BYTES]
 
 
@@ -81,12 +81,12 @@ class _Parts(NamedTuple):
 
 
 def read_wire(task: Task, reports: Iterable[bytes]) -> Reports:
-    """Reports from bytes; bad ones are counted by their reason and set aside."""
+    """Reports from bytes; bad ones are rejected and counted by reason."""
     return _collect(task, (_open_bytes(report) for report in reports))
 
 
 def read_lines(task: Task, lines: Iterable[str]) -> Reports:
-    """Reports from lines of JSON; bad ones are counted by their reason and set aside. Empty lines are skipped."""
+    """Reports from lines of JSON; bad ones are rejected and counted by reason. Empty lines are skipped."""
     return _collect(task, (_open_line(line) for line in lines if line.strip()))
 
 

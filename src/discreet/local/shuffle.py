@@ -1,13 +1,14 @@
-"""Shuffling: what a batch of local reports costs when nobody can tell who sent which.
+"""Shuffling: computes what a batch of local reports costs when nobody knows who sent which report.
 
 A report that is ε₀-private by itself becomes far more private when it is hidden among the reports of n − 1 other
-people. That holds only where a separate party really mixes the batch, so a bound is given for a declared ``Shuffler``
-and for nobody else.
+people. This holds only where a separate party really mixes the batch, so a bound is given for a declared ``Shuffler``
+only.
 
-What the other reports do for one person: each of them is, with a probability that does not depend on its sender's
-value, drawn from one fixed law, the *cover*. Whoever sees the shuffled batch, knows everybody else's value *and* which
-reports came from the cover, still has to find one person's report among the cover. That adversary is stronger than any
-real one, and the batch's loss against it can be summed. ``Cover`` does the sum; every number is rounded up.
+The other reports hide one person as follows. With a probability that does not depend on its sender's value, each of
+them is drawn from one fixed law, the *cover*. Take an adversary who sees the shuffled batch, knows everybody else's
+value *and* knows which reports came from the cover. This adversary still has to find one person's report among the
+cover. The adversary is stronger than any real one, and the loss of the batch against it can be summed. ``Cover`` does
+the sum; every number is rounded up.
 
 >>> mixer = Shuffler(operator="the mix service", separate=True, anonymous=True, one_report_each=True)
 >>> report = events.RandomizedResponse(epsilon=4, categories=2, neighbours="replace")
@@ -46,10 +47,10 @@ from discreet.privacy import Neighbours
 # A bound on the relative error of each binomial probability below. Measured against exact sums: 2e-12 for ten million
 # trials; the tests repeat the measurement.
 _DOUBT = 1e-9
-# Cover sizes are looked at from this many standard deviations below the mean to this many above it; totals of two
-# answers within this many. What lies outside is added to δ.
+# Cover sizes are summed from this many standard deviations below the mean to this many above it, totals of two answers
+# within this many. The mass outside is added to δ.
 _BELOW, _ABOVE, _TOTALS = 12.0, 4.0, 10.0
-# Cover sizes told apart, and binomial tails summed for one δ, at most (more totals than that get one cover size).
+# The most cover sizes, and the most binomial tails that are summed for one δ (with more totals there is one size).
 _MOST_SIZES, _MOST_TAILS = 1024, 1 << 15
 # A stated ε has this many significant digits, rounded up.
 _DIGITS = 5
@@ -57,7 +58,7 @@ _DIGITS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shuffler:
-    """The declaration that a batch is mixed. Everything in it has to be true, and somebody has to answer for it.
+    """The declaration that a batch is mixed. All of it must be true, and the operator is responsible for it.
 
     - ``operator``: who mixes.
     - ``separate``: the operator does not collude with the collector, and sees nothing but sealed or noisy reports.
@@ -83,14 +84,14 @@ class Shuffler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSides:
-    """How one report tells two values apart: some reports point one way, some the other, the rest say nothing.
+    """How one report distinguishes two values: some reports point to one value, some to the other, the rest to none.
 
     ``likely`` is the probability that the report of a person with one value points to it rather than to the other,
     ``unlikely`` that it points to the other; their ratio is e^ε₀. ``silent`` is the probability of those reports that
-    say nothing *and* that nobody else's value makes less likely (they support neither value).
+    point to neither *and* that nobody else's value makes less likely (they support neither value).
 
-    Valid where, for *each* two values and with these same masses, every report is e^ε₀ times, e^−ε₀ times or exactly
-    as likely under one as under the other, and the whole local protocol is ε₀-private. That covers randomized
+    It is valid where, for *each* two values and with these same masses, every report is e^ε₀ times, e^−ε₀ times or
+    exactly as likely under one as under the other, and the whole local protocol is ε₀-private. That covers randomized
     response, subset selection, projective geometry, Hadamard and unary encoding.
     """
 
@@ -112,7 +113,7 @@ class ReportSides:
         """The sides of a protocol whose report supports the true value with p and another value with q.
 
         ``ratio`` is e^ε₀ of the integers that the protocol really uses. A report that supports both values, or none,
-        says nothing, so likely − unlikely = p − q; it supports none with 1 − p − unlikely.
+        points to neither, so likely − unlikely = p − q; it supports none with 1 − p − unlikely.
 
         >>> ReportSides.of_support(Fraction(3, 4), Fraction(1, 4), Fraction(3))
         ReportSides(likely=Fraction(3, 4), unlikely=Fraction(1, 4), silent=Fraction(0, 1))
@@ -129,7 +130,7 @@ class Cover:
 
     Each of ``others`` reports belongs to the cover with probability ``chance``. Of the cover, one part in
     ``categories`` points to each of the two values; ``odds`` is e^−ε₀. With probability ``weight`` the person's report
-    is of a kind that the cover has; otherwise it tells nothing.
+    is of a kind that the cover has; otherwise it reveals nothing.
 
     Privacy: given that M reports are cover, δ(ε) is (k(p − q)/N)·E[(a − e^ε·b − (e^ε − 1)N/(e^ε₀ − 1))₊], where
     N = M + 1 and a, b count the two answers among N uniform ones (Balle, Bell, Gascón & Nissim 2019, "The privacy
@@ -155,7 +156,7 @@ class Cover:
         return sizes, np.minimum(below * (1 + _DOUBT), 1.0)
 
     def _count_sizes(self) -> int:
-        """How many cover sizes are told apart, so that the whole sum stays below some ten thousand tails."""
+        """How many different cover sizes are summed, so that the whole sum has at most some ten thousand tails."""
         if self.categories == 2:
             return _MOST_SIZES
         totals = 2 * _TOTALS * (math.sqrt(self.others * self.chance * 2 / self.categories) + 1)
@@ -277,8 +278,8 @@ class Shuffled:
 
     ``report`` is what each person's report costs by itself: ``events.RandomizedResponse`` (with its number of
     categories) or ``events.Pure`` for any ε₀-private protocol, under ``replace``. ``people`` is a number of *honest*
-    reports that the batch certainly holds: those who drop out or lie hide nobody. ``sides`` sharpens the bound for a
-    protocol whose reports are known to be of that shape. ``drift`` is the total variation distance of a real report
+    reports that the batch certainly contains: people who drop out or lie hide nobody. ``sides`` makes the bound smaller
+    for a protocol whose reports are known to have that form. ``drift`` is the total variation distance of a real report
     from the stated law (thresholds of 64 bits are not quite even); n times it is added to δ, for both datasets.
 
     Privacy: (ε, δ(ε)) for one person who is replaced, against whoever sees the shuffled batch, for every ε at once.
@@ -315,15 +316,17 @@ class Shuffled:
             raise ParameterError("shuffler", "must be declared", "Give Shuffler(operator=..., separate=True, ...).")
         parameters.read_whole(self.people, "people", least=1)
         if self.sides is not None and not isinstance(self.sides, ReportSides):
-            raise ParameterError("sides", "must be Sides or None", "Give Sides(likely=..., unlikely=...).")
+            fix = "Give ReportSides(likely=..., unlikely=...)."
+            raise ParameterError("sides", "must be ReportSides or None", fix)
         if not isinstance(self.drift, Fraction) or not 0 <= self.drift < 1:
             raise parameters.refuse("drift", "a Fraction from 0 to below 1", self.drift, "Give drift=Fraction(0).")
         if self.sides is not None and self._local < Ln(self.sides.likely / self.sides.unlikely):
-            raise ParameterError("sides", "say more than the report's epsilon allows", "Check the two probabilities.")
+            fix = "Check the two probabilities."
+            raise ParameterError("sides", "have a larger ratio than the report's epsilon allows", fix)
 
     @classmethod
     def of(cls, protocol: Protocol, *, people: int, shuffler: Shuffler) -> Self:
-        """A batch of reports of one protocol, with the sharpest bound that is known for it.
+        """A batch of reports of one protocol, with the smallest bound that is known for it.
 
         >>> mixer = Shuffler(operator="the mix service", separate=True, anonymous=True, one_report_each=True)
         >>> Shuffled.of(KaryResponse.for_epsilon(1, 16), people=10_000, shuffler=mixer).epsilon(1e-6)
@@ -338,7 +341,7 @@ class Shuffled:
 
     @cached_property
     def covers(self) -> tuple[Cover, ...]:
-        """Every sum that bounds this batch; the smallest answer counts."""
+        """Every sum that bounds this batch; the smallest bound is used."""
         others = self.people - 1
         odds = Interval.exp_minus(self._local) if self._local < 700 else Interval(Fraction(0), Fraction(1, 2**1000))
         low = _round_down(odds.low)
@@ -373,7 +376,7 @@ class Shuffled:
         return min(self._add_drift(cover)(min(epsilon, 700.0)) for cover in self.covers)
 
     def _add_drift(self, cover: Cover) -> Callable[[float], float]:
-        """The profile of one sum; what real reports differ from the ideal ones is added to all but the general one."""
+        """The profile of one sum; the drift of real reports is added to all sums but the general one."""
         extra = 0.0 if cover is self.covers[0] else float_up(self.people * self.drift)
         return lambda epsilon: min(1.0, cover.delta(epsilon) + extra * (1 + math.exp(epsilon)) * (1 + _DOUBT))
 

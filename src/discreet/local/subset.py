@@ -1,4 +1,4 @@
-"""Subset selection: a report is a set of w values, which holds the answer more often than chance."""
+"""Subset selection: a report is a set of w values, which contains the answer more often than a random set would."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from discreet.entropy import Words
 from discreet.errors import ParameterError
 from discreet.exact import Flags, Integers, Ln, float_up
 from discreet.local import planes
-from discreet.local.protocol import FrequencyProtocol, read_epsilon, read_integer, read_threshold, write_threshold
+from discreet.local.protocol import BitVectorProtocol, read_epsilon, read_integer, read_threshold, write_threshold
 from discreet.local.words import WORD, Bytes, is_below, keep_threshold, loss_of, read_words
 
 MAX_VALUES = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsetSelection(FrequencyProtocol):
-    """A set of ``size`` values: with the answer in it with probability keep/2^64, the rest drawn from the others.
+class SubsetSelection(BitVectorProtocol):
+    """A set of ``size`` values. It contains the answer with probability keep/2^64; its other values are drawn evenly.
 
-    The least variance of all for a few values; with size 1 it is randomized response.
+    For small domains no protocol has less variance. With size 1 it is randomized response.
 
     Privacy: ε-private for each respondent, under replace.
     Why: a set that holds the answer has probability keep/2^64 over the C(d−1, w−1) such sets, another one
@@ -48,7 +48,7 @@ class SubsetSelection(FrequencyProtocol):
 
     @staticmethod
     def best_size(epsilon: float, domain_size: int) -> int:
-        """The whole w around d/(e^ε + 1) with the least variance."""
+        """The whole number w next to d/(e^ε + 1) with the least variance."""
         middle = domain_size / (math.exp(epsilon) + 1)
 
         def variance(size: int) -> float:
@@ -81,14 +81,6 @@ class SubsetSelection(FrequencyProtocol):
         return 8 * self.domain_size
 
     @property
-    def payload_bytes(self) -> int:
-        return planes.row_bytes(self.domain_size)
-
-    @property
-    def state_size(self) -> int:
-        return self.domain_size
-
-    @property
     def epsilon(self) -> Ln:
         # C(d−1, w)/C(d−1, w−1) = (d − w)/w: the odds of a set with the answer over one without it.
         ratio = Fraction(self.keep * (self.domain_size - self.size), (WORD - self.keep) * self.size)
@@ -100,7 +92,7 @@ class SubsetSelection(FrequencyProtocol):
 
     @property
     def q(self) -> Fraction:
-        """Of the w values of a set, those that are not the answer, spread over the d − 1 others."""
+        """The expected number of values in a set that are not the answer, over the d − 1 other values."""
         return (self.size - self.p) / (self.domain_size - 1)
 
     @property
@@ -109,7 +101,7 @@ class SubsetSelection(FrequencyProtocol):
 
     @cached_property
     def _table(self) -> Words:
-        """⌊need·2^64/left⌋ for every left and need; full chances are handled by the caller."""
+        """⌊need·2^64/left⌋ for every left and need. The caller handles the case need = left, where the chance is 1."""
         rows = [
             [min(need * WORD // max(left, 1), WORD - 1) for need in range(self.size + 1)]
             for left in range(self.domain_size)
@@ -126,7 +118,7 @@ class SubsetSelection(FrequencyProtocol):
         for place in range(self.domain_size - 1):
             left = self.domain_size - 1 - place
             hit = (words[:, place + 1] < self._table[left][need]) | (need == left)
-            # The place-th of the others is one further from the answer on.
+            # The others leave out the answer: from its place on they are one further.
             chosen[rows, place + (place >= answers)] = hit
             need -= hit
         return np.packbits(chosen, axis=1)
@@ -135,15 +127,8 @@ class SubsetSelection(FrequencyProtocol):
         ones = np.bitwise_count(payload).sum(axis=1, dtype=np.int64)
         return np.asarray(planes.tail_is_clear(payload, self.domain_size) & (ones == self.size))
 
-    def tally(self, payload: Bytes) -> Integers:
-        return planes.count_columns(payload, self.domain_size)
-
-    def count_supports(self, state: Integers) -> Integers:
-        return state
-
     def probability(self, payload: bytes, answer: int) -> Fraction:
-        number = int.from_bytes(payload, "big") >> (-self.domain_size % 8)
-        bits = [number >> (self.domain_size - 1 - value) & 1 for value in range(self.domain_size)]
+        bits = self.unpack(payload)
         chance = self.p if bits[answer] else 1 - self.p
         need, left = self.size - bits[answer], self.domain_size - 1
         for value, bit in enumerate(bits):
@@ -155,14 +140,12 @@ class SubsetSelection(FrequencyProtocol):
         return chance
 
     def list_payloads(self) -> Iterator[bytes]:
-        shift = -self.domain_size % 8
         for members in combinations(range(self.domain_size), self.size):
-            number = sum(1 << (self.domain_size - 1 - value) for value in members)
-            yield (number << shift).to_bytes(self.payload_bytes, "big")
+            yield self.pack(sum(1 << (self.domain_size - 1 - value) for value in members))
 
 
 def _unevenness(domain_size: int) -> Fraction:
-    """A bound on the ratio between the drawn and the even chance of a set, over and under it together.
+    """A bound on how much the ratio of the chances of two sets can exceed its even value.
 
     Each of d − 1 factors is ⌊x·2^64⌋/2^64 or one minus that, for a chance x or 1 − x of at least 1/d, so it lies
     within 1 ± d/2^64 of the even one; two sets are compared, and (1 + a)/(1 − a) ≤ 1 + 3a for a ≤ 1/3. For 3ab ≤ 1,

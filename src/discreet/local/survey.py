@@ -1,7 +1,7 @@
-"""Several questions, one answered: each person draws a question by lot and spends the whole loss on it.
+"""Surveys of several questions: each person draws one question at random and spends the whole loss on it.
 
-With m questions the error grows with √m; splitting the loss instead would let it grow with m. Which question was
-drawn says nothing about the answers. The hierarchy for ranges and the search for heavy hitters are surveys too.
+With m questions the error grows with √m; splitting the loss instead would make it grow with m. The question that was
+drawn reveals nothing about the answers. The hierarchy for ranges and the search for heavy hitters are surveys too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from discreet.local.words import pick
 
 @dataclass(frozen=True)
 class Survey:
-    """Tasks of which each person answers one.
+    """Several tasks, of which each person answers one.
 
     Privacy: ε-private for each respondent, under replace of all their answers, with the largest loss of a task.
     Why: the lot does not depend on the answers, and given the lot only one answer is used.
@@ -36,7 +36,7 @@ class Survey:
         if not self.tasks or len({task.digest for task in self.tasks}) != len(self.tasks):
             raise ParameterError("tasks", "must be at least one, and all different", "Give each its own name.")
         if any(task.values is not None for task in self.tasks):
-            fix = "Use Person.report for each: a lot that is drawn anew would answer them all in time."
+            fix = "Use Person.report for each task: over time, new random draws would answer them all."
             raise ParameterError("tasks", "must not be longitudinal", fix)
 
     @property
@@ -45,7 +45,7 @@ class Survey:
         return max(task.loss for task in self.tasks)
 
     def encode(self, answers: Sequence[object], *, source: EntropySource = SYSTEM) -> bytes:
-        """One report: a question drawn by lot, answered."""
+        """One report, on a question that is drawn at random."""
         self._check_length(len(answers))
         lot = int(pick(source.words(1), len(self.tasks))[0])
         return encode(self.tasks[lot], answers[lot], source=source)

@@ -1,8 +1,8 @@
-"""A task: what is asked, by which protocol, with which integers; immutable, and named by its digest.
+"""A task: the question, the protocol and its integers. It is immutable, and its digest is its name.
 
-Every report carries the first 16 bytes of its task's digest, so that reports made for one task can never be read as
-another's. A task declares its ε, and is refused if its own integers do not keep it: whoever receives a task can check
-what it costs before answering. The format is written down in docs/local-wire.md.
+Every report carries the first 16 bytes of its task's digest, so that a report for one task can never be read as one for
+another. A task declares its ε, and it is refused if its integers cost more. So a person who receives a task can check
+what it costs before answering. docs/local-wire.md describes the format.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ WAVE_BUCKETS = 256
 class Task:
     """One question to many people.
 
-    ``values`` is the longitudinal promise: how many distinct answers of one person are ever memoised; None for a
-    question that is answered once.
+    ``values`` is for a question that is asked again and again: the most distinct answers of one person that are
+    memoised. It is None for a question that is answered once.
 
     Privacy: one report is ``loss``-private for its sender, under replace, with the exact loss of the integers in use,
     at most the declared ``epsilon``. With ``values`` = v all reports of one person together cost at most v times that.
@@ -93,13 +93,13 @@ class Task:
         values: int | None = None,
         buckets: int = WAVE_BUCKETS,
     ) -> Self:
-        """The task whose integers come as near to ε as they can, from below.
+        """The task whose exact loss is at most ε and as close to it as the integers allow.
 
         ``protocol`` is one of the names in docs/local-wire.md, or "sue" for the symmetric unary encoding.
         """
         exact, asked = read_epsilon(epsilon), Domain.of(domain)
-        made = _calibrate(protocol, asked, exact, buckets)
-        return cls(name=name, epsilon=exact, domain=asked, protocol=made, epoch=epoch, values=values)
+        calibrated = _calibrate(protocol, asked, exact, buckets)
+        return cls(name=name, epsilon=exact, domain=asked, protocol=calibrated, epoch=epoch, values=values)
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
@@ -172,7 +172,7 @@ class Task:
 
     @property
     def choices(self) -> int:
-        """How many whole numbers an answer may become, for those that are unknown: d, or 2^32 for a number."""
+        """How many whole numbers an unknown answer is drawn from: d, or 2^32 for a number."""
         return self.domain.count if self.domain.closed else 1 << 32
 
     def __str__(self) -> str:

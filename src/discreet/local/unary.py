@@ -12,21 +12,22 @@ from discreet.errors import ParameterError
 from discreet.exact import Flags, Integers, Interval, Ln
 from discreet.local import planes
 from discreet.local.planes import ALWAYS
-from discreet.local.protocol import FrequencyProtocol, read_epsilon, read_integer
+from discreet.local.protocol import BitVectorProtocol, read_epsilon, read_integer
 from discreet.local.words import Bytes, loss_of, odds_floor
 
-# A payload of this many bits is 1 MB; beyond it a report is no longer a report.
+# A payload of this many bits has 1 MB. Larger reports are refused.
 MAX_BITS = 1 << 23
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnaryEncoding(FrequencyProtocol):
-    """d bits: the answer's own is one with probability one/2^16, each other with other/2^16, independently.
+class UnaryEncoding(BitVectorProtocol):
+    """d independent bits: the answer's own bit is set with probability one/2^16, each other bit with other/2^16.
 
     With one = 1/2 this is the optimised encoding (OUE), with one = 1 − other the symmetric one (SUE).
 
     Privacy: ε-private for each respondent, under replace, with e^ε = one·(2^16 − other)/(other·(2^16 − one)).
-    Why: two answers change the law of two bits only, and the largest ratio is that both are as the answer wants them.
+    Why: two answers change the law of two bits only. The ratio is largest for a report in which the bit of the one
+    answer is set and the bit of the other is not.
     Reference: Erlingsson, Pihur & Korolova 2014; Wang, Blocki, Li & Jha 2017, §4.
     """
 
@@ -75,14 +76,6 @@ class UnaryEncoding(FrequencyProtocol):
         return planes.DIGITS * self.payload_bytes
 
     @property
-    def payload_bytes(self) -> int:
-        return planes.row_bytes(self.domain_size)
-
-    @property
-    def state_size(self) -> int:
-        return self.domain_size
-
-    @property
     def epsilon(self) -> Ln:
         return loss_of(Fraction(self.one * (ALWAYS - self.other), self.other * (ALWAYS - self.one)))
 
@@ -107,20 +100,12 @@ class UnaryEncoding(FrequencyProtocol):
     def find_valid(self, payload: Bytes) -> Flags:
         return planes.tail_is_clear(payload, self.domain_size)
 
-    def tally(self, payload: Bytes) -> Integers:
-        return planes.count_columns(payload, self.domain_size)
-
-    def count_supports(self, state: Integers) -> Integers:
-        return state
-
     def probability(self, payload: bytes, answer: int) -> Fraction:
-        number = int.from_bytes(payload, "big") >> (-self.domain_size % 8)
         chance = Fraction(1)
-        for value in range(self.domain_size):
+        for value, bit in enumerate(self.unpack(payload)):
             one = self.p if value == answer else self.q
-            chance *= one if number >> (self.domain_size - 1 - value) & 1 else 1 - one
+            chance *= one if bit else 1 - one
         return chance
 
     def list_payloads(self) -> Iterator[bytes]:
-        shift = -self.domain_size % 8
-        return ((number << shift).to_bytes(self.payload_bytes, "big") for number in range(1 << self.domain_size))
+        return (self.pack(number) for number in range(1 << self.domain_size))

@@ -1,4 +1,4 @@
-"""Square wave: a report near the answer's bucket, so that the whole distribution can be found again."""
+"""Square wave: a report is mostly near the answer's bucket, so the whole distribution can be estimated."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet import parameters as reading
+from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers, Ln, float_up
-from discreet.local.number import draw_in_window, window_chance, window_ratio
+from discreet.local.number import draw_in_window, window_chance
 from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, write_threshold
-from discreet.local.words import WORD, Bytes, is_below, keep_threshold, loss_of, pick_least, pick_most, read_words
+from discreet.local.words import WORD, Bytes, is_below, loss_of, near_ratio, near_threshold, read_words
 
 
 @dataclass(frozen=True, kw_only=True)
 class SquareWave(SymbolProtocol):
-    """A cell of the ``width`` ones around the answer's bucket with probability inside/2^64, otherwise another.
+    """One of the ``width`` cells around the answer's bucket with probability inside/2^64, otherwise another cell.
 
-    Reports reach width − 1 cells beyond the buckets, so that the outermost buckets are as private and as useful.
+    There are width − 1 more cells than buckets, so that the outermost buckets are as private and as useful as others.
 
     Privacy: ε-private for each respondent, under replace.
     Why: as for the window of ``WindowResponse``, without the rounding.
@@ -35,17 +35,16 @@ class SquareWave(SymbolProtocol):
     inside: int
 
     def __post_init__(self) -> None:
-        reading.read_whole(self.buckets, "buckets", least=2, most=1 << 15)
+        parameters.read_whole(self.buckets, "buckets", least=2, most=1 << 15)
         if not 0 < self.width <= 1 << 15:
             raise ParameterError("parameters.width", "must be from 1 to 32768", "Use for_epsilon.")
 
     @classmethod
     def for_epsilon(cls, epsilon: object, buckets: int) -> SquareWave:
-        """The width that tells most about the answer: twice b of the paper, in buckets."""
+        """The protocol whose width keeps most information about the answer: twice b of the paper, in buckets."""
         exact = read_epsilon(epsilon)
         width = max(1, round(2 * half_width(float_up(exact)) * buckets))
-        even = Fraction(pick_least(buckets - 1), pick_most(width))
-        return cls(buckets=buckets, width=width, inside=keep_threshold(exact, even))
+        return cls(buckets=buckets, width=width, inside=near_threshold(exact, width, buckets - 1))
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> SquareWave:
@@ -67,7 +66,7 @@ class SquareWave(SymbolProtocol):
 
     @property
     def epsilon(self) -> Ln:
-        return loss_of(window_ratio(self.inside, self.width, self.buckets - 1))
+        return loss_of(near_ratio(self.inside, self.width, self.buckets - 1))
 
     def respond(self, answers: Integers, random: Bytes) -> Integers:
         words = read_words(random)
@@ -77,14 +76,14 @@ class SquareWave(SymbolProtocol):
         return window_chance(symbol, answer, self.width, self.buckets - 1, self.inside)
 
     def smooth(self, shares: Floats) -> Floats:
-        """The law of reports for a distribution over buckets: a flat floor and a running sum."""
+        """The probabilities of the reports for a distribution over buckets: a constant plus a running sum."""
         near, far = self._densities()
         padded = np.concatenate([np.zeros(self.width), np.cumsum(shares), np.full(self.width - 1, shares.sum())])
         running = padded[self.width :] - padded[: -self.width]
         return np.asarray(far * shares.sum() + (near - far) * running)
 
     def gather(self, weights: Floats) -> Floats:
-        """The transpose of ``smooth``: for each bucket, the weights of the reports that it may give."""
+        """The transpose of ``smooth``: for each bucket, the sum of the weights of its reports."""
         near, far = self._densities()
         sums = np.concatenate([[0.0], np.cumsum(weights)])
         window = sums[self.width :] - sums[: -self.width]
@@ -95,10 +94,10 @@ class SquareWave(SymbolProtocol):
         return share / self.width, (1 - share) / (self.buckets - 1)
 
     def fit_distribution(self, state: Integers, *, smoothed: bool = True, rounds: int = 10_000) -> Floats:
-        """The likeliest distribution over the buckets, by expectation maximisation.
+        """The distribution over the buckets with the greatest likelihood, by expectation maximisation.
 
-        With ``smoothed`` each round ends with a binomial blur (1, 2, 1), which keeps the noise of the reports from
-        being taken for detail. Stops when a round gains less than a thousandth of e^ε in likelihood.
+        With ``smoothed`` each round ends with binomial smoothing (1, 2, 1), so that the noise of the reports does not
+        appear as detail. It stops when a round gains less than a thousandth of e^ε in log-likelihood.
         """
         shares = np.full(self.buckets, 1 / self.buckets)
         if not state.any():
@@ -120,7 +119,7 @@ class SquareWave(SymbolProtocol):
 
 def half_width(epsilon: float) -> float:
     """The b of the square wave that keeps most information: (ε·e^ε − e^ε + 1)/(2e^ε(e^ε − 1 − ε))."""
-    if epsilon < 1e-2:  # the limit, where the formula loses its digits
+    if epsilon < 1e-2:  # the limit at ε = 0; near it the formula loses its digits
         return 0.5
     power = math.exp(epsilon)
     return (epsilon * power - power + 1) / (2 * power * (power - 1 - epsilon))

@@ -1,9 +1,9 @@
-"""From random bytes to decisions, in integers: what every report of every client is made of.
+"""Turns random bytes into decisions, in integers: every report of every client is made with these functions.
 
-A *word* is 8 random bytes, big-endian. Two things are done with words, and no third: compare one with a threshold
-(``is_below``), and scale one to a small range (``pick``). Both have exact rational probabilities over 2^64, which is
-how the stated ε of a task can be computed from the integers that are really used. The same rules are written for
-other languages in docs/local-wire.md.
+A *word* is 8 random bytes, big-endian. A client does only two things with a word: it compares the word with a threshold
+(``is_below``), or it scales the word to a small range (``pick``). Both have exact rational probabilities over 2^64, so
+the stated ε of a task can be computed from the integers that are really used. docs/local-wire.md states the same rules
+for other languages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discreet.exact import Exact, Flags, Integers, Interval, Ln, ceil_div
 WORD = 1 << 64
 HALF = 1 << 32
 MAX_PICK = 1 << 32
-# Beyond this loss a report protects nobody, and 64-bit thresholds would begin to be coarse.
+# A report with a larger loss protects nobody, and 64-bit thresholds become too coarse for it.
 MAX_EPSILON = 32
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -42,14 +42,14 @@ def draw_bytes(count: int, width: int, source: EntropySource) -> Bytes:
 
 
 def is_below(words: Words, threshold: int) -> Flags:
-    """Whether each word is under the threshold: true with probability threshold/2^64."""
+    """Whether each word is below the threshold. This is true with probability threshold/2^64."""
     if threshold >= WORD:
         return np.ones(words.shape, dtype=np.bool_)
     return words < np.uint64(threshold)
 
 
 def pick(words: Words, choices: int) -> Integers:
-    """⌊word·choices/2^64⌋: one of ``choices`` numbers, each as likely as the others but for one part in 2^64."""
+    """⌊word·choices/2^64⌋: one of ``choices`` numbers, all equally likely up to one part in 2^64."""
     if choices == HALF:
         return (words >> _SHIFT).astype(np.int64)
     times = np.uint64(choices)
@@ -73,28 +73,45 @@ def pick_most(choices: int) -> int:
 
 
 def skip_value(index: Integers, skipped: Integers) -> Integers:
-    """Numbers that step over one value: below it they stay, from it on they move up by one."""
+    """Indices with one value left out: an index below that value stays, any other moves up by one."""
     return index + (index >= skipped)
 
 
 def odds_floor(epsilon: Exact) -> Fraction:
-    """A rational at or below e^ε: the largest ratio that a report may show."""
+    """A rational at or below e^ε: the largest ratio that two probabilities of a report may have."""
     if isinstance(epsilon, Ln):
         return epsilon.of
     return 1 / Interval.exp_minus(epsilon).high
 
 
 def keep_threshold(epsilon: Exact, even: Fraction) -> int:
-    """The largest T with T/(2^64 − T) ≤ e^ε·even: how often to keep so that the loss stays within ε.
+    """The largest T with T/(2^64 − T) ≤ e^ε·even. A report is kept with probability T/2^64, at a loss within ε.
 
-    ``even`` is what the odds of keeping would be without any loss.
+    ``even`` is the odds of keeping that would give no loss at all.
     """
     odds = odds_floor(epsilon) * even
     return min(WORD - 1, math.floor(WORD * odds / (1 + odds)))
 
 
+def near_threshold(epsilon: Exact, near: int, far: int) -> int:
+    """The largest threshold within ε for a report of two parts; see ``near_ratio``."""
+    return keep_threshold(epsilon, Fraction(pick_least(far), pick_most(near)))
+
+
+def near_ratio(threshold: int, near: int, far: int) -> Fraction:
+    """The largest ratio between two probabilities of one symbol, for a report of two parts.
+
+    With probability threshold/2^64 the report is one of the ``near`` symbols of the answer, otherwise it is one of the
+    ``far`` others; ``pick`` chooses within the part. The ratio covers a symbol that is near for one answer and far for
+    the other, in both directions, and a symbol that ``pick`` makes more likely for one answer than for the other.
+    """
+    up = Fraction(threshold * pick_most(near), (WORD - threshold) * pick_least(far))
+    down = Fraction((WORD - threshold) * pick_most(far), threshold * pick_least(near))
+    return max(up, down, *(Fraction(pick_most(size), pick_least(size)) for size in (near, far)))
+
+
 def loss_of(ratio: Fraction) -> Ln:
-    """The stated loss of a report whose likeliest and unlikeliest probabilities have this ratio, exactly."""
+    """The exact stated loss of a report when two probabilities of one payload have at most this ratio."""
     if ratio <= 1:
         fix = "Use a larger epsilon, or fewer values."
         raise ParameterError("parameters", "make a report that does not depend on the answer", fix)

@@ -1,7 +1,8 @@
 """Mechanisms: randomised answers whose loss is known before they are drawn.
 
-Each one is a frozen value in a file of its own. ``.privacy`` is what a release costs, ``.error`` how far it may be
-off, ``.release`` draws it; where outputs are discrete, ``.probability`` is exact. Files load when first named.
+Each mechanism is a frozen value in a file of its own. ``.privacy`` is what a release costs, ``.error`` is how far it
+may be off, and ``.release`` draws it; where outputs are discrete, ``.probability`` is exact. A file is loaded when one
+of its names is first used.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.variance import Variance
     from discreet.mechanisms.weighted_selection import WeightedSelection, better_selection
 
-# Where each name lives: a visible table, so that naming one mechanism loads one file.
+# The module of each name, so that the first use of a mechanism loads one file only.
 _HOMES = {
     "CellMode": "quantiles.cells",
     "CellQuantiles": "quantiles.cells",

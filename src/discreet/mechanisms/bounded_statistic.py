@@ -1,4 +1,4 @@
-"""Bounded columns: values clamped to public bounds, in whole steps of a public resolution, summed exactly."""
+"""The base classes of sums, means and variances: whole numbers of a bounded column, summed exactly, get noise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +15,23 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
-from discreet.exact import FixedPoint, Integers, Interval
+from discreet.exact import Integers, Interval
+from discreet.mechanisms.bounded_column import BoundedColumn
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.noise_mechanism import NoiseMechanism
 from discreet.parameters import Number
+from discreet.privacy import Neighbours
 
-_FIX = "Give the public range as bounds=(low, high); it must not be read off the data."
+_FIX_SIZE = "Give size=, the number of rows: public under 'replace', a guess for planning under 'add-remove'."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BoundedStatistic(NoiseMechanism):
     """A statistic of values that are clamped to ``bounds`` and rounded to multiples of ``resolution``.
 
-    Clamping and rounding look at one value at a time; NaN counts as the low end. So sensitivities are whole numbers
-    of steps, and every sum is exact. Not a mechanism by itself.
+    Clamping and rounding depend on one value at a time; NaN counts as the low end. So sensitivities are whole numbers
+    of steps, and every sum is exact. This class is not a mechanism by itself.
     """
 
     bounds: Sequence[Number]
@@ -36,50 +40,41 @@ class BoundedStatistic(NoiseMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.bounds, str | bytes) or not isinstance(self.bounds, Sequence) or len(self.bounds) != 2:
-            raise ParameterError("bounds", "must be a pair", _FIX)
-        low, high = (parameters.read_number(end, "bounds", fix=_FIX) for end in self.bounds)
-        if low >= high:
-            raise ParameterError("bounds", "must have low below high", _FIX)
-        settle(self, bounds=(low, high), resolution=parameters.read_positive(self.resolution, "resolution"))
+        column = self.column
+        settle(self, bounds=(column.low, column.high), resolution=column.step)
         settle(self, max_rows=parameters.read_whole(self.max_rows, "max_rows"))
         _ = self.ends  # refuses a resolution that is too fine for the bounds
+
+    @cached_property
+    def column(self) -> BoundedColumn:
+        """The bounds and the step of the values."""
+        return BoundedColumn.read(self.bounds, self.resolution)
 
     @property
     def step(self) -> Fraction:
         """The size of one step."""
-        return parameters.read_positive(self.resolution, "resolution")
+        return self.column.step
 
     @property
     def ends(self) -> tuple[int, int]:
         """The bounds in steps, rounded outwards."""
-        low, high = self.bounds
-        return FixedPoint(self.step).steps(
-            parameters.read_number(low, "bounds"), parameters.read_number(high, "bounds")
-        )
+        return self.column.ends
 
     def encode(self, values: npt.ArrayLike) -> Integers:
         """The values in steps, clamped; a flat array."""
-        low, high = self.bounds
-        fixed = FixedPoint(self.step)
-        steps = fixed.encode(
-            values, low=parameters.read_number(low, "bounds"), high=parameters.read_number(high, "bounds")
-        )
-        if steps.ndim != 1:
-            raise ParameterError("values", "must be one column", "Give a flat list or array, one value for each row.")
-        return steps
+        return self.column.encode(values)
 
     @abstractmethod
     def answers(self, values: npt.ArrayLike, /) -> tuple[int, ...]:
-        """The exact whole numbers that get noise, one for each of ``parts``. They are private: not for publication."""
+        """The exact whole numbers that get noise, one for each of ``parts``. They are private: never publish them."""
 
     def draw(self, values: npt.ArrayLike, source: EntropySource) -> tuple[int, ...]:
-        """The same whole numbers with noise; whatever is computed from them is post-processing."""
+        """The same whole numbers with noise. Every number computed from them is post-processing."""
         drawn = (part.release(one, source=source) for part, one in zip(self.parts, self.answers(values)))
         return tuple(int(one) for one in drawn)
 
     def probability(self, output: Sequence[int], given: npt.ArrayLike) -> Interval:
-        """P(the noisy whole numbers behind a release on ``given`` = output), exactly."""
+        """P(noisy whole numbers = output), exactly, for a release on ``given``."""
         chance = Interval.of(1)
         answers = self.answers(given)
         if len(output) != len(answers):
@@ -91,7 +86,7 @@ class BoundedStatistic(NoiseMechanism):
     def _estimate(
         self, value: Fraction, interval: tuple[Fraction, Fraction], spread: float, level: Fraction, unit: Fraction
     ) -> Estimate:
-        """What is published, in units of the column: ``unit`` is the size of one step of the arguments."""
+        """The estimate in units of the column; ``unit`` is the size of one step of the arguments."""
         low, high = interval
         return Estimate(
             value=_tidy(value * unit),
@@ -102,8 +97,42 @@ class BoundedStatistic(NoiseMechanism):
         )
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SizedStatistic(BoundedStatistic):
+    """A bounded statistic that depends on the number of rows: a mean or a variance.
+
+    Under replace the number of rows is public and must be given as ``size``. Under add-remove it is private, and
+    ``size`` is only a guess from which ``error`` is computed. This class is not a mechanism by itself.
+    """
+
+    size: int | None = None
+    statistic: ClassVar[str]
+    least_size: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size is not None:
+            settle(self, size=parameters.read_whole(self.size, "size", least=self.least_size, most=1 << 40))
+        elif self.neighbours == Neighbours.REPLACE:
+            raise ParameterError("size", "must be given under 'replace', where it is public", _FIX_SIZE)
+        if self.neighbours == Neighbours.REPLACE and self.max_rows != 1:
+            raise ParameterError("max_rows", "must be 1 under 'replace'", "Use 'add-remove' for several rows a unit.")
+        _ = self.parts  # refuse now what the noise would refuse
+
+    @property
+    def _size(self) -> int:
+        if self.size is None:
+            raise ParameterError("size", f"is needed for the error of a {self.statistic}", _FIX_SIZE)
+        return self.size
+
+    def _check_rows(self, steps: Integers) -> None:
+        """Refuse a column that has not ``size`` rows, under replace, where the number of rows is public."""
+        if self.neighbours == Neighbours.REPLACE and steps.size != self._size:
+            raise ParameterError("values", "must be as many as size says", _FIX_SIZE)
+
+
 def clamp(x: Fraction, low: Fraction | int, high: Fraction | int) -> Fraction:
-    """x, or the nearer end of the range: post-processing of a noisy number."""
+    """x, or the nearer end of the range where x lies outside it."""
     return max(Fraction(low), min(Fraction(high), x))
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms built from mechanisms: functions of a release, several releases, releases that look at earlier ones.
+"""Mechanisms built from mechanisms: functions of a release, several releases, and releases that use earlier ones.
 
 >>> from discreet.mechanisms.laplace import Laplace
 >>> both = compose(Laplace(sensitivity=1, epsilon=1), Laplace(sensitivity=1, epsilon=2))
@@ -94,12 +94,12 @@ class Composition:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveComposition:
-    """Releases in a row, each mechanism chosen after seeing the outputs before it; made by ``adaptive``.
+    """Several releases, each mechanism chosen after seeing the outputs before it; made by ``adaptive``.
 
     Privacy: the loss of the first plus the limits declared for the others, whatever they turn out to be.
-    Why: given the earlier outputs the next mechanism is fixed, and its likelihood ratios are within its limit; ratios
-    along the row multiply. A choice that costs more than its limit, or protects someone else, is refused before it
-    draws. The refusal depends on released outputs only, so it reveals nothing more.
+    Why: given the earlier outputs the next mechanism is fixed, and its likelihood ratios are within its limit; the
+    ratios multiply. A choice that costs more than its limit, or protects someone else, is refused before it draws. The
+    refusal depends on released outputs only, so it reveals nothing more.
     Reference: Dwork & Roth 2014, Thm 3.16 and its adaptive form, Dwork, Rothblum & Vadhan 2010, §III.
     """
 
@@ -150,7 +150,7 @@ def post_process(mechanism: Mechanism, function: Callable[[Any], Any]) -> PostPr
 
 
 def query(function: Callable[[Any], Any], mechanism: Mechanism) -> Query:
-    """A question about a dataset, whose sensitivity the mechanism states, with the noise for it."""
+    """A function of a dataset with the mechanism that adds its noise and states its sensitivity."""
     return Query(_check_function(function, "function"), _check_mechanism(mechanism))
 
 
@@ -158,9 +158,9 @@ def compose(*mechanisms: Mechanism) -> Composition:
     """Several mechanisms as one: a tuple is released, and the losses add up."""
     if not mechanisms:
         raise ParameterError("mechanisms", "are missing", "Say compose(first, second).")
-    together = Composition(tuple(_check_mechanism(one) for one in mechanisms))
-    _ = together.privacy  # refuse now what cannot be added
-    return together
+    composition = Composition(tuple(_check_mechanism(one) for one in mechanisms))
+    _ = composition.privacy  # refuse now what cannot be added
+    return composition
 
 
 def adaptive(first: Mechanism, *choosers: Chooser, within: Limit | Sequence[Limit]) -> AdaptiveComposition:
@@ -180,11 +180,11 @@ def adaptive(first: Mechanism, *choosers: Chooser, within: Limit | Sequence[Limi
     limits = tuple(within) if isinstance(within, Sequence) else (within,) * len(choosers)
     if len(limits) != len(choosers) or not all(isinstance(one, Budget) or _is_mechanism(one) for one in limits):
         raise ParameterError("within", "must be one limit for each chooser", "Say within=Budget(epsilon=1).")
-    row = AdaptiveComposition(
+    composition = AdaptiveComposition(
         _check_mechanism(first), tuple(_check_function(one, "choosers") for one in choosers), limits
     )
-    _ = row.privacy  # refuse now what cannot be added
-    return row
+    _ = composition.privacy  # refuse now what cannot be added
+    return composition
 
 
 def _compose_losses(losses: Sequence[Loss]) -> Loss:

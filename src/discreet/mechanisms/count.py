@@ -1,4 +1,4 @@
-"""How many: the plainest private answer."""
+"""Counts of rows with discrete noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from discreet.parameters import Number
 class Count(NoiseMechanism):
     """The number of rows with discrete noise; rows that are False are not counted, so bools count the True ones.
 
-    ``max_rows`` is how many rows one unit can have; keeping to it is up to whoever prepares the data.
+    ``max_rows`` is how many rows one unit can have; the caller must prepare the data so.
 
     Privacy: the noise's guarantee at sensitivity ``max_rows``, under add-remove and under replace alike.
     Why: a unit owns between 0 and ``max_rows`` of the rows that are counted. Adding, removing or replacing it moves
@@ -39,7 +39,7 @@ class Count(NoiseMechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         settle(self, max_rows=parameters.read_whole(self.max_rows, "max_rows"))
-        _ = self.parts  # refuse what the noise would refuse, now
+        _ = self.parts  # refuse now what the noise would refuse
 
     @cached_property
     def noise(self) -> AdditiveNoise:
@@ -74,7 +74,7 @@ class Count(NoiseMechanism):
 
 
 def count_of(rows: object) -> int:
-    """How many rows there are, not counting those that are False: each row decides for itself alone."""
+    """How many rows there are, without those that are False. Whether a row counts depends on that row alone."""
     if isinstance(rows, numbers.Integral) and not isinstance(rows, bool | np.bool_):
         return int(rows)
     if isinstance(rows, np.ndarray) and rows.ndim == 1:

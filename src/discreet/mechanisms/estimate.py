@@ -1,4 +1,4 @@
-"""A published number with what is known about its error."""
+"""A published number with its standard error and its interval."""
 
 from __future__ import annotations
 

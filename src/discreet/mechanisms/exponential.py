@@ -1,4 +1,4 @@
-"""The exponential mechanism: choose among candidates, better ones with exponentially larger probability."""
+"""The exponential mechanism: chooses a candidate with a probability that grows exponentially with its score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval, decimal, float_up, lower, sqrt_lower
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, find_form, settle
 from discreet.mechanisms.scores import Score, ScoresLike, read_position, read_scores, sum_intervals, weights
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
@@ -25,8 +25,8 @@ CandidateT = TypeVar("CandidateT")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SelectionMechanism(EventMechanism):
-    """What all choosers share: the sensitivity of a score, and whether a unit moves all scores one way.
+class SelectionMechanism(OneEventMechanism):
+    """The base of mechanisms that choose by score: the sensitivity of a score, and whether scores are monotone.
 
     ``monotone=True`` states that adding a unit raises all scores or lowers all scores (each by its own amount,
     at most the sensitivity), as counts and revenues do. It halves the noise, and it is a statement about adding and
@@ -48,7 +48,7 @@ class SelectionMechanism(EventMechanism):
 
 
 def check_monotone(*, monotone: object, neighbours: Neighbours | str) -> None:
-    """Refuse what ``monotone`` cannot mean."""
+    """Refuse ``monotone`` where it is not a bool, or under replace, where it has no meaning."""
     if not isinstance(monotone, bool):
         raise parameters.refuse("monotone", "True or False", monotone, "Say monotone=True only if it is proven.")
     if monotone and neighbours != Neighbours.ADD_REMOVE:
@@ -70,6 +70,22 @@ def loss_from_rho(rho: object, count: int = 1) -> Fraction:
     if epsilon > parameters.MAX_EPSILON:
         raise parameters.refuse("rho", "smaller", rho, "A larger loss protects nobody: release without privacy.")
     return epsilon
+
+
+def read_choice_budget(epsilon: object, rho: object) -> tuple[Exact | None, Fraction | None]:
+    """The exact ε or ρ of a mechanism that chooses; refused where none is given, or both."""
+    form = find_form({"epsilon": epsilon, "rho": rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
+    if form == "epsilon":
+        return parameters.read_epsilon(epsilon), None
+    return None, parameters.read_positive(rho, "rho")
+
+
+def loss_of_round(epsilon: object, rho: object, rounds: int = 1) -> Exact:
+    """The ε₀ of one of ``rounds`` equal choices within a budget: ε/rounds, or √(8ρ/rounds); rounded down."""
+    if epsilon is None:
+        return loss_from_rho(rho, rounds)
+    whole = parameters.read_epsilon(epsilon)
+    return whole if rounds == 1 else lower(whole) / rounds
 
 
 def utility_loss(factor: Fraction, *, beta: Fraction, candidates: int) -> float:
@@ -114,17 +130,14 @@ class Exponential(SelectionMechanism):
 
     def __post_init__(self) -> None:
         SelectionMechanism.__post_init__(self)
-        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
-        if form == "epsilon":
-            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
-        else:
-            loss_from_rho(self.rho)
-            settle(self, rho=parameters.read_positive(self.rho, "rho"))
+        epsilon, rho = read_choice_budget(self.epsilon, self.rho)
+        settle(self, epsilon=epsilon, rho=rho)
+        _ = self.loss  # refuse a ρ that is too large, now
 
     @cached_property
     def loss(self) -> Exact:
         """The pure ε: as given, or √(8ρ) rounded down."""
-        return loss_from_rho(self.rho) if self.epsilon is None else parameters.read_epsilon(self.epsilon)
+        return loss_of_round(self.epsilon, self.rho)
 
     @cached_property
     def factor(self) -> Fraction:
@@ -133,12 +146,8 @@ class Exponential(SelectionMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return ExponentialEvent(epsilon=self.loss, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def release(self, scores: ScoresLike, *, source: EntropySource = SYSTEM) -> int:
         """The index of the chosen candidate."""

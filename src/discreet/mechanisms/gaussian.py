@@ -1,4 +1,4 @@
-"""Gaussian noise, in whole steps: less noise than Laplace when many numbers are published together."""
+"""Gaussian noise in whole steps: it needs less noise than Laplace when many numbers are published together."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from statistics import NormalDist
 from discreet import parameters
 from discreet.accounting import events, gdp
 from discreet.accounting.account import loss_of
-from discreet.entropy import SYSTEM, EntropySource
+from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Interval, Ln, float_down, float_up, lower, sqrt_upper, upper
-from discreet.mechanisms.grid import Grid, GridSteps, GridValues, distances, read_resolution, squared_l2_steps
-from discreet.mechanisms.laws import MOST, DiscreteGaussianLaw, log_inverse, noise_bound, stays_within
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.exact import Exact, Integers, Interval, Ln, float_down, float_up, lower, sqrt_upper, upper
+from discreet.mechanisms.grid import Grid, distances, read_resolution, squared_l2_steps
+from discreet.mechanisms.grid_noise import GridNoise
+from discreet.mechanisms.laws import MOST, DiscreteGaussianLaw, log_inverse
+from discreet.mechanisms.mechanism import find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 from discreet.samplers import discrete_gaussian
 
 _FIX = "Say Gaussian(sensitivity=1, rho=0.1), (..., epsilon=1, delta=1e-6), (..., sigma=4) or (..., variance=16)."
-_PATIENCE = 16  # doublings of a variance that should suffice as it is
+_PATIENCE = 16  # how often a variance is doubled that should be large enough already
 _FIX_SENSITIVITY = "Say sensitivity=3 (L2), or squared_sensitivity=2 where the distance is a square root."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Gaussian(EventMechanism):
+class Gaussian(GridNoise):
     """Add discrete Gaussian noise, P(z) ∝ exp(−z²/(2·variance)), to whole numbers or to reals on a grid.
 
     ``sensitivity`` is the L2 distance between the answers on neighbouring datasets (``squared_sensitivity`` states
     its square, where the distance itself is irrational). The noise is given by ``rho`` (zCDP), by ``epsilon`` with
     ``delta``, by ``sigma`` or by ``variance``, in the units of the answer. ``dimension`` is the number of coordinates
-    that one unit can change; it must be said for vectors in which that may be more than one.
+    that one unit can change; it must be given for vectors in which that may be more than one.
 
     Privacy: ρ-zCDP with ρ = steps²/(2·variance in steps²), where steps² is the squared L2 distance after rounding,
     under the neighbours for which the sensitivity was computed. If one unit changes one coordinate only, also
@@ -74,7 +75,7 @@ class Gaussian(EventMechanism):
             fix = "A larger loss protects nobody: release without privacy."
             raise ParameterError(form, f"must keep ρ at most {parameters.MAX_EPSILON:,}", fix)
         if self._variance > MOST:
-            raise ParameterError(form, "is beyond all use", "Noise of this size hides everything; publish nothing.")
+            raise ParameterError(form, "is too large", "Noise of this size hides everything; publish nothing.")
         settle(self, sensitivity=None, squared_sensitivity=squared, sigma=None)
         settle(self, variance=self._variance * grid.step**2, rho=rho)
 
@@ -151,12 +152,8 @@ class Gaussian(EventMechanism):
 
     @property
     def event(self) -> events.DiscreteGaussian:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return self._make_event(self._variance)
-
-    @property
-    def events(self) -> tuple[events.Event, ...]:
-        return (self.event,)
 
     @cached_property
     def law(self) -> DiscreteGaussianLaw:
@@ -164,42 +161,22 @@ class Gaussian(EventMechanism):
         return DiscreteGaussianLaw(self._variance)
 
     @property
-    def grid(self) -> Grid:
-        """The steps in which answers are published."""
-        return Grid(read_resolution(self.resolution))
-
-    @property
     def standard_error(self) -> float:
         """At or above the standard deviation of the noise: √variance (the discrete law's is a little below)."""
         return float_up(sqrt_upper(self._variance) * self.grid.step)
-
-    def tail(self, t: Number) -> Interval:
-        """P(|noise| > t), for the discrete law."""
-        return self.law.tail(math.floor(parameters.read_nonnegative(t, "t") / self.grid.step) + 1)
-
-    def noise_bound(self, beta: Number = 0.05, of: int = 1) -> float:
-        """The smallest grid value that none of ``of`` noises exceeds with probability 1 − ``beta``."""
-        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
-        near = float(self._textbook_bound(allowed, of))
-        return float_up(noise_bound(self.law, allowed, of, near) * self.grid.step)
 
     def _textbook_bound(self, beta: Fraction, of: int) -> Fraction:
         """The continuous law's bound in steps: σ·Φ⁻¹(1 − β/2k)."""
         quantile = -NormalDist().inv_cdf(max(float(beta) / (2 * of), 1e-300))
         return Fraction(quantile * math.sqrt(float(self._variance)))
 
-    def error(self, beta: Number = 0.05, of: int = 1) -> float:
-        """How far the worst of ``of`` answers is off, at most, with probability 1 − ``beta``.
+    def _draw(self, shape: tuple[int, ...] | None, source: EntropySource) -> int | Integers:
+        return discrete_gaussian(self._variance, shape, source=source)
 
-        The continuous law's quantile where it holds for the discrete law that is really used, and otherwise the
-        smallest grid value that does. On a grid of reals the rounding, half a step, is included.
-        """
-        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
-        textbook = self._textbook_bound(allowed, of)
-        rounding = self.grid.step / 2 if self.resolution is not None else Fraction(0)
-        if stays_within(self.law, textbook, allowed, of):
-            return float_up(textbook * self.grid.step + rounding)
-        return float_up(Fraction(self.noise_bound(beta, of)) + rounding)
+    def _vector_problem(self) -> str | None:
+        if self.resolution is None and self.squared_sensitivity == 1:
+            return None  # a distance of one step is in one coordinate
+        return "must be given for vectors, because one unit may change several coordinates"
 
     def probability(self, output: object, given: object) -> Interval:
         """P(release(given) = output), exactly; a vector's coordinates are independent."""
@@ -208,24 +185,6 @@ class Gaussian(EventMechanism):
         for apart in distances(here, there):
             chance = chance * self.law.probability(apart)
         return chance
-
-    def release(self, values: object, /, *, source: EntropySource = SYSTEM) -> GridValues:
-        """The answer or answers with fresh noise: ints (or int64 arrays), or floats on the grid."""
-        steps = self._read(values, "values")
-        shape = None if isinstance(steps, int) else steps.shape
-        noise = discrete_gaussian(self._variance, shape, source=source)
-        return self.grid.write(self.grid.add(steps, noise))
-
-    def _read(self, values: object, name: str) -> GridSteps:
-        steps = self.grid.read(values, name)
-        one_at_most = self.resolution is None and self.squared_sensitivity == 1
-        if self.dimension is None and not one_at_most and not isinstance(steps, int) and steps.size > 1:
-            raise ParameterError(
-                "dimension",
-                "must be said for vectors, because one unit may change several coordinates",
-                "Give dimension=, the number of coordinates that one unit can change (their number, if unsure).",
-            )
-        return steps
 
     @classmethod
     def classical(

@@ -1,9 +1,9 @@
-"""Whole steps: real answers put on a grid, noise added without wrapping, and read back.
+"""Grids of whole steps: rounds real answers to a grid, adds noise without overflow, and turns steps into answers.
 
-Noise is whole numbers, so answers are too. Reals are rounded to multiples of a public ``resolution`` first, always
-upwards from the half (⌊x + 1/2⌋), decided exactly. That rule is a shift of the floor function, so two reals that are
-t steps apart land at most ⌈t⌉ steps apart (rounding halves to even would allow t + 1). From this come the
-sensitivities in steps that ``l1_steps`` and ``squared_l2_steps`` prove.
+Noise is whole numbers, so answers are too. Reals are first rounded to multiples of a public ``resolution``, halves
+always upwards (⌊x + 1/2⌋), by an exact decision. That rule is a shift of the floor function. So two reals that are t
+steps apart are at most ⌈t⌉ steps apart after rounding (rounding halves to even would allow t + 1). ``l1_steps`` and
+``squared_l2_steps`` prove the sensitivities in steps from this.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Grid:
         return steps
 
     def add(self, steps: GridSteps, noise: Any) -> GridSteps:
-        """Noisy steps. Arrays stop at the ends of int64 instead of wrapping: a function of the noisy value alone."""
+        """Noisy steps. Arrays stop at the ends of int64, which is a function of the noisy value alone."""
         if isinstance(steps, int):
             return steps + int(noise)
         if noise.dtype == object:
@@ -103,7 +103,7 @@ class Grid:
 
 
 def read_resolution(value: object) -> Fraction | None:
-    """A grid's resolution from what was typed; None keeps to whole numbers."""
+    """The resolution of a grid from what was typed; None means whole numbers."""
     fix = "Say resolution=0.01 for hundredths."
     return None if value is None else parameters.read_positive(value, "resolution", fix=fix)
 

@@ -1,4 +1,4 @@
-"""Histograms over declared categories."""
+"""Histograms: noisy counts of rows over declared categories."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _FIX = "Give all labels that may appear, for example categories=['a', 'b']; the 
 class Histogram(NoiseMechanism):
     """Noisy counts of rows for each declared category; rows of other categories are not counted.
 
-    A unit may have rows in at most ``max_groups`` categories, and at most ``per_group`` rows in each; keeping to that
-    is up to whoever prepares the data. Every declared category is published, also the empty ones.
+    A unit may have rows in at most ``max_groups`` categories, and at most ``per_group`` rows in each; the caller must
+    prepare the data so. Every declared category is published, also the empty ones.
 
     Privacy: the noise's guarantee at these sensitivities, with g = ``max_groups``, w = ``per_group`` and k categories.
     Under add-remove: L1 = min(g, k)·w and L2² = min(g, k)·w². Under replace: L1 = min(2g, k)·w and
@@ -50,7 +50,7 @@ class Histogram(NoiseMechanism):
         settle(self, categories=_read_categories(self.categories))
         settle(self, max_groups=parameters.read_whole(self.max_groups, "max_groups"))
         settle(self, per_group=parameters.read_whole(self.per_group, "per_group"))
-        _ = self.noise  # refuse what the noise would refuse, now
+        _ = self.noise  # refuse now what the noise would refuse
 
     @property
     def labels(self) -> Sequence[Hashable]:
@@ -87,7 +87,7 @@ class Histogram(NoiseMechanism):
         return self.noise.error(beta, len(self.labels) if of is None else of)
 
     def count(self, rows: Iterable[Any]) -> Integers:
-        """The exact counts, in the order of ``labels``. They are private: not for publication."""
+        """The exact counts, in the order of ``labels``. They are private: never publish them."""
         found = _tally(rows)
         return np.array([found.get(label, 0) for label in self.labels], dtype=np.int64)
 

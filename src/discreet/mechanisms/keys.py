@@ -1,6 +1,6 @@
-"""Counts of units by key, read so that neither a message nor an order can tell what the data did not.
+"""Reads counts of units by key, so that neither an error message nor the order of the keys reveals private data.
 
-Keys come out sorted by themselves, whatever the order in which they went in; keys without units are as if absent.
+Keys are returned in their own order, whatever the order of the input was. Keys without units are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Laplace noise, in whole steps: the pure-ε way to publish numbers."""
+"""Laplace noise in whole steps: publishes numbers with pure ε-differential privacy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from functools import cached_property
 
 from discreet import parameters
 from discreet.accounting import events
-from discreet.entropy import SYSTEM, EntropySource
+from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Interval, Ln, float_up
-from discreet.mechanisms.grid import Grid, GridSteps, GridValues, distances, l1_steps, read_resolution
-from discreet.mechanisms.laws import MOST, DiscreteLaplaceLaw, log_inverse, noise_bound, stays_within
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.exact import Exact, Integers, Interval, Ln
+from discreet.mechanisms.grid import Grid, distances, l1_steps, read_resolution
+from discreet.mechanisms.grid_noise import GridNoise
+from discreet.mechanisms.laws import MOST, DiscreteLaplaceLaw, log_inverse
+from discreet.mechanisms.mechanism import find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.samplers import discrete_laplace
 
@@ -22,13 +23,13 @@ _FIX = "Say Laplace(sensitivity=1, epsilon=1) or Laplace(sensitivity=1, scale=10
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Laplace(EventMechanism):
+class Laplace(GridNoise):
     """Add discrete Laplace noise, P(z) ∝ exp(−|z|/scale), to whole numbers or to reals on a grid.
 
     ``sensitivity`` is the L1 distance between the answers on neighbouring datasets. The noise is given by ``epsilon``
     or by ``scale``, both in the units of the answer. Without ``resolution`` answers are whole numbers. With it, reals
     are rounded to that grid, and the rounding is charged: ``dimension``, the number of coordinates that one unit can
-    change, must then be said for vectors.
+    change, must then be given for vectors.
 
     Privacy: ε-differentially private with ε = steps/scale, under the neighbours for which ``sensitivity`` was
     computed; ``steps`` is the L1 distance after rounding, ⌈sensitivity/resolution⌉ + dimension − 1.
@@ -43,6 +44,8 @@ class Laplace(EventMechanism):
     Laplace(sensitivity=1, epsilon=1, scale=1, neighbours='add-remove', unit='one row')
     >>> round(Laplace(sensitivity=1, epsilon=1).error(beta=0.05, of=10_000), 1)
     12.2
+    >>> Laplace(sensitivity=1, epsilon=1).noise_bound(beta=0.05, of=10_000)
+    12.0
     """
 
     sensitivity: Number
@@ -64,7 +67,7 @@ class Laplace(EventMechanism):
             settle(self, _scale=parameters.read_positive(self.scale, "scale") / grid.step)
         loss = parameters.read_epsilon(self._steps / self._scale)
         if self._scale > MOST:
-            raise ParameterError("scale", "is beyond all use", "Noise of this size hides everything; publish nothing.")
+            raise ParameterError("scale", "is too large", "Noise of this size hides everything; publish nothing.")
         settle(self, epsilon=loss, scale=self._scale * grid.step)
 
     def _read_steps(self, sensitivity: Fraction, grid: Grid) -> int:
@@ -78,24 +81,15 @@ class Laplace(EventMechanism):
 
     @property
     def event(self) -> events.DiscreteLaplace:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return events.DiscreteLaplace(
             sensitivity=self._steps, scale=self._scale, neighbours=self.neighbours, unit=self.unit
         )
-
-    @property
-    def events(self) -> tuple[events.Event, ...]:
-        return (self.event,)
 
     @cached_property
     def law(self) -> DiscreteLaplaceLaw:
         """The law of the noise, in steps."""
         return DiscreteLaplaceLaw(self._scale)
-
-    @property
-    def grid(self) -> Grid:
-        """The steps in which answers are published."""
-        return Grid(read_resolution(self.resolution))
 
     @property
     def standard_error(self) -> float:
@@ -104,32 +98,17 @@ class Laplace(EventMechanism):
         spread = math.sqrt(2) * t if t > 1e8 else 1 / (math.sqrt(2) * math.sinh(min(0.5 / t, 700.0)))
         return spread * float(self.grid.step)
 
-    def tail(self, t: Number) -> Interval:
-        """P(|noise| > t), for the discrete law."""
-        return self.law.tail(math.floor(parameters.read_nonnegative(t, "t") / self.grid.step) + 1)
+    def _textbook_bound(self, beta: Fraction, of: int) -> Fraction:
+        """The continuous law's bound in steps: scale·ln(of/β)."""
+        return Fraction(float(self._scale) * log_inverse(beta / of))
 
-    def noise_bound(self, beta: Number = 0.05, of: int = 1) -> float:
-        """The smallest grid value that none of ``of`` noises exceeds with probability 1 − ``beta``, exactly.
+    def _draw(self, shape: tuple[int, ...] | None, source: EntropySource) -> int | Integers:
+        return discrete_laplace(self._scale, shape, source=source)
 
-        >>> Laplace(sensitivity=1, epsilon=1).noise_bound(beta=0.05, of=10_000)
-        12.0
-        """
-        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
-        near = float(self._scale) * log_inverse(allowed / of)
-        return float_up(noise_bound(self.law, allowed, of, near) * self.grid.step)
-
-    def error(self, beta: Number = 0.05, of: int = 1) -> float:
-        """How far the worst of ``of`` answers is off, at most, with probability 1 − ``beta``.
-
-        The textbook's scale·ln(of/beta) where it holds for the discrete law that is really used, and otherwise the
-        smallest grid value that does. On a grid of reals the rounding, half a step, is included.
-        """
-        allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
-        textbook = Fraction(float(self._scale) * log_inverse(allowed / of))
-        rounding = self.grid.step / 2 if self.resolution is not None else Fraction(0)
-        if stays_within(self.law, textbook, allowed, of):
-            return float_up(textbook * self.grid.step + rounding)
-        return float_up(Fraction(self.noise_bound(beta, of)) + rounding)
+    def _vector_problem(self) -> str | None:
+        if self.resolution is None:
+            return None
+        return "must be given for vectors of reals, because each coordinate is rounded"
 
     def probability(self, output: object, given: object) -> Interval:
         """P(release(given) = output), exactly; a vector's coordinates are independent."""
@@ -139,23 +118,6 @@ class Laplace(EventMechanism):
         for _ in apart:
             chance = chance * peak
         return chance
-
-    def release(self, values: object, /, *, source: EntropySource = SYSTEM) -> GridValues:
-        """The answer or answers with fresh noise: ints (or int64 arrays), or floats on the grid."""
-        steps = self._read(values, "values")
-        shape = None if isinstance(steps, int) else steps.shape
-        noise = discrete_laplace(self._scale, shape, source=source)
-        return self.grid.write(self.grid.add(steps, noise))
-
-    def _read(self, values: object, name: str) -> GridSteps:
-        steps = self.grid.read(values, name)
-        if self.resolution is not None and self.dimension is None and not isinstance(steps, int) and steps.size > 1:
-            raise ParameterError(
-                "dimension",
-                "must be said for vectors of reals, because each coordinate is rounded",
-                "Give dimension=, the number of coordinates that one unit can change (their number, if unsure).",
-            )
-        return steps
 
 
 def scale_for(steps: int, epsilon: Exact) -> Fraction:

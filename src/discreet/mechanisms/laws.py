@@ -1,8 +1,8 @@
-"""The laws of discrete noise, exactly: probabilities and tails as certified intervals.
+"""The laws of discrete noise: exact probabilities and tails, as certified intervals.
 
-``DiscreteLaplaceLaw``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussianLaw``: P(z) ∝ exp(−z²/(2·variance)). Both on all whole
-numbers, symmetric and with one peak. What the samplers draw is tested against these; what the mechanisms say about
-their errors is computed from these.
+``DiscreteLaplaceLaw``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussianLaw``: P(z) ∝ exp(−z²/(2·variance)). Both are on all
+whole numbers, symmetric, and have one peak. Tests compare the samplers with these laws, and the mechanisms compute
+their errors from them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _PI_DIGITS = 3141592653589793238462643383279502884197169399375105820974944
 _PI = Interval(Fraction(_PI_DIGITS, 10**60), Fraction(_PI_DIGITS + 1, 10**60))
 # Above this standard deviation a tail is bounded by the normal tail instead of being summed.
 _SUMMED = 512
-# The largest scale or variance, in steps, about which anything is said.
+# The largest scale or variance, in steps, that is allowed.
 MOST = 1 << 1000
-_SLACK = Fraction(1, 1 << 40)  # far more than the error of math.erfc,
-_UNDERFLOW = Fraction(1, 1 << 1000)  # until it comes near the smallest floats
+_SLACK = Fraction(1, 1 << 40)  # far more than the relative error of math.erfc
+_UNDERFLOW = Fraction(1, 1 << 1000)  # covers its absolute error near the smallest floats
 
 
 class NoiseLaw(Protocol):
@@ -174,7 +174,7 @@ def find_smallest(holds: Callable[[int], bool], near: int) -> int:
 
 
 def chance_for_each(beta: Fraction, of: int) -> Fraction:
-    """How often one of ``of`` independent noises may be beyond a bound, so that any is with at most ``beta``.
+    """The probability that each of ``of`` independent noises may exceed a bound, so that any does with at most beta.
 
     1 − (1 − β)^(1/k), rounded down, and never below β/k (the union bound).
     """

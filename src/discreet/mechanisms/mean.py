@@ -1,4 +1,4 @@
-"""Bounded means: what is public decides how they are made."""
+"""Bounded means: a noisy sum over a public number of rows, or a noisy sum over a noisy count."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy.typing as npt
 
@@ -13,18 +14,15 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import float_up
-from discreet.mechanisms.bounded_statistic import BoundedStatistic, clamp, exact_sum, ratio
+from discreet.mechanisms.bounded_statistic import SizedStatistic, clamp, exact_sum, ratio
 from discreet.mechanisms.estimate import Estimate
-from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.noise_mechanism import AdditiveNoise
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
 
-_FIX_SIZE = "Give size=, the number of rows: public under 'replace', a guess for planning under 'add-remove'."
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Mean(BoundedStatistic):
+class Mean(SizedStatistic):
     """The mean of values clamped to ``bounds``, with discrete noise.
 
     Under replace the number of rows is public; give it as ``size``. The noisy sum is divided by it: one noise of
@@ -43,17 +41,7 @@ class Mean(BoundedStatistic):
     Fraction(100, 1)
     """
 
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.size is not None:
-            settle(self, size=parameters.read_whole(self.size, "size", most=1 << 40))
-        elif self.neighbours == Neighbours.REPLACE:
-            raise ParameterError("size", "must be given under 'replace', where it is public", _FIX_SIZE)
-        if self.neighbours == Neighbours.REPLACE and self.max_rows != 1:
-            raise ParameterError("max_rows", "must be 1 under 'replace'", "Use 'add-remove' for several rows a unit.")
-        _ = self.parts  # refuse what the noise would refuse, now
+    statistic: ClassVar[str] = "mean"
 
     @property
     def centre(self) -> int:
@@ -74,17 +62,11 @@ class Mean(BoundedStatistic):
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the noise on the mean; only under replace with a pure ε is there one such number."""
+        """The scale of the noise on the mean. It exists only under replace with a pure ε."""
         noise = self.parts[0]
         if self.neighbours != Neighbours.REPLACE or self.rho is not None or self.delta is not None:
             raise ParameterError("scale", "exists for pure ε under 'replace' only", "Look at parts and error instead.")
         return parameters.read_positive(getattr(noise, "scale", None), "scale") * self.step / self._size
-
-    @property
-    def _size(self) -> int:
-        if self.size is None:
-            raise ParameterError("size", "is needed for the error of a mean", _FIX_SIZE)
-        return self.size
 
     def error(self, beta: Number = 0.05, of: int = 1) -> float:
         """How far the worst of ``of`` such means of ``size`` rows is off, at most, with probability 1 − ``beta``.
@@ -104,9 +86,8 @@ class Mean(BoundedStatistic):
 
     def answers(self, values: npt.ArrayLike, /) -> tuple[int, ...]:
         steps = self.encode(values)
+        self._check_rows(steps)
         if self.neighbours == Neighbours.REPLACE:
-            if steps.size != self._size:  # the number of rows is public here
-                raise ParameterError("values", "must be as many as size says", _FIX_SIZE)
             return (exact_sum(steps),)
         return exact_sum(steps - self.centre), int(steps.size)
 

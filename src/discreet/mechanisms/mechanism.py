@@ -1,7 +1,7 @@
-"""What every mechanism is: a frozen value that knows its loss before it draws anything.
+"""The base classes of all mechanisms: frozen values that know their loss before they draw anything.
 
-The loss is computed from events (pure data about the law that is really used), never typed in by hand, so that what
-is claimed, what is charged and what is drawn are one and the same set of exact numbers.
+The loss is computed from events (pure data about the law that is really used) and never written by hand. So the claim,
+the charge and the draw all use the same exact numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Mechanism(Protocol):
     - selection: ``Exponential``, ``PermuteAndFlip``, ``NoisyMax``, ``TopK``, ``SparseVector``, ``LaplaceThreshold``,
       ``GaussianThreshold``, ``KeySelection``, ``WeightedSelection``, ``Quantile``, ``Quantiles``, and in many groups
       ``CellQuantiles`` and ``CellMode``;
-    - built from others: ``Composed``, ``AdaptiveComposition``, ``PostProcessing``, ``Query``.
+    - built from others: ``Composition``, ``AdaptiveComposition``, ``PostProcessing``, ``Query``.
 
     Most of them also have ``error(beta, of=1)``, the bound that holds for all outputs together with probability
     1 − beta, and ``probability(output, given)``, the exact probability of an output.
@@ -44,9 +44,9 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EventMechanism(ABC):
-    """What every mechanism states: which neighbours look alike, and who the protected unit is.
+    """The base of every mechanism that knows its events. It states the neighbours and the protected unit.
 
-    Not a mechanism by itself: subclasses say which ``events`` one release amounts to.
+    It is not a mechanism by itself: subclasses say which ``events`` describe one release.
     """
 
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE
@@ -58,7 +58,7 @@ class EventMechanism(ABC):
     @property
     @abstractmethod
     def events(self) -> tuple[Event, ...]:
-        """What one release amounts to, as events."""
+        """The events that describe one release."""
 
     @property
     def privacy(self) -> Loss:
@@ -72,14 +72,28 @@ class EventMechanism(ABC):
         return f"{type(self).__name__}({', '.join(f'{name}={_show(v)}' for name, v in shown if v is not None)})"
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class OneEventMechanism(EventMechanism):
+    """The base of every mechanism that one event describes. It is not a mechanism by itself."""
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """The event that describes one release."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return (self.event,)
+
+
 def settle(mechanism: object, **values: object) -> None:
-    """Put the exact forms of parameters in their places, once, while a frozen mechanism is being made."""
+    """Set the exact forms of parameters, once, while a frozen mechanism is being made."""
     for name, value in values.items():
         object.__setattr__(mechanism, name, value)
 
 
 def find_form(forms: dict[str, object], fix: str) -> str:
-    """The name of the one form in which something was given; none or several are refused."""
+    """The name of the only form that was given. None or several forms are refused."""
     given = [name for name, value in forms.items() if value is not None]
     if len(given) != 1:
         problem = "must be given in one form" if not given else "are given together; one of them decides"

@@ -1,4 +1,4 @@
-"""One budget, the noise that fits it: pure ε buys Laplace noise; ρ, or ε with δ, buys Gaussian noise."""
+"""The base of statistics with one budget: a pure ε gives Laplace noise; ρ, or ε with δ, gives Gaussian noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIX = "Say epsilon=1 (Laplace noise), or rho=0.1 or epsilon=1 with delta=1e-6 (
 class NoiseMechanism(EventMechanism):
     """A mechanism that takes its budget as ``epsilon``, as ``rho``, or as ``epsilon`` with ``delta``.
 
-    Not a mechanism by itself: subclasses list the ``parts``, the noises that one release draws.
+    It is not a mechanism by itself: subclasses list the ``parts``, the noises that one release draws.
     """
 
     epsilon: Epsilon | None = None
@@ -77,7 +77,7 @@ class NoiseMechanism(EventMechanism):
         )
 
     def _whole_rho(self) -> Fraction:
-        """The declared ρ, or a large one that is certain to keep the declared (ε, δ)."""
+        """The declared ρ, or a large ρ that certainly implies the declared (ε, δ)."""
         if self.rho is not None:
             return parameters.read_positive(self.rho, "rho")
         epsilon, delta = parameters.read_epsilon(self.epsilon), parameters.read_probability(self.delta, "delta")

@@ -1,4 +1,4 @@
-"""The largest of many scores, or the k largest: only *which* they are is released, never their values."""
+"""The largest of many scores, or the k largest: a release names the candidates and never shows their scores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,18 @@ from discreet.accounting.events import Event, Pure
 from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Integers, Interval, float_up, lower
-from discreet.mechanisms.exponential import Exponential, SelectionMechanism, check_monotone, loss_from_rho, utility_loss
+from discreet.exact import Exact, Integers, Interval, float_up
+from discreet.mechanisms.exponential import (
+    Exponential,
+    SelectionMechanism,
+    check_monotone,
+    loss_of_round,
+    read_choice_budget,
+    utility_loss,
+)
 from discreet.mechanisms.laplace import scale_for
 from discreet.mechanisms.laws import find_smallest
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle
 from discreet.mechanisms.scores import LIMIT, ScoresLike, read_position, read_scores
 from discreet.mechanisms.winner import OneSidedNoise, TwoSidedNoise, WholeNoise, win_probability
 from discreet.parameters import Epsilon, Number
@@ -32,7 +39,7 @@ NOISES = ("exponential", "laplace", "gumbel")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class NoisyMax(EventMechanism):
+class NoisyMax(OneEventMechanism):
     """Add independent noise to whole scores and report the index of the largest; ties are broken uniformly.
 
     ``noise`` is "exponential" (one-sided, P(z) ∝ exp(−z/b) on 0, 1, 2, ...; the least error), "laplace" (two-sided),
@@ -76,13 +83,9 @@ class NoisyMax(EventMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to: of bounded range with Gumbel noise, otherwise known to be ε-private only."""
+        """The event of one release: of bounded range with Gumbel noise, otherwise only ε-private."""
         kind = ExponentialEvent if self.noise == "gumbel" else Pure
         return kind(epsilon=self.epsilon, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     @property
     def _exponential(self) -> Exponential:
@@ -106,7 +109,7 @@ class NoisyMax(EventMechanism):
             return categorical_exp(steps, 1 / self.scale, source=source)
         draw = discrete_laplace if self.noise == "laplace" else geometric
         noise = draw(self.scale, len(steps), source=source)
-        # Python integers where the sum might leave int64: practically never, but exactly then.
+        # Python integers where the sum may leave int64. This is very rare.
         small = noise.dtype == np.int64 and int(np.abs(noise).max()) < LIMIT
         noisy = steps + noise if small else steps.astype(object) + noise.astype(object)
         winners = np.flatnonzero(noisy == noisy.max())
@@ -172,20 +175,14 @@ class TopK(SelectionMechanism):
     def __post_init__(self) -> None:
         SelectionMechanism.__post_init__(self)
         settle(self, k=parameters.read_whole(self.k, "k"))
-        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
-        if form == "epsilon":
-            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
-        else:
-            loss_from_rho(self.rho, self.k)
-            settle(self, rho=parameters.read_positive(self.rho, "rho"))
+        epsilon, rho = read_choice_budget(self.epsilon, self.rho)
+        settle(self, epsilon=epsilon, rho=rho)
+        _ = self.loss  # refuse a ρ that is too large, now
 
     @cached_property
     def loss(self) -> Exact:
         """The ε₀ of one round."""
-        if self.epsilon is None:
-            return loss_from_rho(self.rho, self.k)
-        whole = parameters.read_epsilon(self.epsilon)
-        return whole if self.k == 1 else lower(whole) / self.k
+        return loss_of_round(self.epsilon, self.rho, self.k)
 
     @cached_property
     def factor(self) -> Fraction:
@@ -194,12 +191,8 @@ class TopK(SelectionMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to: k rounds."""
+        """The event of one release: k rounds."""
         return ExponentialEvent(epsilon=self.loss, count=self.k, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def _check(self, count: int) -> None:
         if count < self.k:

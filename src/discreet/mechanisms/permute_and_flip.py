@@ -1,4 +1,4 @@
-"""Permute-and-flip: choose among candidates with pure privacy, never worse than the exponential mechanism."""
+"""Permute-and-flip: chooses a candidate with pure privacy, never worse than the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from discreet.samplers import bernoulli_exp_each, uniform_below
 class PermuteAndFlip(SelectionMechanism):
     """Flip a coin for each candidate, heads with exp(ε·(u − best)/(2Δ)); return a uniform one of the heads.
 
-    The best candidate always shows heads. Walking through the candidates in random order and stopping at the first
-    heads is the same law, as the coins do not depend on the order.
+    The best candidate always shows heads. To take the candidates in random order and to stop at the first heads gives
+    the same law, because the coins do not depend on the order.
 
     Privacy: ε-private between neighbours of the stated relation whose scores differ by at most ``sensitivity``. Why:
     it is also the argmax of scores with independent one-sided exponential noise of scale 2Δ/ε; with the other noises
@@ -58,12 +58,8 @@ class PermuteAndFlip(SelectionMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return Pure(epsilon=self.loss, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def release(self, scores: ScoresLike, *, source: EntropySource = SYSTEM) -> int:
         """The index of the chosen candidate."""
@@ -95,7 +91,7 @@ class PermuteAndFlip(SelectionMechanism):
     def error(self, beta: Number, of: int) -> float:
         """How far below the best of ``of`` candidates the chosen one may be, except with probability beta.
 
-        The bound of the exponential mechanism, which is never better (McKenna and Sheldon 2020).
+        It is the bound of the exponential mechanism, which is never better (McKenna and Sheldon 2020).
         """
         return utility_loss(
             self.factor,

@@ -1,4 +1,4 @@
-"""Randomized response: everyone adds their own noise, and nobody has to be trusted."""
+"""Randomized response: all respondents add their own noise, so they need not trust anybody."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, Ln, ceil_div, exp_minus_bounds
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.laws import log_inverse
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.mechanisms.mechanism import OneEventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 from discreet.samplers import bernoulli, bernoulli_real, uniform_below
@@ -29,11 +29,11 @@ _FIX_ANSWERS = "Give answers that are among the declared categories, one or a fl
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RandomizedResponse(EventMechanism):
+class RandomizedResponse(OneEventMechanism):
     """Keep an answer with probability e^ε/(e^ε + k − 1), otherwise give another of the k categories, uniformly.
 
-    With two categories and ε = ln 3 this is the two-coin form: tails, tell the truth; heads, let a second coin
-    answer. The truth is told with 3/4. ``gamma`` states the same for two categories as keeping with 1/2 + γ.
+    With two categories and ε = ln 3 this is the two-coin form: on tails the answer is the truth, on heads a second coin
+    decides. So the truth is kept with 3/4. ``gamma`` states the same for two categories as keeping with 1/2 + γ.
     ``categories`` is 2 (answers are bools or 0 and 1), a number k (answers 0 to k − 1), or the labels themselves.
 
     Privacy: ε-differentially private for each respondent, under replace: any answer could have been any other. The
@@ -101,14 +101,10 @@ class RandomizedResponse(EventMechanism):
 
     @property
     def event(self) -> events.RandomizedResponse:
-        """What one response amounts to, for the respondent."""
+        """The event that describes one response, for the respondent."""
         return events.RandomizedResponse(
             epsilon=self._epsilon, categories=self.size, neighbours=self.neighbours, unit=self.unit
         )
-
-    @property
-    def events(self) -> tuple[events.Event, ...]:
-        return (self.event,)
 
     @property
     def keep(self) -> Interval:
@@ -137,7 +133,7 @@ class RandomizedResponse(EventMechanism):
         return chance
 
     def release(self, answers: object, /, *, source: EntropySource = SYSTEM) -> Any:
-        """The responses, each with its own coins; one answer gives one response, of the same kind."""
+        """The responses, each with its own coins. One answer gives one response of the same type."""
         indices, kind = self._read(answers, "answers")
         shape = indices.shape
         kept = self._flip_coins(shape, source)
@@ -173,15 +169,17 @@ class RandomizedResponse(EventMechanism):
                 return bool(indices)
             case "one int":
                 return int(indices)
-            case _:
+            case "one label":
                 return (self._labels or ())[int(indices)]
+            case _:
+                assert_never(kind)
 
     def estimate(self, responses: object, confidence: Number = 0.95) -> Any:
         """The shares of the true answers, from the responses: unbiased, with standard errors and intervals.
 
         Two unlabelled categories give one ``Estimate`` of the share of yes; otherwise there is one for each category,
-        in a dict, and their intervals hold together. The standard error includes that the respondents are a sample;
-        the interval is Clopper and Pearson's for the share of responses, carried over.
+        in a dict, and their intervals hold together. The standard error includes that the respondents are a sample. The
+        interval is Clopper and Pearson's for the share of responses, mapped to the share of answers.
         """
         level = parameters.read_probability(confidence, "confidence")
         indices, _ = self._read(responses, "responses")
@@ -220,7 +218,7 @@ class RandomizedResponse(EventMechanism):
     def error(self, beta: Number = 0.05, of: int = 1, *, people: int) -> float:
         """How far estimated shares are off, at most, with probability 1 − ``beta``: Õ(1/(γ√n)).
 
-        Holds for all categories and ``of`` such surveys together, whatever the answers are (Hoeffding's inequality:
+        It holds for all categories and ``of`` such surveys together, whatever the answers are (Hoeffding's inequality:
         a mean of n independent responses is off by t with probability at most 2·exp(−2nt²)).
         """
         allowed, of = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
@@ -270,10 +268,10 @@ def _read_labels(answers: object, labels: tuple[Hashable, ...], name: str) -> tu
 
 
 def _clopper_pearson(count: int, people: int, beta: float) -> tuple[float, float]:
-    """The shares of successes that do not make ``count`` out of ``people`` a surprise of ``beta``/2 on either side.
+    """The interval of Clopper and Pearson: each end makes ``count`` or a more extreme count have probability beta/2.
 
-    Exact for a sample from a large population. Where the answers are fixed, the count is less spread than binomial
-    (Hoeffding 1956), so the interval is too long rather than too short.
+    It is exact for a sample from a large population. Where the answers are fixed, the count varies less than a binomial
+    count (Hoeffding 1956), so the interval is too long rather than too short.
     """
     from scipy.special import betaincinv
 

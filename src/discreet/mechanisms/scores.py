@@ -1,7 +1,7 @@
-"""Scores of candidates, exactly: whole numbers or floats times one common rational unit.
+"""Reads the scores of candidates exactly: whole numbers or floats, times one common rational unit.
 
 A float score is the dyadic rational that it is; fractions and decimals are brought to a common denominator. Nothing is
-rounded, so a sensitivity that holds for the scores a caller computed holds for the numbers that are used.
+rounded, so a sensitivity that holds for the caller's scores holds for the numbers that are used.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ def weights(scores: Scores, factor: Fraction) -> list[Interval]:
 
 
 def exp_minus(x: Fraction) -> Interval:
-    """e^(−x) to 160 significant bits; below e^−4096 just somewhere between zero and that."""
+    """e^(−x) to 160 significant bits; for x above 4096 only the interval from zero to 2^−4096."""
     return Interval.exp_minus(x) if x <= _FAR else Interval(Fraction(0), Fraction(1, 1 << _FAR))
 
 
 def read_position(output: object, count: int) -> int:
-    """An index that was asked about, checked against the number of candidates."""
+    """The index of a candidate; refused where there is no such candidate."""
     if isinstance(output, bool) or not isinstance(output, numbers.Integral) or not 0 <= int(output) < count:
         raise refuse("output", "the index of a candidate", output, "Give an index between 0 and the number of scores.")
     return int(output)

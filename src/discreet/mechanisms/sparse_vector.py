@@ -1,4 +1,4 @@
-"""The sparse vector technique: which of many questions have a large answer, paying only for those that do."""
+"""The sparse vector technique: says which of many questions have a large answer, and charges only for those."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import Exact, Integers, Interval, add, float_up, lower
 from discreet.mechanisms.exponential import check_monotone, shorten_down
 from discreet.mechanisms.laws import DiscreteLaplaceLaw, noise_bound
-from discreet.mechanisms.mechanism import EventMechanism, settle
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle
 from discreet.mechanisms.scores import LIMIT
 from discreet.mechanisms.winner import UNIT, TwoSidedNoise, chances, chances_under, multiply, reach
 from discreet.parameters import Epsilon, Number
@@ -28,8 +28,8 @@ from discreet.samplers import discrete_laplace
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SparseVector(EventMechanism):
-    """Tell, question by question, whether a whole answer is at least ``threshold``; stop after ``answers`` yeses.
+class SparseVector(OneEventMechanism):
+    """Say for each question whether its whole answer is at least ``threshold``; stop after ``answers`` yeses.
 
     Noise of scale Δ/ε₁ is put on the threshold, once, and fresh noise of scale 2cΔ/ε₂ on every answer (cΔ/ε₂ when
     ``monotone``), where c is the number of yeses allowed. ε is split ε₁ : ε₂ = 1 : (2c)^(2/3) (1 : c^(2/3)), which
@@ -72,7 +72,7 @@ class SparseVector(EventMechanism):
 
     @cached_property
     def _least(self) -> int:
-        """Noisy answers are whole, so a threshold between two whole numbers is as good as the upper one."""
+        """The threshold, rounded up. Noisy answers are whole, so this changes no verdict."""
         return math.ceil(parameters.read_number(self.threshold, "threshold"))
 
     @cached_property
@@ -108,12 +108,8 @@ class SparseVector(EventMechanism):
 
     @property
     def event(self) -> Event:
-        """What a whole stream amounts to, however many yeses it gave."""
+        """The event that describes a whole stream, however many yeses it gave."""
         return Pure(epsilon=self.loss, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def start(self, *, source: EntropySource = SYSTEM) -> Stream:
         """A new stream; each one costs ``privacy`` in full, when it starts."""
@@ -176,9 +172,9 @@ class SparseVector(EventMechanism):
 
 
 class Stream:
-    """One run of a ``SparseVector``: call it with each question's true answer, and it says whether that is large.
+    """One run of a ``SparseVector``: call it with the true answer of each question, and it says whether that is large.
 
-    It holds secret noise, so it cannot be copied or pickled: two copies would spend the same noise twice.
+    It keeps secret noise, so it cannot be copied or pickled: two copies would use the same noise twice.
     """
 
     def __init__(self, rule: SparseVector, source: EntropySource) -> None:
@@ -216,6 +212,4 @@ class Stream:
         return f"Stream({self.left} of {self.rule.answers} positive answers left)"
 
     def __reduce__(self) -> NoReturn:
-        raise UsageError(
-            "A stream cannot be copied or pickled: it holds noise that must be spent once. Start another one."
-        )
+        raise UsageError("A stream cannot be copied or pickled: its noise must be used once. Start another one.")

@@ -1,4 +1,4 @@
-"""Bounded sums."""
+"""Bounded sums: the sum of clamped values with discrete noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sum(BoundedStatistic):
     Under add-remove it is m·max(|l|, |h|): a unit's rows leave or join the sum. Under replace it is
     max(h, m·h) − min(l, m·l): a unit with 1 to m rows contributes a number in that range before and after; with one
     row for each unit this is h − l.
-    Why: clamping bounds each row, ``max_rows`` bounds the rows (kept to by whoever prepares the data), sums of whole
+    Why: clamping bounds each row, ``max_rows`` bounds the rows (the caller must prepare the data so), sums of whole
     steps are exact and do not depend on the order.
     Reference: Dwork, McSherry, Nissim & Smith 2006, §3; for the noise see ``Laplace`` and ``Gaussian``.
 
@@ -36,7 +36,7 @@ class Sum(BoundedStatistic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.noise  # refuse what the noise would refuse, now
+        _ = self.noise  # refuse now what the noise would refuse
 
     @property
     def _steps(self) -> int:

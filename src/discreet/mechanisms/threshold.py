@@ -1,4 +1,4 @@
-"""Which keys may be named at all? Groups that come from the data are published only where enough units share them."""
+"""Rules for keys that come from the data: a key is published only where enough units share it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import KeyT, read_counts, read_units
 from discreet.mechanisms.laplace import scale_for
 from discreet.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, NoiseLaw, find_smallest, noise_bound
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
 from discreet.samplers import bernoulli, discrete_gaussian, discrete_laplace
@@ -32,11 +32,11 @@ _MOST = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class KeyMechanism(EventMechanism):
-    """What all rules for keys share.
+class KeyMechanism(OneEventMechanism):
+    """The base of all rules for keys.
 
-    ``max_groups`` is the largest number of keys that one unit can be in (the counts must be made so), and
-    ``min_units`` a floor: keys with fewer units are never published, whatever the noise.
+    ``max_groups`` is the largest number of keys that one unit can be in; the counts must be made so. A key with fewer
+    than ``min_units`` units is never published, whatever the noise is.
     """
 
     max_groups: int = 1
@@ -52,13 +52,13 @@ class KeyMechanism(EventMechanism):
 
     @property
     def _moves(self) -> int:
-        """How many counts one step between neighbours changes, each by one: the new unit's, and the old one's."""
+        """How many counts differ between neighbours, each by one: those of a unit, or of two units under replace."""
         return self.max_groups * (1 if self.neighbours == Neighbours.ADD_REMOVE else 2)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NoisyThreshold(KeyMechanism):
-    """A noisy count of units for each key, published where it reaches a threshold: what both noises share."""
+    """The base of both noises: a noisy count of units for each key, published where it reaches a threshold."""
 
     threshold: int | None = None
     delta: Number | None = None
@@ -81,7 +81,7 @@ class NoisyThreshold(KeyMechanism):
 
     @abstractmethod
     def _guess_tail(self, log: float) -> float:
-        """About where the noise has a tail of e^−log: a good guess to start a search at."""
+        """About where the noise has a tail of e^−log. A search starts there."""
 
     @cached_property
     def bar(self) -> int:
@@ -98,7 +98,7 @@ class NoisyThreshold(KeyMechanism):
 
     @cached_property
     def slip(self) -> Fraction:
-        """δ: how likely a key that a single unit brought into being is published; rounded up to a float's decimal."""
+        """δ: the probability that a key of a single unit is published; rounded up to the decimal of a float."""
         delta = decimal(float_up(self._slip(self.bar - self.min_units).high))
         if delta >= 1:
             fix = "Raise threshold above min_units, or give delta= and let the threshold follow."
@@ -160,7 +160,8 @@ class NoisyThreshold(KeyMechanism):
 class LaplaceThreshold(NoisyThreshold):
     """Publish noisy counts of units, with discrete Laplace noise, for the keys where they reach a threshold.
 
-    Noise by ``epsilon`` or ``scale``; the bar by ``delta`` (the smallest sound threshold) or ``threshold``.
+    The noise is given by ``epsilon`` or ``scale``, the threshold by ``delta`` (then it is the smallest valid one) or by
+    ``threshold``.
 
     Privacy: (ε, δ)-private with scale = C/ε, C = ``max_groups``, between add-remove neighbours; under replace the old
     unit's keys change too, so the scale is 2C/ε. δ = 1 − (1 − p)^C with p = P(min_units + Z ≥ τ), exactly for the
@@ -200,7 +201,7 @@ class LaplaceThreshold(NoisyThreshold):
 
     @property
     def loss(self) -> Exact:
-        """ε: as given, or counts that change over scale."""
+        """ε: as given, or the number of counts that change, over the scale."""
         return (
             parameters.read_epsilon(self._moves / self.noise_scale)
             if self.epsilon is None
@@ -220,20 +221,16 @@ class LaplaceThreshold(NoisyThreshold):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return Approximate(epsilon=self.loss, delta=self.slip, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GaussianThreshold(NoisyThreshold):
     """Publish noisy counts of units, with discrete Gaussian noise, for the keys where they reach a threshold.
 
-    Noise by ``rho`` or ``variance``; the bar by ``delta`` (the smallest sound threshold) or ``threshold``. For units
-    in many groups the noise grows with √C only.
+    The noise is given by ``rho`` or ``variance``, the threshold by ``delta`` (the smallest valid one) or ``threshold``.
+    For units in many groups the noise grows with √C only.
 
     Privacy: δ-approximately ρ-zCDP with ρ = C/(2·variance), C = ``max_groups``, between add-remove neighbours; under
     replace 2C counts change by one each, so ρ = 2C/(2·variance). δ = 1 − (1 − p)^C with p = P(min_units + Z ≥ τ), for
@@ -278,13 +275,9 @@ class GaussianThreshold(NoisyThreshold):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         rho = self._moves / (2 * self.noise_variance)
         return ZeroConcentrated(rho=rho, delta=self.slip, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -326,20 +319,13 @@ class KeySelection(KeyMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return Approximate(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     @cached_property
     def _slack(self) -> Fraction:
-        """δ' of one key: 1 − (1 − δ)^(1/C), rounded down; δ/C is always sound."""
-        delta, moves = parameters.read_probability(self.delta, "delta"), self._moves
-        guess = Fraction(-math.expm1(math.log1p(-float(delta)) / moves)) * Fraction((1 << 40) - 1, 1 << 40)
-        sound = power(Interval.of(1 - guess), moves).low >= 1 - delta
-        return max(guess, delta / moves) if sound else delta / moves
+        """δ' of one key: 1 − (1 − δ)^(1/C), rounded down."""
+        return certified_share(parameters.read_probability(self.delta, "delta"), self._moves)
 
     @cached_property
     def table(self) -> tuple[int, ...]:
@@ -401,6 +387,18 @@ def upper_tail(law: NoiseLaw, z: int) -> Interval:
     """P(Z ≥ z) for a symmetric law on the whole numbers."""
     half = Interval.of(Fraction(1, 2))
     return law.tail(z) * half if z > 0 else _ONE - law.tail(1 - z) * half
+
+
+def certified_share(delta: Fraction, count: int) -> Fraction:
+    """A probability that each of ``count`` independent events may have, so that any of them happens with at most δ.
+
+    It is 1 − (1 − δ)^(1/count), rounded down and checked by an interval, or δ/count, which is always valid.
+    """
+    if count == 1:
+        return delta
+    guess = Fraction(-math.expm1(math.log1p(-float(delta)) / count)) * Fraction((1 << 40) - 1, 1 << 40)
+    is_valid = power(Interval.of(1 - guess), count).low >= 1 - delta
+    return max(guess, delta / count) if is_valid else delta / count
 
 
 def power(x: Interval, count: int) -> Interval:

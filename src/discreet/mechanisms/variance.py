@@ -1,4 +1,4 @@
-"""Bounded variances."""
+"""Bounded variances: one noisy sum of squares, or a noisy count, sum and sum of squares."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy.typing as npt
 
 from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
-from discreet.errors import ParameterError
 from discreet.exact import ceil_div, float_up
-from discreet.mechanisms.bounded_statistic import BoundedStatistic, clamp, exact_sum, exact_sum_of_squares, ratio
+from discreet.mechanisms.bounded_statistic import SizedStatistic, clamp, exact_sum, exact_sum_of_squares, ratio
 from discreet.mechanisms.estimate import Estimate
-from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.noise_mechanism import AdditiveNoise
 from discreet.parameters import Number
 from discreet.privacy import Neighbours
 
-_FIX_SIZE = "Give size=, the number of rows: public under 'replace', a guess for planning under 'add-remove'."
 # Sums of squares are rounded to units that keep sensitivities within this many bits.
 _ROOM = 60
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Variance(BoundedStatistic):
+class Variance(SizedStatistic):
     """The (population) variance of values clamped to ``bounds``, with discrete noise.
 
     Under replace the number of rows n is public; give it as ``size``. One noise is added to n·Σ(x − mean)², a whole
@@ -45,23 +43,8 @@ class Variance(BoundedStatistic):
     Fraction(10000, 1)
     """
 
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.size is not None:
-            settle(self, size=parameters.read_whole(self.size, "size", least=2, most=1 << 40))
-        elif self.neighbours == Neighbours.REPLACE:
-            raise ParameterError("size", "must be given under 'replace', where it is public", _FIX_SIZE)
-        if self.neighbours == Neighbours.REPLACE and self.max_rows != 1:
-            raise ParameterError("max_rows", "must be 1 under 'replace'", "Use 'add-remove' for several rows a unit.")
-        _ = self.parts  # refuse what the noise would refuse, now
-
-    @property
-    def _size(self) -> int:
-        if self.size is None:
-            raise ParameterError("size", "is needed for the error of a variance", _FIX_SIZE)
-        return self.size
+    statistic: ClassVar[str] = "variance"
+    least_size: ClassVar[int] = 2
 
     @property
     def centre(self) -> int:
@@ -76,7 +59,7 @@ class Variance(BoundedStatistic):
 
     @property
     def _reach(self) -> int:
-        """How far one unit can move the number that holds the squares, in squared steps."""
+        """How far one unit can move the sum of squares, in squared steps."""
         first, last = self.ends
         if self.neighbours == Neighbours.REPLACE:
             return (self._size - 1) * (last - first) ** 2
@@ -84,7 +67,7 @@ class Variance(BoundedStatistic):
 
     @property
     def _coarse(self) -> int:
-        """The unit, in squared steps, to which the number that holds the squares is rounded: 1 unless it is huge."""
+        """The unit, in squared steps, to which the sum of squares is rounded: 1 unless its sensitivity is huge."""
         return 1 << max(0, self._reach.bit_length() - _ROOM)
 
     @cached_property
@@ -100,10 +83,9 @@ class Variance(BoundedStatistic):
 
     def answers(self, values: npt.ArrayLike, /) -> tuple[int, ...]:
         apart = self.encode(values) - self.centre
+        self._check_rows(apart)
         n, total, squares = int(apart.size), exact_sum(apart), exact_sum_of_squares(apart)
         if self.neighbours == Neighbours.REPLACE:
-            if n != self._size:  # the number of rows is public here
-                raise ParameterError("values", "must be as many as size says", _FIX_SIZE)
             return (self._round(n * squares - total * total),)
         return self._round(squares), total, n
 
@@ -133,7 +115,7 @@ class Variance(BoundedStatistic):
 
     @property
     def _most(self) -> Fraction:
-        """The largest variance there is within the bounds: a quarter of the squared range (Popoviciu)."""
+        """The largest possible variance within the bounds: a quarter of the squared range (Popoviciu)."""
         first, last = self.ends
         return Fraction((last - first) ** 2, 4)
 

@@ -1,4 +1,4 @@
-"""Which keys may be named, where a unit may be in many: every unit spreads one weight over its keys."""
+"""A rule for keys where a unit may be in many: every unit spreads one weight over its keys."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from discreet.exact import Integers, Interval, ceil_div, sqrt_lower
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import KeyT, read_counts, read_units
 from discreet.mechanisms.laws import DiscreteGaussianLaw, find_smallest
-from discreet.mechanisms.mechanism import EventMechanism, settle
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, power, upper_tail
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, certified_share, upper_tail
 from discreet.parameters import Number
 from discreet.privacy import Neighbours, Unit
 from discreet.samplers import discrete_gaussian
 
 _ONE = Interval.of(1)
 _MOST_GROUPS, _MOST_WHOLE = 1 << 20, 1 << 40
-# Below this a δ for one key is beyond what tails are computed for.
+# The smallest δ of one key for which tails are computed.
 _LEAST = Fraction(1, 1 << 150)
-# How far above the least sound threshold the one that is used may be, in parts of a unit's whole weight.
+# The threshold may be above the least valid one by a unit's whole weight over this number.
 _FINE = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WeightedSelection(EventMechanism):
+class WeightedSelection(OneEventMechanism):
     """Name the keys whose noisy weight reaches a threshold: a unit in g keys adds ⌊√(whole²/g)⌋ to each of them.
 
     For units in many keys: the noise does not grow with ``max_groups``, only the weight of a unit in a key falls, and
@@ -86,7 +86,7 @@ class WeightedSelection(EventMechanism):
         return 1 if self.neighbours == Neighbours.ADD_REMOVE else 2
 
     def weight(self, groups: int) -> int:
-        """What a unit in so many keys adds to each of them."""
+        """The weight that a unit in so many keys adds to each of them."""
         return math.isqrt(self.whole**2 // groups)
 
     @cached_property
@@ -101,37 +101,33 @@ class WeightedSelection(EventMechanism):
 
     @cached_property
     def bar(self) -> int:
-        """The threshold τ; above the least sound one by at most a 4096th of a unit's weight."""
+        """The threshold τ; above the least valid one by at most a 4096th of a unit's weight."""
         allowed = parameters.read_probability(self.delta, "delta")
         return _find_threshold(self.noise_variance, allowed, self.max_groups, self.whole)
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return ZeroConcentrated(rho=self.rho, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def release(self, weights: Mapping[KeyT, int], *, source: EntropySource = SYSTEM) -> tuple[KeyT, ...]:
         """The keys that are named, sorted; ``weights`` has the weight of each. Keys without weight are never named."""
-        keys, held = read_counts(weights)
-        return tuple(keys[i] for i in np.flatnonzero(self.release_array(held, source=source)).tolist())
+        keys, own = read_counts(weights)
+        return tuple(keys[i] for i in np.flatnonzero(self.release_array(own, source=source)).tolist())
 
     def release_array(self, weights: Integers, *, source: EntropySource = SYSTEM) -> npt.NDArray[np.bool_]:
         """For many keys at once: which are named, in the caller's order, which must not depend on the data."""
-        held, bar = read_units(weights), self.bar
-        noise = discrete_gaussian(self.noise_variance, len(held), source=source)
-        noisy = np.asarray(Grid().add(held, noise))
-        return np.asarray((held > 0) & (noisy >= bar), dtype=np.bool_)
+        own, bar = read_units(weights), self.bar
+        noise = discrete_gaussian(self.noise_variance, len(own), source=source)
+        noisy = np.asarray(Grid().add(own, noise))
+        return np.asarray((own > 0) & (noisy >= bar), dtype=np.bool_)
 
     def probability(self, output: bool, given: int) -> Interval:  # noqa: FBT001  # the output is a bool
         """The probability that a key of weight ``given`` is named (True) or not (False)."""
         if not isinstance(output, bool):
             raise parameters.refuse("output", "True or False", output, "Ask for named (True) or not (False).")
-        held = parameters.read_whole(given, "given", least=0, most=1 << 60)
-        named = upper_tail(self.law, self.bar - held) if held else Interval.of(0)
+        weight = parameters.read_whole(given, "given", least=0, most=1 << 60)
+        named = upper_tail(self.law, self.bar - weight) if weight else Interval.of(0)
         return named if output else _ONE - named
 
     def kept_from(self, beta: Number, of: int = 1) -> int:
@@ -152,8 +148,8 @@ class WeightedSelection(EventMechanism):
 def _find_threshold(variance: Fraction, delta: Fraction, most: int, whole: int) -> int:
     """The largest over g ≤ most of w(g) + z(g), where P(any of g noises ≥ z(g)) ≤ δ; or slightly more.
 
-    w falls and z rises, so for g between a and b the sum is at most w(a) + z(b): ranges that cannot hold the largest
-    are left out, and those that are narrow enough are covered by that bound.
+    w falls and z rises, so for g between a and b the sum is at most w(a) + z(b). Ranges that cannot contain the largest
+    sum are left out; for a range that is narrow enough that bound is used.
     """
     tails: dict[int, int] = {}
 
@@ -162,7 +158,7 @@ def _find_threshold(variance: Fraction, delta: Fraction, most: int, whole: int) 
 
     def tail(g: int) -> int:
         if g not in tails:
-            tails[g] = _find_tail(variance, _chance_for_each(delta, g))
+            tails[g] = _find_tail(variance, certified_share(delta, g))
         return tails[g]
 
     best = max(weight(1) + tail(1), weight(most) + tail(most))
@@ -182,15 +178,6 @@ def _find_threshold(variance: Fraction, delta: Fraction, most: int, whole: int) 
     return best
 
 
-def _chance_for_each(delta: Fraction, count: int) -> Fraction:
-    """A chance that each of ``count`` independent events may have so that any of them has at most δ; rounded down."""
-    if count == 1:
-        return delta
-    guess = Fraction(-math.expm1(math.log1p(-float(delta)) / count)) * Fraction((1 << 40) - 1, 1 << 40)
-    sound = power(Interval.of(1 - guess), count).low >= 1 - delta
-    return max(guess, delta / count) if sound else delta / count
-
-
 def _find_tail(variance: Fraction, chance: Fraction) -> int:
     """The smallest z ≥ 0 with P(Z ≥ z) ≤ chance, certified."""
     law = DiscreteGaussianLaw(variance)
@@ -199,7 +186,7 @@ def _find_tail(variance: Fraction, chance: Fraction) -> int:
 
 
 def _normal_tail(chance: float) -> float:
-    """About where a normal variable has this tail: Newton's steps on its logarithm. Only where a search begins."""
+    """About where a normal variable has this tail, by Newton's steps on its logarithm. A search starts there."""
     if chance >= 0.5:
         return 0.0
     x, log = math.sqrt(-2 * math.log(chance)), math.log(chance)
@@ -225,9 +212,9 @@ def better_selection(
 ) -> KeySelection | WeightedSelection | GaussianThreshold:
     """The rule that costs ρ and δ and names keys from fewer units on, with probability 1 − beta.
 
-    Looks at public parameters only. Units are taken to be in ``max_groups`` keys each, the worst case for weights; ties
-    go to ``KeySelection``. A floor ``min_units`` needs the units of each key, so with one it is ``KeySelection`` or
-    ``GaussianThreshold`` (whose noisy counts nobody needs to look at). An (ε, δ)-private rule is δ-approximately
+    The choice depends on public parameters only. Units are taken to be in ``max_groups`` keys each, the worst case for
+    weights. In a tie it is ``KeySelection``. ``min_units`` above 1 needs the units of each key, so then it is that or
+    ``GaussianThreshold`` (whose noisy counts are not used). An (ε, δ)-private rule is δ-approximately
     ε²/2-zCDP, so ρ buys ε = √(2ρ) for ``KeySelection``: much less than Gaussian noise gets out of ρ, unless δ is large.
 
     >>> [type(better_selection(rho=0.1, delta=d, max_groups=2)).__name__ for d in (0.1, 1e-8)]

@@ -1,4 +1,4 @@
-"""Which of several noisy whole numbers is the largest? The exact probabilities, ties broken uniformly."""
+"""The exact probability that one of several noisy whole numbers is the largest, with ties broken uniformly."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from discreet.mechanisms.laws import DiscreteLaplaceLaw, find_smallest
 from discreet.mechanisms.scores import exp_minus
 
 _ZERO, _ONE = Interval.of(0), Interval.of(1)
-# Noise beyond this probability is not followed but added to the upper end.
+# Noise values whose tail has less than this probability are not summed; their mass is added to the upper end.
 _NEGLIGIBLE = Fraction(1, 1 << 110)
 
-# Probabilities in whole parts of 2^-160, from below and from above: far faster than fractions in long sums.
+# Probabilities in whole parts of 2^-160, from below and from above. In long sums they are far faster than fractions.
 FixedChance: TypeAlias = tuple[int, int]
 _BITS = 160
 UNIT = 1 << _BITS
@@ -113,7 +113,7 @@ def _power(scale: Fraction, z: int) -> Interval:
 
 @lru_cache(maxsize=64)
 def reach(noise: WholeNoise) -> int:
-    """A whole number that the noise practically never gets to, in size."""
+    """A whole number that |noise| reaches with a negligible probability only."""
     return find_smallest(lambda z: noise.chance_beyond(z).high <= _NEGLIGIBLE, 1)
 
 
@@ -132,7 +132,7 @@ def chances_under(noise: WholeNoise) -> ChanceTable:
 def win_probability(noise: WholeNoise, own: int, others: list[int]) -> Interval:
     """The probability that ``own`` plus noise is the largest, ties shared evenly.
 
-    The sum over its noisy value v of P(own + Z = v)·E[1/(1 + ties at v); no other above v].
+    It is the sum over its noisy value v of P(own + Z = v)·E[1/(1 + ties at v); no other above v].
     """
     far, at, under = reach(noise), chances(noise), chances_under(noise)
     low = high = 0

@@ -1,5 +1,7 @@
-"""Questions as immutable plans: types, expressions, the functions there are, and what they mean.
+"""Questions as immutable values: types, expressions, relations, and the functions that a question may use.
 
-``types`` and ``expressions`` are the values; ``functions`` is the list of what may be used; ``evaluate`` says what each
-means; ``catalog`` holds what is publicly known; ``nodes`` is a whole question; ``show`` prints one.
+In reading order: ``types`` and ``expressions`` are values and what is computed from one row. ``functions`` lists every
+function, and ``evaluate`` says what each one means; ``magnitude`` is one of them. ``catalog`` holds what is publicly
+known of the tables. ``relations`` are the rows that a question reads, and ``reach`` joins a table to its unit.
+``nodes`` is a whole question, and ``show`` prints one. ``arrow`` gives the Arrow type of each type.
 """

@@ -1,4 +1,4 @@
-"""The types of a plan as Arrow types, for everything that is handed to an engine or to people."""
+"""The Arrow type of each plan type, for tables that go to an engine or to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog: what is publicly known about the tables, as the codebook declares it. Nothing here comes from data."""
+"""The catalog: what is publicly known about the tables. It comes from the codebook, never from the data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from discreet.privacy import Neighbours, Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:
-    """What is publicly known about the values of a column or an expression. The default is: nothing.
+    """What is publicly known about the values of a column or an expression. By default nothing is known.
 
-    ``low`` and ``high`` bound every value that is not NULL (numbers only). ``keys`` lists every value that counts as a
-    group, NULL only if listed. ``resolution`` is the step in which sums are taken. ``constant`` says that all rows of a
-    unit hold the same value. ``unique`` says that no two rows hold the same value, and ``frequency`` how many rows with
-    the same value take part in a join that does not keep units together.
+    ``low`` and ``high`` bound every value that is not NULL (numbers only). ``keys`` lists every value that is a group;
+    NULL is a group only if it is listed. ``resolution`` is the step in which sums are taken. ``constant`` says that all
+    rows of a unit have the same value. ``unique`` says that no two rows have the same value. ``frequency`` is how many
+    rows with the same value take part in a join that does not keep units together.
     """
 
     nullable: bool = True
@@ -39,9 +39,10 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionLimits:
-    """How much one unit may contribute to one question; the rest is left out by a fair, secret choice.
+    """How much one unit may contribute to one question. A secret random choice leaves out the rest.
 
-    Either ``max_rows`` in all, or ``max_groups`` with ``max_rows_per_group`` in each. For a row unit, all are 1.
+    The limit is either ``max_rows`` in all, or ``max_groups`` with ``max_rows_per_group`` in each. Where a row is the
+    unit, all three are 1.
     """
 
     max_rows: int | None = None
@@ -51,7 +52,7 @@ class ContributionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How the rows of a table reach their unit: ``find_column`` holds a value of ``parent``'s ``key``."""
+    """A declared foreign key: ``column`` holds values of the column ``key`` of the table ``parent``."""
 
     column: str
     parent: str
@@ -60,10 +61,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """One declared table: its columns with their facts, and the unit that owns its rows.
+    """One declared table: its columns with their facts, and the unit to which its rows belong.
 
     A private table names its unit in a column of its own (``owner``, by default the unit's name), or reaches it by a
-    ``link``; the rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
+    ``link``. The rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
     """
 
     name: str
@@ -76,7 +77,7 @@ class TableFacts:
     keys: tuple[Link, ...] = ()
 
     def find_column(self, name: str) -> Column:
-        """A column by its name as declared, whatever its case; refused with what exists."""
+        """A declared column by its name, in any case. An unknown name is refused with what exists."""
         for declared, (kind, _) in self.columns.items():
             if declared.lower() == name.lower():
                 return Column(self.name, declared, kind)
@@ -85,7 +86,7 @@ class TableFacts:
 
     @property
     def unit_column(self) -> Column | None:
-        """The column that names the owner of a row; None where a row is its own unit, or reaches it by a link."""
+        """The column that names the unit of a row; None where a row is its own unit, or reaches its unit by a link."""
         if self.public or self.link is not None or self.unit.column is None:
             return None
         return self.find_column(self.owner or self.unit.column)
@@ -93,19 +94,19 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """All declared tables of one dataset, and what protecting a unit means there."""
+    """All declared tables of one dataset, and the neighbours for which it is protected."""
 
     tables: Mapping[str, TableFacts]
     neighbours: Neighbours
 
     @property
     def unit(self) -> Unit:
-        """Who is protected, in all tables alike."""
+        """Who is protected. It is the same in all tables."""
         private = [table.unit for table in self.tables.values() if not table.public]
         return private[0] if private else Unit()
 
     def find_table(self, name: str) -> TableFacts:
-        """A table by its name as declared, whatever its case; undeclared tables do not exist."""
+        """A declared table by its name, in any case. An unknown name is refused with what exists."""
         for declared, table in self.tables.items():
             if declared.lower() == name.lower():
                 return table
@@ -119,7 +120,7 @@ class Catalog:
 
 
 def suggest_nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at what was meant.
+    """A hint: the name that is nearest to a word, or the names that exist.
 
     >>> suggest_nearest("wrd", ["ward", "age"])
     "Did you mean 'ward'?"

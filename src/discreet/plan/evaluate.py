@@ -1,8 +1,8 @@
-"""What every function means: the slow, obvious semantics that all engines must agree with.
+"""What every function means, in slow and obvious Python. All engines must agree with it.
 
-``evaluate`` computes an expression for one row. It never raises: what has no value is None. The memory engine uses it
-for private rows, the curator for released numbers (HAVING, ORDER BY, arithmetic), and tests compare every other engine
-with it, function by function and value by value.
+``evaluate`` computes an expression for one row. It never raises an error for a value: where there is no result, the
+result is None. The memory engine uses it for private rows, and the curator for released numbers (HAVING, ORDER BY,
+arithmetic). Tests compare every other engine with it, for each function and many values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
@@ -34,12 +34,14 @@ def evaluate(expression: Expression, row: RowValues) -> Value:
         case Call():
             values = [evaluate(argument, row) for argument in expression.arguments]
             return settle(_apply(expression, values), expression.type)
+        case _:
+            assert_never(expression)
 
 
 def _align_types(call: Call, values: list[Value]) -> list[Any]:
-    """Arguments of two kinds as one: integers among reals are doubles, dates among timestamps are moments.
+    """Arguments of two types in one: integers among reals become doubles, dates among timestamps become timestamps.
 
-    Engines compare and compute so; in particular two numbers beyond 2^53 may be equal as doubles.
+    Engines do the same. In particular two numbers beyond 2^53 may be equal as doubles.
     """
     kinds = {argument.type for argument in call.arguments}
     if kinds >= {Type.INTEGER, Type.REAL} and call.function != "round":
@@ -50,7 +52,7 @@ def _align_types(call: Call, values: list[Value]) -> list[Any]:
 
 
 def settle(value: Any, kind: Type) -> Value:
-    """A result as a value of its type: reals finite, integers within 64 bits, everything else NULL."""
+    """A result as a value of its type. A real that is not finite, or an integer beyond 64 bits, becomes NULL."""
     if value is None:
         return None
     if kind is Type.REAL:
@@ -92,7 +94,7 @@ def _evaluate_case(expression: Call, row: RowValues) -> Value:
     return settle(evaluate(otherwise, row), expression.type)
 
 
-# Functions that look at NULLs instead of passing them on.
+# Functions whose result may be a value where an argument is NULL.
 
 
 def _and(*values: Value) -> Value:
@@ -134,16 +136,16 @@ NULL_AWARE: Mapping[str, Meaning] = {
 }
 
 
-# Functions of values that are there.
+# Functions that yield NULL where an argument is NULL.
 
 
 def _modulo(a: int, b: int) -> int:
-    """Remainder with the sign of the dividend; a zero divisor is an ArithmeticError, hence NULL."""
+    """The remainder, with the sign of the dividend. A divisor of zero raises ArithmeticError and so yields NULL."""
     return int(math.copysign(1, a)) * (abs(a) % abs(b))
 
 
 def _round(a: float, digits: int) -> float | None:
-    """Halves away from zero, after scaling in doubles, as databases do."""
+    """Round halves away from zero, after scaling in doubles, as databases do."""
     if abs(digits) > 15:
         return None
     scale = 10.0 ** abs(digits)
@@ -161,16 +163,16 @@ def _bin(a: float, width: float) -> float | None:
 
 
 def _substring(text: str, start: int, count: int) -> str | None:
-    """Positions from 1; what lies before the text does not count back from its end."""
+    """Part of a text. The first position is 1; a position before it yields NULL and does not count from the end."""
     if start < 1 or count < 0:
         return None
     return text[start - 1 : start - 1 + count]
 
 
 def _like(text: str, pattern: str) -> bool:
-    """Whether a pattern covers the whole text: % is anything, _ is one character, and nothing escapes them.
+    """Whether a pattern matches the whole text. % matches any text and _ one character; there is no escape character.
 
-    One pass with a single point to come back to, so that no pattern takes long.
+    The loop remembers only the last %, so no pattern takes long.
     """
     at = here = 0
     resume, covered = -1, 0
@@ -188,12 +190,12 @@ def _like(text: str, pattern: str) -> bool:
     return not pattern[here:].strip("%")
 
 
-# Letters whose other case is one letter only in the simple mapping of Unicode, which databases use.
+# Letters whose other case is a single letter only in Unicode's simple case mapping, which databases use.
 _SIMPLE = {"ß": "ẞ", "İ": "i"}
 
 
 def _map_letters(change: Callable[[str], str]) -> Callable[[str], str]:
-    """Letter by letter, and only where one letter stays one letter: lengths never change, and engines agree."""
+    """A change of case, letter by letter. A letter that would become several stays, so that lengths never change."""
 
     def one(letter: str) -> str:
         candidates = (change(letter), _SIMPLE.get(letter, "") if change(letter) != letter else "", letter.title())
@@ -243,7 +245,7 @@ def _date_trunc(part: str, when: dt.date) -> dt.date:
 
 
 def _date_diff(part: str, a: dt.date, b: dt.date) -> int:
-    """How many boundaries of a unit lie between two moments."""
+    """How many boundaries of a unit of time lie between two moments."""
     if part in {"year", "month"}:
         months = 12 * (b.year - a.year) + b.month - a.month
         return b.year - a.year if part == "year" else months

@@ -1,8 +1,8 @@
 """Scalar expressions: immutable trees of columns, literals and calls.
 
-An expression is pure and total: for whatever the data holds it yields a value of its type or NULL, never an error.
-Facts are computed from the tree each time, bottom up, and columns are identified by table and name for ever, so a
-fact cannot outlive the definition it belongs to.
+An expression is pure and total: for any value in the data it yields a value of its type or NULL, never an error. Facts
+are computed from the tree each time they are needed, and a column is always identified by its table and name. So a fact
+is never used for another definition than its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant that the analyst wrote. ``type`` says what a NULL would have been."""
+    """A constant that the analyst wrote. A NULL has a ``type``, too."""
 
     value: Value
     type: Type
@@ -43,7 +43,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of ``functions.py`` applied to arguments; ``type`` is what it yields."""
+    """A function of ``functions.py`` applied to arguments. ``type`` is the type of its result."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -55,9 +55,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedValue:
-    """A number or key that the answer already contains: position ``index`` among the keys and aggregates.
+    """A key or a measured number of the answer: the one at position ``index`` among keys and then aggregates.
 
-    It appears only above the aggregation, where everything is post-processing.
+    It is used only above the aggregation, where everything is post-processing.
     """
 
     index: int

@@ -1,10 +1,10 @@
-"""The functions a question may use, with their types: the whole list, in one table.
+"""The functions that a question may use, with their types, in one table.
 
-What is not in ``FUNCTIONS`` does not exist. Each entry says which argument types it takes and what it yields; what it
-computes is said once in ``evaluate.py`` (the meaning), again in each engine's dialect, and tests hold them equal.
-Meanings are total: overflow, division by zero, logarithms of nothing and impossible casts yield NULL.
+A function that is not in ``FUNCTIONS`` does not exist. Each entry says which argument types the function takes and
+which type it yields. ``evaluate.py`` says what it computes. Each engine computes the same in its own way, and tests
+compare them. Functions are total: overflow, division by zero, logarithms of zero and impossible casts yield NULL.
 
-Arguments marked *constant* must be literals: patterns, units of time, widths of bins. That keeps them public.
+Some arguments must be constants: patterns, units of time, widths of bins. So they are public.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIFFERENCES = ("year", "month", "day", "hour", "minute", "second")
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function: how it is called, what it yields, and a line of help."""
+    """One function: its name, the rule for its type, and a line of help."""
 
     name: str
     yields: TypeRule
@@ -42,14 +42,14 @@ class Function:
 
 
 def _type_of_arithmetic(types: tuple[Type, ...]) -> Type | None:
-    """Arithmetic: integers stay integers; one real makes it real."""
+    """The type of arithmetic: integers yield an integer, and one real makes the result a real."""
     if not types or not all(t in NUMBERS for t in types):
         return None
     return R if R in types else N
 
 
 def _take_exactly(*wanted: frozenset[Type] | Type, gives: Type) -> TypeRule:
-    """A fixed list of argument types; reals take integers, too."""
+    """A rule for a fixed list of argument types and a fixed type of the result."""
     sets = [w if isinstance(w, frozenset) else frozenset({w}) for w in wanted]
 
     def rule(types: tuple[Type, ...]) -> Type | None:
@@ -59,18 +59,12 @@ def _take_exactly(*wanted: frozenset[Type] | Type, gives: Type) -> TypeRule:
     return rule
 
 
-def _yield_first(*wanted: frozenset[Type] | Type) -> TypeRule:
-    """The argument types are fixed and the result is of the first one's type."""
-    inner = _take_exactly(*wanted, gives=B)
-    return lambda types: types[0] if inner(types) is not None else None
-
-
 def _take_numbers(count: int) -> TypeRule:
     return lambda types: _type_of_arithmetic(types) if len(types) == count else None
 
 
 def find_common_type(types: tuple[Type, ...]) -> Type | None:
-    """The one type that holds values of all of these: equal types, or integers with reals, or dates with timestamps."""
+    """One type for all of these: of equal types, of integers and reals, or of dates and timestamps. Else None."""
     kinds = set(types)
     if len(kinds) == 1:
         return types[0]
@@ -84,7 +78,7 @@ def _type_of_comparison(types: tuple[Type, ...]) -> Type | None:
 
 
 def _type_of_case(types: tuple[Type, ...]) -> Type | None:
-    """CASE: condition, value, condition, value, ..., otherwise."""
+    """The type of CASE, whose arguments are condition, value, condition, value, ..., otherwise."""
     if len(types) < 3 or len(types) % 2 == 0 or any(t is not B for t in types[:-1:2]):
         return None
     return find_common_type((*types[1::2], types[-1]))
@@ -176,12 +170,12 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def make_literal(value: Value, *, null_of: Type = Type.INTEGER) -> Literal:
-    """A constant with its type; NULL is of the type it stands for."""
+    """A constant with its type. NULL has the type ``null_of``."""
     return Literal(value, type_of(value) or null_of)
 
 
 def make_call(name: str, *arguments: Expression) -> Call:
-    """A checked call. A NULL literal takes the type that fits; wrong types are refused with what would fit."""
+    """A call whose types are checked. A NULL literal gets the type that fits; wrong types are refused."""
     function = FUNCTIONS.get(name)
     if function is None:
         raise UsageError(f"There is no function {name!r} in a question. Nothing was charged.")
@@ -195,7 +189,7 @@ def make_call(name: str, *arguments: Expression) -> Call:
 
 
 def _resolve(function: Function, arguments: tuple[Expression, ...]) -> Call:
-    """The call with every untyped NULL given the first type that makes it fit."""
+    """The call, in which every NULL literal has the first type that fits."""
     open_nulls = [i for i, a in enumerate(arguments) if isinstance(a, Literal) and a.value is None]
     types = [a.type for a in arguments]
     for candidate in [None, *Type]:

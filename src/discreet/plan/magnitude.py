@@ -1,8 +1,9 @@
-"""The size of a number as a power of two: few buckets, all public, for numbers of which nothing else is known.
+"""The magnitude of a number: its size as a power of two. It needs no bounds, and all its values are public.
 
-The magnitude of a number is the largest power of two that is not above its size, with its sign: 5 is in the bucket 4,
-−0.3 in −0.25, 0 in 0. Integers have a bucket for every power within 64 bits. Reals smaller than ``SMALLEST`` are in the
-bucket 0, and sizes from ``LARGEST`` on are all in the last one. So the buckets are known without looking at any data.
+The magnitude is the largest power of two that is not above the number's size, with the number's sign: 5 is in the
+bucket 4, −0.3 is in −0.25, and 0 is in 0. Integers have a bucket for every power of two within 64 bits. Reals with a
+size below ``SMALLEST`` are in the bucket 0, and those from ``LARGEST`` on are in the last bucket. So all buckets are
+known without reading any data.
 
 >>> magnitude(100), magnitude(-1), magnitude(0), magnitude(0.3)
 (64, -1, 0, 0.25)
@@ -28,7 +29,7 @@ BUCKETS: Mapping[Type, tuple[IntOrFloat, ...]] = {
     Type.INTEGER: (INTEGER_MIN, *(-size for size in reversed(_WHOLE)), 0, *_WHOLE),
     Type.REAL: (*(-size for size in reversed(_REAL)), 0.0, *_REAL),
 }
-"""Every magnitude there is, for each type of number, ascending."""
+"""All magnitudes of each type of number, in ascending order."""
 
 
 def magnitude(number: IntOrFloat) -> IntOrFloat:
@@ -44,7 +45,7 @@ def magnitude(number: IntOrFloat) -> IntOrFloat:
 
 
 def ends(bucket: IntOrFloat) -> tuple[IntOrFloat, IntOrFloat]:
-    """The least and the greatest number that a bucket stands for, the far end rounded up to a power of two.
+    """The least and the greatest number of a bucket. The end that is farther from zero is rounded up to a power of two.
 
     >>> ends(64), ends(-0.25), ends(0)
     ((64, 128), (-0.5, -0.25), (0, 0))

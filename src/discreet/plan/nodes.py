@@ -9,27 +9,14 @@ post-processing and cost nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Expression, ReleasedValue
 from discreet.plan.relations import Relation, find_tables, split
+from discreet.plan.statistics.definitions import Statistic
+from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Type
-
-
-class Statistic(StrEnum):
-    """What can be measured in a group."""
-
-    COUNT = "count"  # rows, or rows where the argument is not NULL
-    COUNT_UNITS = "count_units"  # distinct units
-    SUM = "sum"
-    MEAN = "mean"
-    VARIANCE = "variance"  # of the population
-    STDDEV = "stddev"
-    COUNT_DISTINCT = "count_distinct"  # distinct values of the argument, of which a unit brings only so many
-    QUANTILE = "quantile"  # the value with about a share of the rows below it
-    MODE = "mode"  # the most frequent of the argument's public keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +34,11 @@ class Aggregate:
 
     @property
     def type(self) -> Type:
-        """Counts are integers; quantiles and modes are what their argument is; everything else is real."""
-        match self.statistic:
-            case Statistic.COUNT | Statistic.COUNT_UNITS | Statistic.COUNT_DISTINCT:
-                return Type.INTEGER
-            case Statistic.QUANTILE | Statistic.MODE if self.argument is not None:
-                return self.argument.type
-            case _:
-                return Type.REAL
+        """The type that the statistic has of itself, or else that of its argument."""
+        own = STATISTICS[self.statistic].result
+        if own is not None:
+            return own
+        return Type.REAL if self.argument is None else self.argument.type
 
     def __str__(self) -> str:
         share = "" if self.share is None else f", {float(self.share):g}"

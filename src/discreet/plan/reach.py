@@ -1,8 +1,9 @@
-"""How the rows of a declared table come to their unit: the relation that a table's name stands for.
+"""Makes the relation that the name of a declared table stands for, in which each row has its unit.
 
-A table that names the unit itself is read as it is. A table that reaches the unit by foreign keys is joined to the
-distinct pairs of key and unit of the table it refers to, which may reach the unit by a foreign key in turn. A row that
-reaches no unit is dropped; a row that reaches several (because a key is not unique after all) belongs to each of them.
+A table that names the unit in a column is read as it is. A table that reaches the unit by a foreign key is joined to
+the distinct pairs of key and unit of the table that it refers to. That table may reach the unit by a foreign key in
+turn. A row that reaches no unit is dropped. A row that reaches several units, because a key is not unique, belongs to
+each.
 """
 
 from __future__ import annotations
@@ -17,24 +18,27 @@ from discreet.plan.relations import Distinct, Join, JoinKind, Projection, Relati
 
 @dataclass(frozen=True, slots=True)
 class TableRelation:
-    """A declared table as a relation, and the column that names the unit of each row (None: public, or row units)."""
+    """A declared table as a relation, and the column that names the unit of each row.
+
+    ``unit`` is None where the table is public or a row is the unit.
+    """
 
     relation: Relation
     unit: Column | None
 
 
 def reach(table: str, catalog: Catalog, alias: str = "") -> TableRelation:
-    """The relation that a table's name stands for, under an alias where it is read more than once.
+    """The relation that a table's name stands for. A table that is read again has an alias.
 
-    Privacy: what a unit has in the relation follows from its own rows in the tables that name it and from rows that
-    refer to these. Why: each step joins on a key and takes the unit from the other side; adding or removing another
-    unit's rows there adds or removes pairs with that unit's name only.
+    Privacy: the rows of a unit in the relation follow from its own rows in the tables that name it, and from rows that
+    refer to these. Why: each step joins on a key and takes the unit from the other side. Adding or removing another
+    unit's rows there adds or removes only pairs that name that other unit.
     """
     facts = catalog.tables[table]
     scan = Scan(table, alias)
     if facts.link is None:
-        own = facts.unit_column
-        return TableRelation(scan, None if own is None else Column(scan.name, own.name, own.type))
+        column = facts.unit_column
+        return TableRelation(scan, None if column is None else Column(scan.name, column.name, column.type))
     parent = reach(facts.link.parent, catalog, f"{scan.name} in {facts.link.parent}")
     if parent.unit is None:
         raise InternalError("A table reaches its unit through one that has none.")

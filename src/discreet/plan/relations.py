@@ -1,11 +1,12 @@
 """Relations: the rows that a question reads, as immutable nodes.
 
-A relation is *public* (declared so, or written into the question), or *private*. Every private row belongs to a unit,
-and every node keeps it so: what a unit has in a relation depends on what it has in the tables, on public rows, and on
-nothing else. ``bounding.stability`` holds one rule for each node that says when this is true, and refuses the rest.
+A relation is *public* if the codebook declares it so, or if its rows are written into the question. Otherwise it is
+*private*. Every private row belongs to a unit, and every node keeps this true: the rows of a unit in a relation depend
+on the unit's rows in the tables, on public rows, and on nothing else. ``bounding.stability`` has one rule for each
+node. The rule says when this is true, and refuses the node otherwise.
 
-Columns are identified by the name of the relation that defines them. A relation that appears twice has two names, so
-no fact about one is ever read for the other. Equality in a join never matches NULL.
+A column is identified by the name of the relation that defines it. A relation that appears twice has two names, so a
+fact about one is never read for the other. Equality in a join never matches NULL.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Expression
 from discreet.plan.types import Type, Value
@@ -21,20 +22,20 @@ from discreet.plan.types import Type, Value
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All rows of a declared table. ``alias`` tells a second reading of the same table from the first."""
+    """All rows of a declared table. A table that is read twice has an ``alias`` the second time."""
 
     table: str
     alias: str = ""
 
     @property
     def name(self) -> str:
-        """The name that its columns carry."""
+        """The name of the relation, by which its columns are identified."""
         return self.alias or self.table
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Public rows that are part of the question: an answer released before, or a list that the analyst brought."""
+    """Public rows that are part of the question: an answer that was released before, or rows that the analyst wrote."""
 
     name: str
     columns: tuple[tuple[str, Type], ...]
@@ -54,7 +55,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """New columns computed from each row alone; only these remain, under this relation's name."""
+    """New columns, each computed from one row. Only these columns remain, under the name of this relation."""
 
     source: Relation
     name: str
@@ -88,10 +89,10 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Pairs of rows for which each pair of expressions (left, right) is equal and not NULL. No pairs: all with all.
+    """Pairs of rows for which each pair of expressions (left, right) is equal and not NULL.
 
-    ``single`` makes the (public) right side a look-up: keys that several of its rows hold match nothing. ``caps``
-    truncates both sides before they are paired.
+    Without pairs of expressions, each row is paired with each. ``single`` makes the (public) right side a look-up: a
+    key that several of its rows have matches nothing. ``caps`` truncate both sides before they are paired.
     """
 
     left: Relation
@@ -103,27 +104,33 @@ class Join:
 
 
 class Feature(StrEnum):
-    """What can be computed over some rows of one unit. Any of it is fine: nobody else's rows are looked at."""
+    """What can be computed over some rows of one unit. All of it is safe, because it reads no rows of other units."""
 
     COUNT = "count"  # rows, or values that are not NULL
     COUNT_DISTINCT = "count_distinct"
-    SUM = "sum"  # NULL without values; of reals in ascending order, so that it is a function of the values
+    SUM = "sum"  # NULL without values; reals are added in ascending order, so that the sum depends on the values only
     MEAN = "mean"
     MIN = "min"
     MAX = "max"
     MEDIAN = "median"  # a real; half-way between the two middle values
     ANY = "any"  # true if some value is true
     ALL = "all"  # true if no value is false
-    ROW_NUMBER = "row_number"  # windows only, from here on
+    ROW_NUMBER = "row_number"  # this and the following are for windows only
     RANK = "rank"
     DENSE_RANK = "dense_rank"
     LAG = "lag"
     LEAD = "lead"
 
 
+# Features that number the rows of a window. They have no argument.
+NUMBERINGS = frozenset({Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK})
+# Features that have no meaning without a window.
+WINDOW_FEATURES = NUMBERINGS | {Feature.LAG, Feature.LEAD}
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureCall:
-    """A feature of an argument. ``type`` is what it yields; ``offset`` is how far LAG and LEAD look."""
+    """A feature of an argument. ``type`` is the type of its result. LAG and LEAD look ``offset`` rows away."""
 
     feature: Feature
     argument: Expression | None
@@ -136,7 +143,7 @@ class FeatureCall:
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
-    """One row for each unit and value of the keys: GROUP BY inside one person. The unit must be among the keys."""
+    """One row for each unit and value of the keys: GROUP BY inside one unit. The unit must be one of the keys."""
 
     source: Relation
     name: str
@@ -146,12 +153,13 @@ class PerUnit:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """More columns for each row, from the other rows of its part. The unit must be among what divides the parts.
+    """More columns for each row, computed from the rows of its part. The unit must be one of ``parts``.
 
-    Within a part, rows stand in the order of ``order`` and then of all their values, so that only equal rows are tied.
+    Within a part, rows are sorted by ``order`` and then by all their values, so that only equal rows are tied.
     ``order`` pairs an expression with whether it descends; NULLs come last. Sums and counts with an order are running:
-    from the start of the part to the row and its peers in ``order`` (not in the tie-break). Running sums of reals are
-    taken in whole steps that are tiny beside the part's largest value (``engines.features``), again in no order.
+    they go from the start of the part to the row and its peers in ``order`` (not in the tie-break). Running sums of
+    reals are taken in whole steps that are tiny beside the part's largest value (``engines.sql.per_unit``), so that
+    they do not depend on the order of addition.
     """
 
     source: Relation
@@ -163,14 +171,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Distinct:
-    """Each row once. The unit must be one of the columns. NULLs are equal here."""
+    """Each row once. The unit must be one of the columns. Two NULLs are equal here."""
 
     source: Relation
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The rows of all sources, one after the other: each source a ``Projection`` with columns of the same types."""
+    """The rows of all sources, one after the other. Each source is a ``Projection`` with columns of the same types."""
 
     name: str
     sources: tuple[Projection, ...]
@@ -188,8 +196,10 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
             return relation.left, relation.right
         case Union():
             return relation.sources
-        case _:
+        case Where() | Projection() | PerUnit() | Window() | Distinct():
             return (relation.source,)
+        case _:
+            assert_never(relation)
 
 
 def walk_relations(relation: Relation) -> Iterator[Relation]:
@@ -205,12 +215,12 @@ def find_tables(relation: Relation) -> tuple[str, ...]:
 
 
 def split(relation: Relation) -> tuple[Relation, tuple[Expression, ...]]:
-    """A relation without the conditions on top of it, and these in the order they were given."""
-    found: list[Expression] = []
+    """A relation without the conditions on top of it, and these conditions in the order they were given."""
+    conditions: list[Expression] = []
     while isinstance(relation, Where):
-        found.append(relation.condition)
+        conditions.append(relation.condition)
         relation = relation.source
-    return relation, tuple(reversed(found))
+    return relation, tuple(reversed(conditions))
 
 
 def add_conditions(relation: Relation, *conditions: Expression) -> Relation:

@@ -1,12 +1,12 @@
-"""A question as an indented text, for ``explain`` and for fixtures that people read."""
+"""Prints a question as an indented text, for ``explain`` and for test fixtures that people read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from discreet.plan.expressions import Call, Column, Expression
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import (
     Distinct,
@@ -27,10 +27,11 @@ ExpressionWriter: TypeAlias = Callable[[Expression], str]
 
 
 def show(question: Question) -> str:
-    """The plan from the rows up, one line a step. Where several relations meet, columns are written with theirs.
+    """The plan as text, one line for each step, from the rows up. With several relations, columns have their names.
 
-    >>> from discreet.plan.nodes import Aggregate, Output, Statistic
+    >>> from discreet.plan.nodes import Aggregate, Output
     >>> from discreet.plan.relations import Scan
+    >>> from discreet.plan.statistics.definitions import Statistic
     >>> q = Question(source=Scan("visits"), aggregates=(Aggregate(Statistic.COUNT),))
     >>> print(show(Question(source=q.source, aggregates=q.aggregates, outputs=(Output("n", q.refer_to_aggregate(0)),))))
     rows of visits
@@ -53,12 +54,12 @@ def show(question: Question) -> str:
 
 
 def choose_writer(relation: Relation) -> ExpressionWriter:
-    """How the expressions over a relation are written: plainly over one table, else with the names of relations."""
+    """How expressions over a relation are written: plainly over one table, else with the names of relations."""
     return _write_qualified if any(not isinstance(node, Scan | Where) for node in walk_relations(relation)) else str
 
 
 def show_rows(relation: Relation, write: ExpressionWriter) -> list[str]:
-    """The lines that say how the rows of a relation come about."""
+    """The lines that say how the rows of a relation are made."""
     match relation:
         case Scan():
             return [f"rows of {relation.table}{f', as {relation.alias}' if relation.alias else ''}"]
@@ -80,6 +81,8 @@ def show_rows(relation: Relation, write: ExpressionWriter) -> list[str]:
         case Union():
             parts = [line for source in relation.sources for line in ("and", *_indent(show_rows(source, write)))]
             return ["union of", *parts[1:], f"as {relation.name}"]
+        case _:
+            assert_never(relation)
 
 
 def _show_join(relation: Join, write: ExpressionWriter) -> list[str]:
@@ -102,7 +105,7 @@ def _show_per_unit(relation: PerUnit, write: ExpressionWriter) -> list[str]:
     lines = show_rows(relation.source, write)
     lines.append(f"as {relation.name}: one row for each {_show_columns(relation.keys, write)}")
     if relation.features:
-        lines += _indent([f"{name} = {_show_compute(compute, write)}" for name, compute in relation.features])
+        lines += _indent([f"{name} = {_show_feature_call(call, write)}" for name, call in relation.features])
     return lines
 
 
@@ -111,7 +114,7 @@ def _show_window(relation: Window, write: ExpressionWriter) -> list[str]:
     order = ", ".join(f"{write(expression)}{' desc' * down}" for expression, down in relation.order)
     within = ", ".join(map(write, relation.parts)) or "all"
     lines.append(f"with {relation.name}: within {within}{f', by {order}' if order else ''}")
-    return lines + _indent([f"{name} = {_show_compute(compute, write)}" for name, compute in relation.features])
+    return lines + _indent([f"{name} = {_show_feature_call(call, write)}" for name, call in relation.features])
 
 
 def _indent(lines: Iterable[str]) -> list[str]:
@@ -122,24 +125,26 @@ def _show_columns(columns: Iterable[tuple[str, Expression]], write: ExpressionWr
     return ", ".join(f"{name} = {write(expression)}" for name, expression in columns)
 
 
-def _show_compute(compute: FeatureCall, write: ExpressionWriter) -> str:
-    inside = "*" if compute.argument is None else write(compute.argument)
-    return f"{compute.feature}({inside}{f', {compute.offset}' if compute.offset != 1 else ''})"
+def _show_feature_call(call: FeatureCall, write: ExpressionWriter) -> str:
+    inside = "*" if call.argument is None else write(call.argument)
+    return f"{call.feature}({inside}{f', {call.offset}' if call.offset != 1 else ''})"
 
 
 def _show_aggregate(aggregate: Aggregate, write: ExpressionWriter) -> str:
     if aggregate.argument is None:
         return str(aggregate)
-    written = Column("", write(aggregate.argument), aggregate.argument.type)  # a column is written by its name
-    return str(replace(aggregate, argument=written))
+    shown = Column("", write(aggregate.argument), aggregate.argument.type)  # a column is printed as its name
+    return str(replace(aggregate, argument=shown))
 
 
 def _write_qualified(expression: Expression) -> str:
-    """An expression with every column written after the relation that holds it."""
+    """An expression in which every column is written after the name of its relation."""
     match expression:
         case Column():
             return f"{expression.table}.{expression.name}"
         case Call():
             return f"{expression.function}({', '.join(map(_write_qualified, expression.arguments))})"
-        case _:
+        case Literal() | ReleasedValue():
             return str(expression)
+        case _:
+            assert_never(expression)

@@ -1,12 +1,13 @@
-"""The types of values in a plan, and how a value of each type is written down in Python.
+"""The types of values in a plan, and the Python values of each type.
 
-Six types are enough for questions about people. Whatever an engine stores is brought to one of them when a table is
-scanned; what does not fit becomes NULL (``None``). A REAL is always finite: NaN and infinities become NULL, too.
+There are six types. When a table is scanned, each stored value is converted to one of them, and a value that does not
+fit becomes NULL (``None``). A REAL is always finite: NaN and infinities become NULL, too.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -16,10 +17,10 @@ INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 
 
 class Type(StrEnum):
-    """What a column or an expression holds; every type also holds NULL."""
+    """The type of a column or an expression. Every type also has the value NULL."""
 
     BOOLEAN = "boolean"
-    INTEGER = "integer"  # 64 bits; what does not fit is NULL
+    INTEGER = "integer"  # 64 bits; a larger number is NULL
     REAL = "real"  # a finite double
     TEXT = "text"
     DATE = "date"
@@ -55,3 +56,21 @@ def type_of(value: Value) -> Type | None:
             return Type.TIMESTAMP
         case dt.date():
             return Type.DATE
+
+
+def sort_values(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Values of one type in ascending order, with NULL last.
+
+    >>> sort_values([None, 2, 1])
+    (1, 2, None)
+    """
+    return tuple(sorted(values, key=lambda value: (value is None, value)))
+
+
+def is_storable_text(value: str) -> bool:
+    """Whether every engine can store a text: it has no NUL character and no half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value

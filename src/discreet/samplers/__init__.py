@@ -1,7 +1,8 @@
-"""Exact random draws: every probability is the one that the formula says, not a float near it.
+"""Exact random draws: every probability is exactly that of the formula, not a float near it.
 
-Scales, probabilities and factors are rationals; a float is the dyadic rational that it is. All take ``size`` (None for
-one value, a length, or a tuple of lengths) and a ``source`` of random words, by default the operating system's.
+Scales, probabilities and factors are rationals; a float is read as the dyadic rational that it is. All samplers take
+``size`` (None for one value, a length, or a tuple of lengths) and a ``source`` of random words, by default the
+operating system's.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def make_alias_table(masses: Sequence[int], column: int) -> tuple[list[int], lis
     """
     left = list(masses)
     thresholds = [c * column for c in range(len(left))]
-    others = list(range(len(left)))  # a column that is never topped up belongs to its own outcome as a whole
+    others = list(range(len(left)))  # a column that gets no second outcome belongs to its own outcome
     small = [c for c, mass in enumerate(left) if mass < column]
     large = [c for c, mass in enumerate(left) if mass > column]
     while small:

@@ -1,6 +1,6 @@
-"""Reading the arguments of a sampler: exact rationals and array shapes, or a ParameterError before anything is drawn.
+"""Reads the arguments of a sampler: exact rationals and array shapes, or a ParameterError before anything is drawn.
 
-Here a float is the dyadic rational that it is (``parameters`` reads it as the decimal that a person typed).
+Here a float is read as the dyadic rational that it is; ``parameters`` reads it as the decimal that a person typed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from discreet import parameters
 
 Size: TypeAlias = int | tuple[int, ...]
 
-# Kinds that are hashable and stand for one rational, so that a cache can be asked before they are read. A bool is not
-# among them by ``type(x) in PLAIN``: it equals 0 or 1, and a cache would take it for a number.
+# Types whose values are hashable and mean one rational, so that a cache can be used before they are read. A bool fails
+# ``type(x) in PLAIN``: it equals 0 or 1, and a cache would take it for a number.
 PLAIN = (int, float, Fraction)
 
 

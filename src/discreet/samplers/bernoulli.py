@@ -66,7 +66,7 @@ def _exp_minus_bounds(x: Number | Ln) -> lazy.RealBounds:
 
 
 def _prepare_first_word(bounds: lazy.RealBounds) -> lazy.RealBounds:
-    """The same bounds, with those for the first word computed once: nearly every flip needs no others."""
+    """The same bounds, with those for the first word computed once. Nearly every flip needs only these."""
     first = bounds(_WORD_BITS)
     return lambda bits: first if bits == _WORD_BITS else bounds(bits)
 
@@ -95,7 +95,7 @@ def bernoulli_real(
 
 
 def _flip(bounds: lazy.RealBounds, size: Size | None, source: EntropySource) -> bool | Flags:
-    """Each flip is a uniform compared with p: a word settles it unless the word is one of the two or three around p."""
+    """Compare a uniform number with p for each flip. One word decides, except for the two or three words next to p."""
     if size is None:
         return lazy.is_below(source.word(), _WORD_BITS, bounds, source)
     lengths = read_shape(size)
@@ -116,7 +116,7 @@ def bernoulli_exp_each(
     Scores are whole numbers or floats (each the dyadic rational it is); factor and origin any rationals for which no
     exponent is negative. ``origin`` saves callers a subtraction that would round.
 
-    A float comparison settles an entry where it is further than ``GUARD`` from a tie, and ``lazy.is_below`` the others.
+    A float comparison decides an entry that is further than ``GUARD`` from a tie; ``lazy.is_below`` decides the others.
 
     >>> bernoulli_exp_each([0, 0, 0]).tolist()
     [True, True, True]

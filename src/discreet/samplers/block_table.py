@@ -1,4 +1,4 @@
-"""Exact draws from a law by table: one word picks a block of values, a second one the place inside the block.
+"""Exact draws from a law by table: one word picks a block of values, a second word the place inside the block.
 
 Magnitudes are cut into blocks of B = 2^b neighbours, narrow enough that the law hardly falls inside one. A *cell* is
 one block on one side: cell base ``a`` stands for the values a, a±1, ..., a±(B−1) going away from zero. On the negative
@@ -52,8 +52,8 @@ from discreet.samplers.law import Law
 
 Lanes: TypeAlias = npt.NDArray[np.intp]
 
-# Floats are believed only where they are further than this from the number they are compared with. The float
-# exponent and numpy's exp are each good to about 2^-50; tests compare them with certified intervals.
+# A float comparison counts only where the two numbers are further apart than this. The float exponent and numpy's exp
+# are each good to about 2^-50; tests compare them with certified intervals.
 GUARD = 2.0**-40
 # Lanes worked on at once: few enough to stay in the processor's cache.
 CHUNK = 1 << 14
@@ -159,7 +159,7 @@ class BlockTable:
         return (1 + self.law.signed) * ceil_div(first << bits, (1 << bits) - ratio << self.block_bits)
 
     def _quick_limit(self) -> int:
-        """The comparison that settles nearly every draw: a number below all acceptance probabilities of the table."""
+        """A number below all acceptance probabilities of the table. Comparing with it decides nearly every draw."""
         last = self.tail_start - (1 << self.block_bits) + self.law.signed
         low, _ = exp_minus_bounds(self.law.rise(last, last + (1 << self.block_bits) - 1), self._known)
         return low
@@ -317,7 +317,7 @@ class BlockTable:
         columns += branches
         self._bases.take(columns, out=out, mode="clip")  # mode: columns are in range, and numpy then needs no copy
         rare = np.flatnonzero(out == _RARE) if out.min() == _RARE else _NO_LANES
-        out[rare] = 0  # any base will do for lanes that are settled below
+        out[rare] = 0  # these lanes are drawn below, so any base is good here
         lost = self._place(out, source) if self.block_bits else _NO_LANES
         if rare.size:
             lost = np.setdiff1d(lost, rare)
@@ -362,7 +362,7 @@ def sample(table: BlockTable, size: Size | None, source: EntropySource) -> int |
     count = math.prod(lengths)
     if table.wide:
         values = np.array([table.draw(source) for _ in range(count)], dtype=object)
-        return cast("Integers", values.reshape(lengths))  # the one exception to int64, said in every docstring
+        return cast("Integers", values.reshape(lengths))  # the one exception to int64, stated in every docstring
     out = np.empty(count, dtype=np.int64)
     table.fill(out, source)
     return out.reshape(lengths)

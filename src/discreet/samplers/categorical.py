@@ -1,4 +1,4 @@
-"""Picking one of several: by weight, or by the exponential of a score (the heart of the exponential mechanism)."""
+"""Draws one of several indices, by weight or by the exponential of a score (as the exponential mechanism needs)."""
 
 from __future__ import annotations
 

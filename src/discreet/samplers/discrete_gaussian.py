@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise (Canonne, Kamath and Steinke 2020), the normal law's shape on the whole numbers."""
+"""Discrete Gaussian noise (Canonne, Kamath and Steinke 2020): the shape of the normal law on the whole numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def discrete_gaussian(variance: Number, size: Size | None = None, *, source: Ent
 
     The parameter is the σ² of the formula; the variance of the draws is a little below it (by less than one part in
     a million from σ² = 1 on). ``size=None`` gives one int; a size gives an int64 array of that shape (of Python
-    integers where variance ≥ 2^112). The construction and the reason why it is exact are told in ``blocks``.
+    integers where variance ≥ 2^112). ``block_table`` explains the construction and why it is exact.
 
     >>> x = discrete_gaussian(100)
     >>> isinstance(x, int)

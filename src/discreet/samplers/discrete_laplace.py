@@ -24,8 +24,8 @@ def discrete_laplace(scale: Number, size: Size, *, source: EntropySource = SYSTE
 def discrete_laplace(scale: Number, size: Size | None = None, *, source: EntropySource = SYSTEM) -> int | Integers:
     """Whole numbers with P(x) = (1 − q)/(1 + q)·q^|x|, q = exp(−1/scale), exactly, for any rational scale above zero.
 
-    ``size=None`` gives one int; a size gives an int64 array of that shape (of Python integers where scale ≥ 2^56). The
-    construction and the reason why it is exact are told in ``blocks``.
+    ``size=None`` gives one int; a size gives an int64 array of that shape (of Python integers where scale ≥ 2^56).
+    ``block_table`` explains the construction and why it is exact.
 
     >>> x = discrete_laplace(10)
     >>> isinstance(x, int)

@@ -1,4 +1,4 @@
-"""Exponents factor·(score − origin) of many scores: as floats for speed, and one by one exactly for certainty."""
+"""Exponents factor·(score − origin) of many scores: all of them as floats, and any single one exactly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST, _MOST = Fraction(1, 1 << 1000), Fraction(1 << 1000)
 class Exponents:
     """``approximate[i]`` is within a 2^-50 part of ``exact_exponent(i)``, or infinite where that is beyond a million.
 
-    That is all a caller needs who looks at e^(−x): x·e^(−x) < 0.37, so e^(−approximate) is off by less than 2^-50,
+    This is enough for a caller who computes e^(−x): x·e^(−x) < 0.37, so e^(−approximate) is off by less than 2^-50,
     however large the exponent is.
     """
 
@@ -49,15 +49,15 @@ class Exponents:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """How many exponents there are."""
         return self.scores.size
 
     def exact_exponent(self, lane: int) -> Fraction:
-        """The exponent itself."""
+        """One exponent, exactly."""
         return self.factor * (read_rational(self.scores[lane], "scores") - self.origin)
 
     def has_negative(self) -> bool:
-        """Whether one is below zero, exactly: exponents are monotone in the score, so two of them tell."""
+        """Whether an exponent is below zero, exactly. Exponents are monotone in the score, so two of them decide."""
         return (
             self.size > 0
             and min(self.exact_exponent(int(self.scores.argmin())), self.exact_exponent(int(self.scores.argmax()))) < 0

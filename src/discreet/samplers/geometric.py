@@ -24,8 +24,8 @@ def geometric(scale: Number, size: Size, *, source: EntropySource = SYSTEM) -> I
 def geometric(scale: Number, size: Size | None = None, *, source: EntropySource = SYSTEM) -> int | Integers:
     """Whole numbers from 0 with P(k) = (1 − q)·q^k, q = exp(−1/scale), exactly, for any rational scale above zero.
 
-    ``size=None`` gives one int; a size gives an int64 array of that shape (of Python integers where scale ≥ 2^56). The
-    construction and the reason why it is exact are told in ``blocks``.
+    ``size=None`` gives one int; a size gives an int64 array of that shape (of Python integers where scale ≥ 2^56).
+    ``block_table`` explains the construction and why it is exact.
 
     >>> geometric(10) >= 0
     True

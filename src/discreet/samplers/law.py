@@ -12,7 +12,7 @@ _ZERO = Fraction(0)
 class Law:
     """One distribution. Discrete Laplace and geometric have only ``linear``, the discrete Gaussian only ``square``.
 
-    ``signed`` laws live on all whole numbers, others on 0, 1, 2, ... The exponent is convex and grows without end.
+    ``signed`` laws are on all whole numbers, others on 0, 1, 2, ... The exponent is convex and grows without end.
     """
 
     linear: Fraction = _ZERO
@@ -28,7 +28,7 @@ class Law:
         return self.exponent(end) - self.exponent(start)
 
     def slope(self, magnitude: int) -> Fraction:
-        """The derivative of E; being convex, E rises by at least this much with every later step."""
+        """The derivative of E. E is convex, so it rises by at least this much with every later step."""
         return self.linear + 2 * self.square * magnitude
 
     def find_reach(self, level: Fraction) -> int:

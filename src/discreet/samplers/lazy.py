@@ -1,4 +1,4 @@
-"""Is a uniform real below a computable real? Decided exactly, looking at as few bits as the answer needs.
+"""Decides exactly whether a uniform real is below a computable real, with as few bits as the answer needs.
 
 The uniform U is an endless row of fair bits of which a prefix is known. The other number p is known through
 ``bounds(bits)``, which encloses it as tightly as wanted. While the two enclosures overlap, both are refined; an answer

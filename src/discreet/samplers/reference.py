@@ -1,8 +1,8 @@
-"""The slow samplers that are easy to believe: Canonne, Kamath and Steinke 2020, in whole numbers alone.
+"""Slow and simple samplers in whole numbers (Canonne, Kamath and Steinke 2020), for tests of the fast ones.
 
-They use no table, no float and no logarithm, only fair bits and comparisons of integers, and share no code with the
-fast samplers. Tests hold the fast ones against them. Nothing else should use them: their running time tells
-something about the value drawn.
+They use no table, no float and no logarithm, only fair bits and comparisons of integers. They share no code with the
+fast samplers, and tests compare the two. Nothing else should use them, because their running time depends on the value
+that is drawn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from discreet.entropy import EntropySource
 
 
 def uniform_below(n: int, source: EntropySource) -> int:
-    """0, ..., n − 1 with equal probability: bits until they are below n."""
+    """0, ..., n − 1 with equal probability: bits are drawn until they are below n."""
     while True:
         value = source.bits(n.bit_length())
         if value < n:

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.frontends.chain.builder import TableBuilder, col, count, count_units, lit, mean, sum_, when
+from discreet.frontends.chain.aggregates import count, count_units, mean, sum_
+from discreet.frontends.chain.builder import TableBuilder
+from discreet.frontends.chain.operands import col, lit, when
 from discreet.plan.nodes import Question
 from discreet.plan.show import show
 from tests.worlds.tables import CATALOG

@@ -10,10 +10,11 @@ import pytest
 from discreet.errors import DiscreetError, QuestionError
 from discreet.frontends import read_sql
 from discreet.frontends.google import functions, privacy_clause
-from discreet.frontends.google.clause_options import MOST, NAMES
+from discreet.frontends.google.clause_options import MAX_LIMIT, NAMES
 from discreet.frontends.sql.expression_forms import FORMS
 from discreet.plan.catalog import ContributionLimits
-from discreet.plan.nodes import Aggregate, Question, Statistic
+from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.statistics.definitions import Statistic
 from tests.fixtures.cases import cases
 from tests.worlds.tables import CATALOG, HOSPITAL
 
@@ -66,8 +67,8 @@ def test_options_become_part_of_the_question() -> None:
     )
     question = read_sql.read(text, CATALOG)
     assert question.limits == ContributionLimits(max_groups=2) and question.min_units == 7
-    rows = read_sql.read(f"{WITH}OPTIONS(max_rows_contributed={MOST}) COUNT(*) FROM visits", CATALOG)
-    assert rows.limits == ContributionLimits(max_rows=MOST)
+    rows = read_sql.read(f"{WITH}OPTIONS(max_rows_contributed={MAX_LIMIT}) COUNT(*) FROM visits", CATALOG)
+    assert rows.limits == ContributionLimits(max_rows=MAX_LIMIT)
 
 
 def test_the_same_question_in_plain_sql() -> None:

@@ -11,8 +11,8 @@ import pytest
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
-from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Distinct, Join, PerUnit, Relation, Union, Window, walk_relations
+from discreet.plan.statistics.definitions import Statistic
 from tests.fixtures.cases import QuestionCase, cases
 from tests.worlds.plain import Tables, answer, plain, some_tables, theirs
 from tests.worlds.random_sql import a_question

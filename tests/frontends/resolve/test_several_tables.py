@@ -14,7 +14,9 @@ import pytest
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
-from discreet.frontends.chain.builder import TableBuilder, col, count, max_, mean, min_, sum_
+from discreet.frontends.chain.aggregates import count, max_, mean, min_, sum_
+from discreet.frontends.chain.builder import TableBuilder
+from discreet.frontends.chain.operands import col
 from discreet.frontends.resolve.from_tables import MAX_RELATIONS, MAX_SUBQUERIES
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.relations import Join, Scan, Values, walk_relations

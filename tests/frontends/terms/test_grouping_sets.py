@@ -10,7 +10,9 @@ import pytest
 
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
-from discreet.frontends.chain.builder import TableBuilder, col, count
+from discreet.frontends.chain.aggregates import count
+from discreet.frontends.chain.builder import TableBuilder
+from discreet.frontends.chain.operands import col
 from discreet.frontends.terms import grouping_sets
 from discreet.plan.nodes import Question
 from tests.worlds.tables import CATALOG

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from discreet import parameters
 from discreet.errors import UsageError
 from discreet.frontends.chain.operands import ChainExpression, Operand, as_expression
-from discreet.frontends.resolve.measurements import EXTREMES
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term, aggregates_in
+from discreet.frontends.terms.syntax import AggregateTerm, Term, aggregates_in
 from discreet.parameters import Number
-from discreet.plan.nodes import Statistic
+from discreet.plan.statistics.definitions import PairStatistic, Statistic
+from discreet.plan.statistics.table import FIXED_SHARES
 
 
 def _check_argument(value: Operand) -> Term:
@@ -31,6 +29,11 @@ def _make_aggregate(statistic: Statistic, argument: Operand | None, *, sample: b
 
 def _make_pair(kind: PairStatistic, first: Operand, second: Operand, *, sample: bool = False) -> ChainExpression:
     return ChainExpression(AggregateTerm(kind, _check_argument(first), sample=sample, second=_check_argument(second)))
+
+
+def _make_named_quantile(word: str, argument: Operand) -> ChainExpression:
+    share = FIXED_SHARES[word]
+    return ChainExpression(AggregateTerm(Statistic.QUANTILE, _check_argument(argument), share=share, word=word))
 
 
 def count(value: Operand | None = None) -> ChainExpression:
@@ -68,11 +71,14 @@ def stddev(value: Operand, *, sample: bool = False) -> ChainExpression:
     return _make_aggregate(Statistic.STDDEV, value, sample=sample)
 
 
+def standard_error(value: Operand) -> ChainExpression:
+    """The standard error of the mean: how far the average of so many values is off by the chance of sampling."""
+    return _make_aggregate(Statistic.STANDARD_ERROR, value)
+
+
 def median(value: Operand) -> ChainExpression:
     """The value with half of the rows below it."""
-    return ChainExpression(
-        AggregateTerm(Statistic.QUANTILE, _check_argument(value), share=Fraction(1, 2), word="median")
-    )
+    return _make_named_quantile("median", value)
 
 
 def quantile(value: Operand, q: Number) -> ChainExpression:
@@ -86,12 +92,12 @@ def quantile(value: Operand, q: Number) -> ChainExpression:
 
 def min_(value: Operand) -> ChainExpression:
     """The 1 % quantile: the true minimum is the value of one person."""
-    return ChainExpression(AggregateTerm(Statistic.QUANTILE, _check_argument(value), share=EXTREMES["min"], word="min"))
+    return _make_named_quantile("min", value)
 
 
 def max_(value: Operand) -> ChainExpression:
     """The 99 % quantile: the true maximum is the value of one person."""
-    return ChainExpression(AggregateTerm(Statistic.QUANTILE, _check_argument(value), share=EXTREMES["max"], word="max"))
+    return _make_named_quantile("max", value)
 
 
 def mode(value: Operand) -> ChainExpression:

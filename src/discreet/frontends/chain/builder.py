@@ -12,35 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from discreet.frontends.chain import row_sources
-from discreet.frontends.chain.aggregates import (
-    correlation,
-    count,
-    count_distinct,
-    count_units,
-    covariance,
-    intercept,
-    max_,
-    mean,
-    median,
-    min_,
-    mode,
-    quantile,
-    slope,
-    stddev,
-    sum_,
-    variance,
-    weighted_mean,
-)
-from discreet.frontends.chain.operands import (
-    Case,
-    ChainExpression,
-    DescendingOrder,
-    Operand,
-    as_expression,
-    col,
-    lit,
-    when,
-)
+from discreet.frontends.chain.operands import ChainExpression, DescendingOrder, Operand, as_expression
 from discreet.frontends.chain.row_sources import check_values
 from discreet.frontends.resolve.from_tables import SourceResolver
 from discreet.frontends.resolve.resolver import resolve
@@ -50,32 +22,6 @@ from discreet.frontends.terms.syntax import Draft, Item, NameTerm, Sort, SourceT
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
-
-__all__ = [
-    "Case",
-    "ChainExpression",
-    "TableBuilder",
-    "col",
-    "correlation",
-    "count",
-    "count_distinct",
-    "count_units",
-    "covariance",
-    "intercept",
-    "lit",
-    "max_",
-    "mean",
-    "median",
-    "min_",
-    "mode",
-    "quantile",
-    "slope",
-    "stddev",
-    "sum_",
-    "variance",
-    "weighted_mean",
-    "when",
-]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""The words of a data-frame chain: ``col("age") > 30``, ``mean("age")``, ``when(...).then(...)``.
+"""Expressions of a data-frame chain: ``col("age") > 30``, ``mean("age")``, ``when(...).then(...)``.
 
-Operators build expressions instead of computing: ``col("age") > 30`` is a question about every row. So ``==`` does not
-compare two expressions, and an expression is neither true nor false; ``&``, ``|`` and ``~`` stand for AND, OR and NOT.
+An operator does not compute a value. It makes an expression: ``col("age") > 30`` is a question about every row. So
+``==`` does not compare two expressions, and an expression is neither true nor false. ``&``, ``|`` and ``~`` mean AND,
+OR and NOT.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 from discreet.frontends.terms.constants import read_python_value
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Constant, NameTerm, Term, aggregates_in, apply
+from discreet.plan.types import Type
 
 Operand: TypeAlias = "ChainExpression | object"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainExpression:
-    """Something to compute for every row, or from released numbers. Made by ``col``, ``lit``, ``count`` and friends."""
+    """An expression over every row, or over released numbers. ``col``, ``lit``, ``count`` and others make it."""
 
     term: Term
     name: str | None = None
@@ -27,7 +29,7 @@ class ChainExpression:
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == builds a question, so a set could not find it
 
     def alias(self, name: str) -> ChainExpression:
-        """The same under a name of its own in the answer."""
+        """The same expression with a name for the answer."""
         if not isinstance(name, str):
             raise refusal(None, "The name of an output must be a text.", "Write .alias('n').")
         return ChainExpression(self.term, name)
@@ -87,11 +89,11 @@ class ChainExpression:
         return _apply("ceil", self)
 
     def clamp(self, low: Operand, high: Operand) -> ChainExpression:
-        """Moved into an interval."""
+        """The number, moved into an interval."""
         return _apply("clamp", self, low, high)
 
     def bin(self, width: Operand) -> ChainExpression:
-        """The lower edge of the bin of this width."""
+        """The lower edge of the number's bin, for bins of this width."""
         return _apply("bin", self, width)
 
     def magnitude(self) -> ChainExpression:
@@ -134,11 +136,11 @@ class ChainExpression:
         return _apply("not", self)
 
     def between(self, low: Operand, high: Operand) -> ChainExpression:
-        """At least ``low`` and at most ``high``."""
+        """Whether the value is at least ``low`` and at most ``high``."""
         return (self >= low) & (self <= high)
 
     def is_in(self, values: Iterable[object]) -> ChainExpression:
-        """One of these constants."""
+        """Whether the value is one of these constants."""
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise refusal(None, "is_in takes a list of constants.", "Write col('ward').is_in(['A', 'B']).")
         members = list(values)
@@ -151,7 +153,7 @@ class ChainExpression:
         return _apply("is_null", self)
 
     def coalesce(self, *others: Operand) -> ChainExpression:
-        """The first that is not NULL."""
+        """The first value that is not NULL."""
         return _apply("coalesce", self, *others)
 
     def null_if(self, other: Operand) -> ChainExpression:
@@ -161,15 +163,15 @@ class ChainExpression:
     # Texts
 
     def lower(self) -> ChainExpression:
-        """In small letters."""
+        """The text in small letters."""
         return _apply("lower", self)
 
     def upper(self) -> ChainExpression:
-        """In capital letters."""
+        """The text in capital letters."""
         return _apply("upper", self)
 
     def trim(self) -> ChainExpression:
-        """Without spaces at the ends."""
+        """The text without spaces at its ends."""
         return _apply("trim", self)
 
     def length(self) -> ChainExpression:
@@ -177,23 +179,23 @@ class ChainExpression:
         return _apply("length", self)
 
     def concat(self, *others: Operand) -> ChainExpression:
-        """Joined with other texts."""
+        """The text, joined with other texts."""
         return _apply("concat", self, *others)
 
     def substring(self, start: int, count: int) -> ChainExpression:
-        """So many characters from a position on; the first is 1."""
+        """``count`` characters from the position ``start``, where the first position is 1."""
         return _apply("substring", self, start, count)
 
     def starts_with(self, start: Operand) -> ChainExpression:
-        """Whether the text begins so."""
+        """Whether the text begins with another one."""
         return _apply("starts_with", self, start)
 
     def ends_with(self, end: Operand) -> ChainExpression:
-        """Whether the text ends so."""
+        """Whether the text ends with another one."""
         return _apply("ends_with", self, end)
 
     def contains(self, part: Operand) -> ChainExpression:
-        """Whether the text has this inside."""
+        """Whether the text contains another one."""
         return _apply("contains", self, part)
 
     def like(self, pattern: str) -> ChainExpression:
@@ -201,7 +203,7 @@ class ChainExpression:
         return _apply("like", self, pattern)
 
     def ilike(self, pattern: str) -> ChainExpression:
-        """The same, ignoring case."""
+        """Whether the text fits an SQL pattern with % and _, in any case."""
         return _apply("ilike", self, pattern)
 
     # Dates and types
@@ -219,8 +221,8 @@ class ChainExpression:
         return _apply("date_diff", word, self, end)
 
     def cast(self, kind: str) -> ChainExpression:
-        """As another type: boolean, integer, real, text, date or timestamp; NULL where that is impossible."""
-        if kind not in {"boolean", "integer", "real", "text", "date", "timestamp"}:
+        """The value as boolean, integer, real, text, date or timestamp; NULL where that is impossible."""
+        if kind not in set(Type):
             fix = "Use boolean, integer, real, text, date or timestamp."
             raise refusal(None, "cast does not know this type.", fix)
         return _apply(f"to_{kind}", self)
@@ -239,23 +241,23 @@ class ChainExpression:
     # Order
 
     def desc(self) -> DescendingOrder:
-        """From the largest down, for ``order_by``."""
+        """A descending order, for ``order_by``."""
         return DescendingOrder(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescendingOrder:
-    """An expression to order by, from the largest down."""
+    """An expression to order by, in descending order."""
 
     expression: ChainExpression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case(ChainExpression):
-    """The value of the first condition that is true, else NULL; ``otherwise`` says what else."""
+    """The value of the first condition that is true, else NULL or the value of ``otherwise``."""
 
     def when(self, condition: ChainExpression) -> OpenCase:
-        """Another condition, looked at if none before was true."""
+        """Another condition, which counts if no condition before it was true."""
         return OpenCase(condition, _branches_of(self))
 
     def otherwise(self, value: Operand) -> ChainExpression:
@@ -265,7 +267,7 @@ class Case(ChainExpression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenCase:
-    """A condition that waits for its ``then``."""
+    """A condition without its ``then``."""
 
     condition: ChainExpression
     before: tuple[Term, ...] = ()
@@ -289,7 +291,7 @@ def _apply(function: str, *operands: Operand) -> ChainExpression:
 
 
 def as_expression(value: Operand) -> ChainExpression:
-    """Where a column is expected, a text is its name."""
+    """A value as an expression, where a column is expected. A text is the name of a column."""
     if isinstance(value, str):
         return col(value)
     if isinstance(value, ChainExpression):

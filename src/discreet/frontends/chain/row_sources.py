@@ -1,4 +1,4 @@
-"""The rows that a chain is about: tables side by side, and one row for each unit, in the terms that SQL has, too."""
+"""Makes the rows of a chain: joins of tables, and one row for each unit, in the same terms as SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = {str(kind): kind for kind in JoinKind} | {"cross": JoinKind.INNER}
 
 
 def join_sources(left: SourceTerm, right: SourceTerm, on: object, how: str) -> JoinTerm:
-    """Two sources joined: ``on`` is a column that both have, several of them, a condition, or several conditions."""
+    """A join of two sources. ``on`` is one or several columns that both have, or one or several conditions."""
     kind = KINDS.get(how) if isinstance(how, str) else None
     if kind is None:
         raise refusal(None, "join: this kind of join is not known.", f"Known: {', '.join(KINDS)}.")
@@ -35,7 +35,7 @@ def join_sources(left: SourceTerm, right: SourceTerm, on: object, how: str) -> J
 
 
 def filter_source(source: SourceTerm, conditions: tuple[Term, ...], alias: str) -> SourceTerm:
-    """A source with conditions on its rows, to be joined under its name."""
+    """A source with conditions on its rows, under its own name."""
     if not conditions:
         return source
     return SubqueryTerm(Draft(source=source, where=conditions, select=(Item(Star()),)), alias)
@@ -48,19 +48,19 @@ def group_per_unit(
     features: Mapping[str, ChainExpression],
     sources: SourceResolver,
 ) -> SubqueryTerm:
-    """One row for each unit, and for each value of further keys, with features of the unit's rows."""
+    """One row for each unit and each value of further keys, with features of the unit's rows."""
     scope = sources.resolve_from(source, conditions)
-    unit = next((c for c in scope.columns if c.expression in scope.known.units), None)
+    unit = next((c for c in scope.columns if c.expression in scope.facts.units), None)
     if unit is None:
         raise refusal(None, "per_unit needs rows that name their unit.", "Declare a unit in the codebook.")
-    named = Item(NameTerm(unit.name, unit.qualifier or None))
+    unit_item = Item(NameTerm(unit.name, unit.qualifier or None))
     items = [Item(key.term, key.name) for key in map(as_expression, keys)]
     outputs = [Item(value.term, name) for name, value in features.items()]
-    group = (named.term, *(item.term for item in items))
-    return SubqueryTerm(Draft(source=source, where=conditions, group=group, select=(named, *items, *outputs)))
+    group = (unit_item.term, *(item.term for item in items))
+    return SubqueryTerm(Draft(source=source, where=conditions, group=group, select=(unit_item, *items, *outputs)))
 
 
 def check_values(values: Values, catalog: Catalog) -> Values:
-    """Public rows under a name that is free."""
+    """The same public rows. A name that is in use is refused."""
     SourceResolver(catalog, {values.name: values})
     return values

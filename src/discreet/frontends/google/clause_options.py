@@ -1,4 +1,4 @@
-"""OPTIONS(name = value, ...) of the GoogleSQL form."""
+"""Reads OPTIONS(name = value, ...) of the GoogleSQL form."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NAMES = (
     "epsilon", "delta", "max_groups_contributed", "max_rows_contributed", "min_privacy_units_per_group",
     "privacy_unit_column", "group_selection_strategy",
 )  # fmt: skip  # a list of words
-MOST = 1_000_000  # rows or groups of one unit
+MAX_LIMIT = 1_000_000  # the largest limit for rows or groups of one unit
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its words after the equals sign, and where it stands."""
+    """One option: the words after its equals sign, and its place."""
 
     name: str
     words: tuple[Token, ...]
@@ -48,15 +48,15 @@ class Option:
         return value
 
     def read_whole(self) -> int:
-        """A whole number from 1 on."""
+        """A whole number from 1 to ``MAX_LIMIT``."""
         value = self.read_amount()
-        if value.denominator != 1 or not 1 <= value <= MOST:
-            rule = f"{self.name} takes a whole number from 1 to {MOST:,}."
+        if value.denominator != 1 or not 1 <= value <= MAX_LIMIT:
+            rule = f"{self.name} takes a whole number from 1 to {MAX_LIMIT:,}."
             raise refusal(self.place, rule, f"Write for example {self.name}=3.")
         return int(value)
 
     def read_path(self) -> tuple[str, ...]:
-        """A name, perhaps with a table before it: visits.patient_id."""
+        """A name, with or without a table before it: visits.patient_id."""
         names, dots = self.words[::2], self.words[1::2]
         kinds = {word.token_type.name for word in names}
         if (
@@ -69,20 +69,20 @@ class Option:
 
 
 def read_exact_number(words: tuple[Token, ...], place: Place, rule: str, fix: str) -> Fraction:
-    """A constant with its sign, exactly as it is written; .5 comes as two words."""
+    """A number with its sign, exactly as it is written. The tokenizer splits .5 into two words."""
     signs = words[:1] if words and bare_word_of(words[0]) in {"-", "+"} else ()
     rest = words[len(signs) :]
     point = len(rest) == 2 and bare_word_of(rest[0]) == "." and rest[0].end + 1 == rest[1].start
     if not (len(rest) == 1 or point) or rest[-1].token_type.name != "NUMBER":
         raise refusal(place, rule, fix)
     text = "".join(word.text for word in rest)
-    constants.read_number(text, place)  # refuses what is no number, before it is taken exactly
+    constants.read_number(text, place)  # refuses a text that is not a number
     value = Fraction(Decimal(text))
     return -value if any(bare_word_of(sign) == "-" for sign in signs) else value
 
 
 def read_options(tokens: list[Token], start: int, places: Places) -> tuple[Mapping[str, Option], int]:
-    """The options that begin at a position, and the position after them. Without OPTIONS there are none."""
+    """The options that begin at a position, and the position after them; no options where there is no OPTIONS."""
     if len(tokens) <= start or bare_word_of(tokens[start]) != "OPTIONS":
         return {}, start
     opening = places.of_token(tokens[start])
@@ -129,7 +129,7 @@ def find_closing(tokens: list[Token], opening: int) -> int | None:
 
 
 def split_at_commas(tokens: list[Token]) -> list[list[Token]]:
-    """What stands between the commas that are in no inner parentheses; nothing for no tokens."""
+    """The tokens between commas, where commas inside parentheses do not count; empty for no tokens."""
     parts: list[list[Token]] = [[]] if tokens else []
     depth = 0
     for token in tokens:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from discreet.frontends.google.clause_options import find_closing, read_exact_number, split_at_commas
 from discreet.frontends.sql.parsing import bare_word_of
@@ -17,7 +17,8 @@ from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.reader import ExpressionReader, Form
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Constant, Term, apply
-from discreet.plan.nodes import Statistic
+from discreet.plan.statistics.definitions import GroupBounds, PairStatistic
+from discreet.plan.statistics.table import STATISTICS
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 
 PER_GROUP, PER_ROW = "contribution_bounds_per_group", "contribution_bounds_per_row"
 USAGE = "Write for example SUM(x, contribution_bounds_per_group => (0, 100))."
-# Statistics of which one unit's share in a group can be bounded as a whole.
-ADDED = frozenset({Statistic.SUM, Statistic.COUNT})
-# Statistics whose rows are moved into the bounds.
-MOVED = frozenset({Statistic.SUM, Statistic.MEAN, Statistic.VARIANCE, Statistic.STDDEV, Statistic.QUANTILE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +106,28 @@ def apply_bounds(form: Form, bounds: Mapping[int, ContributionBounds], used: set
 
 
 def _bound_aggregate(measure: AggregateTerm, said: ContributionBounds) -> AggregateTerm:
-    if said.name == PER_GROUP and measure.statistic in ADDED:
-        return replace(measure, bounds=(said.low, said.high))
-    rows = said.name == PER_ROW or measure.statistic is Statistic.MEAN
-    if measure.statistic not in MOVED or measure.argument is None or not rows:
-        rule = f"{said.name} is not available in this aggregate."
-        other = PER_ROW if said.name == PER_GROUP else PER_GROUP
-        raise refusal(said.place, rule, f"Leave it out, or use {other} where it fits.")
-    ends = (Constant(_to_number(end), said.place) for end in (said.low, said.high))
-    return replace(measure, argument=apply("clamp", measure.argument, *ends, place=measure.place))
+    match _find_meaning(measure, said):
+        case GroupBounds.UNIT:
+            return replace(measure, bounds=(said.low, said.high))
+        case GroupBounds.ROWS if measure.argument is not None:
+            ends = (Constant(_to_number(end), said.place) for end in (said.low, said.high))
+            return replace(measure, argument=apply("clamp", measure.argument, *ends, place=measure.place))
+        case GroupBounds.ROWS | GroupBounds.REFUSED:
+            rule = f"{said.name} is not available in this aggregate."
+            other = PER_ROW if said.name == PER_GROUP else PER_GROUP
+            raise refusal(said.place, rule, f"Leave it out, or use {other} where it fits.")
+        case never:
+            assert_never(never)
+
+
+def _find_meaning(measure: AggregateTerm, said: ContributionBounds) -> GroupBounds:
+    """What bounds mean in an aggregate: those for a row move rows, wherever a statistic needs bounds at all."""
+    if isinstance(measure.statistic, PairStatistic):
+        return GroupBounds.REFUSED
+    definition = STATISTICS[measure.statistic]
+    if said.name == PER_GROUP:
+        return definition.group_bounds
+    return GroupBounds.ROWS if definition.needs_bounds else GroupBounds.REFUSED
 
 
 def _to_number(value: Fraction) -> int | float:

@@ -1,13 +1,13 @@
-"""Questions in the GoogleSQL form, as BigQuery users have them.
+"""Reads questions in the GoogleSQL form, which BigQuery users write.
 
     SELECT WITH DIFFERENTIAL_PRIVACY
       OPTIONS(epsilon=1, delta=1e-6, max_groups_contributed=3, privacy_unit_column=patient_id)
       ward, COUNT(*, contribution_bounds_per_group => (0, 5)) AS n
     FROM visits GROUP BY ward
 
-The clause and the contribution bounds are taken out of the words before they are parsed; all other words keep their
-places. What the options say becomes part of the question (limits, least units) or of the offer (epsilon, delta). All of
-it is written by the analyst, hence public.
+The clause and the contribution bounds are removed from the words before these are parsed. All other words keep their
+places. The options become part of the question (limits, the least number of units) or of the offer (epsilon, delta).
+The analyst wrote all of it, so it is public.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ STRATEGIES = ("LAPLACE_THRESHOLD", "PUBLIC_GROUPS")
 
 
 def mentions_clause(text: object) -> bool:
-    """Whether a text may be in this form: it names the clause somewhere."""
+    """Whether a text is in this form: it has the clause somewhere."""
     return isinstance(text, str) and any(word in text.upper() for word in (CLAUSE, OLD_CLAUSE)) and _has_clause(text)
 
 
 def _has_clause(text: str) -> bool:
-    """Whether the words of a text have the clause, and not only a comment or a constant."""
+    """Whether the words of a text contain the clause. A comment or a constant does not count."""
     try:
         tokens = parsing.split_words(text, google=True)
     except QuestionError:
-        return False  # the usual reader says what is wrong
+        return False  # the reader of plain SQL will refuse the text
     return any(_is_clause(tokens, at) for at in range(len(tokens)))
 
 
@@ -84,20 +84,20 @@ def read(
 def _check_all_used(bounds: Mapping[int, ContributionBounds], used: set[int]) -> None:
     for start, bound in bounds.items():
         if start not in used:
-            rule = "Contribution bounds belong to COUNT, SUM, AVG, VAR_POP, STDDEV_POP and PERCENTILE_CONT."
+            rule = "Contribution bounds belong to aggregates that docs/sql.md lists with them."
             raise refusal(bound.place, rule, "Leave them out here.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """The options of the clause, and the words without it."""
+    """The options of the clause, and the words of the text without it."""
 
     options: Mapping[str, Option]
     rest: list[Token]
 
 
 def _cut_clause(tokens: list[Token], places: Places) -> _Clause:
-    """Finds the clause at the outermost SELECT and takes it out."""
+    """Find the clause at the outermost SELECT and remove it."""
     found = [at for at in range(len(tokens)) if _is_clause(tokens, at)]
     first, depth = found[0], 0
     for token in tokens[:first]:
@@ -117,22 +117,22 @@ def _cut_clause(tokens: list[Token], places: Places) -> _Clause:
 
 
 def _apply_options(
-    question: Question, said: Mapping[str, Option], catalog: Catalog
+    question: Question, options: Mapping[str, Option], catalog: Catalog
 ) -> tuple[Question, dict[str, Fraction]]:
-    offer = {name: said[name].read_loss() for name in ("epsilon", "delta") if name in said}
-    if "privacy_unit_column" in said:
-        _check_unit(question, said["privacy_unit_column"], catalog)
-    if "group_selection_strategy" in said:
-        _check_strategy(question, said["group_selection_strategy"], catalog)
-    least = said.get("min_privacy_units_per_group")
+    offer = {name: options[name].read_loss() for name in ("epsilon", "delta") if name in options}
+    if "privacy_unit_column" in options:
+        _check_unit(question, options["privacy_unit_column"], catalog)
+    if "group_selection_strategy" in options:
+        _check_strategy(question, options["group_selection_strategy"], catalog)
+    least = options.get("min_privacy_units_per_group")
     return (
-        replace(question, limits=_read_limits(said), min_units=None if least is None else least.read_whole()),
+        replace(question, limits=_read_limits(options), min_units=None if least is None else least.read_whole()),
         offer,
     )
 
 
-def _read_limits(said: Mapping[str, Option]) -> ContributionLimits | None:
-    groups, rows = said.get("max_groups_contributed"), said.get("max_rows_contributed")
+def _read_limits(options: Mapping[str, Option]) -> ContributionLimits | None:
+    groups, rows = options.get("max_groups_contributed"), options.get("max_rows_contributed")
     if groups is not None and rows is not None:
         rule = "max_groups_contributed and max_rows_contributed cannot both be set."
         raise refusal(rows.place, rule, "Keep one of them.")
@@ -142,7 +142,7 @@ def _read_limits(said: Mapping[str, Option]) -> ContributionLimits | None:
 
 
 def _check_unit(question: Question, option: Option, catalog: Catalog) -> None:
-    """The unit is declared in the codebook; the option may repeat it and not change it."""
+    """Refuse another unit than the one that the codebook declares. The option may only repeat it."""
     units = find_relation_facts(question.source, catalog).units
     names = {unit.name.lower() for unit in units if isinstance(unit, Column)}
     declared = catalog.unit.column if units else None
@@ -153,7 +153,7 @@ def _check_unit(question: Question, option: Option, catalog: Catalog) -> None:
 
 
 def _check_strategy(question: Question, option: Option, catalog: Catalog) -> None:
-    """Our own rule chooses groups from data; public groups must be public."""
+    """Refuse PUBLIC_GROUPS where a key is not public. Groups from data are chosen by our own rule in any case."""
     word = option.read_path()[-1].upper()
     if word not in STRATEGIES:
         rule = "This way to choose groups is not known."

@@ -1,7 +1,7 @@
-"""Typed calls from what people write: small conveniences, one canonical form, and refusals that say the fix.
+"""Makes typed calls of resolved arguments, in one canonical form, with refusals that state the fix.
 
-Everything here keeps the meaning: ``30 < age`` becomes ``age > 30``, ``NOT a = b`` becomes ``a <> b``, a text beside a
-date is read as a date, and arithmetic on constants is done at once.
+The canonical form has the same meaning: ``30 < age`` becomes ``age > 30``, ``NOT a = b`` becomes ``a <> b``, a text
+beside a date is read as a date, and arithmetic on constants is computed at once.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ FLIPPED = {"equal": "equal", "unequal": "unequal", "less": "greater", "at_most":
            "at_least": "at_most"}  # fmt: skip  # one table
 NEGATED = {"equal": "unequal", "unequal": "equal", "less": "at_least", "at_most": "greater", "greater": "at_most",
            "at_least": "less"}  # fmt: skip  # one table
-# Functions whose arguments may be texts that mean dates, if another argument is a date.
+# Functions in which a text is read as a date if another argument is a date.
 DATED = frozenset({*FLIPPED, "in", "null_if", "coalesce", "case"})
-# Functions whose named arguments are dates anyway.
+# Functions with arguments that are always dates, and the positions of these.
 DATES_AT = {"part": (1,), "date_trunc": (1,), "date_diff": (1, 2)}
 # Casts that change nothing.
 IDENTITY = {"to_boolean": Type.BOOLEAN, "to_integer": Type.INTEGER, "to_real": Type.REAL, "to_text": Type.TEXT,
             "to_date": Type.DATE, "to_timestamp": Type.TIMESTAMP}  # fmt: skip  # one table
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negate"})
-# How refusals call functions that SQL writes as signs or words.
+# The names in refusals of functions that SQL writes as signs or words.
 SHOWN: Mapping[str, str] = {
     "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "modulo": "a % b", "negate": "-a",
     "equal": "a = b", "unequal": "a <> b", "less": "a < b", "at_most": "a <= b", "greater": "a > b",
@@ -47,7 +47,7 @@ SHOWN: Mapping[str, str] = {
 def make(function: str, arguments: Arguments, place: Place | None, places: ArgumentPlaces = ()) -> Expression:
     """The expression for a function of arguments, or a refusal that points at the place.
 
-    ``places`` are those of the arguments, for refusals of one of them.
+    ``places`` are the places of the arguments, for a refusal of one of them.
     """
     places = places or (place,) * len(arguments)
     arguments = _read_dates(function, arguments, places)
@@ -58,14 +58,14 @@ def make(function: str, arguments: Arguments, place: Place | None, places: Argum
     if simpler is not None:
         return simpler
     try:
-        made = make_call(function, *arguments)
+        call = make_call(function, *arguments)
     except UsageError:
         raise _explain(function, arguments, place, places) from None
-    return _fold_constants(made, place)
+    return _fold_constants(call, place)
 
 
 def check_condition(expression: Expression, what: str, place: Place | None) -> Expression:
-    """A condition, which must be true, false or NULL."""
+    """The same expression as a condition. An expression that is not true, false or NULL is refused."""
     if expression.type is Type.BOOLEAN:
         return expression
     if isinstance(expression, Literal) and expression.value is None:
@@ -81,7 +81,7 @@ def split_conditions(expression: Expression) -> tuple[Expression, ...]:
 
 
 def _read_dates(function: str, arguments: Arguments, places: ArgumentPlaces) -> Arguments:
-    """Texts that stand for dates, read as dates."""
+    """The arguments, in which texts that stand for dates are dates."""
     positions: tuple[int, ...] = DATES_AT.get(function, ())
     if function in DATED:
         positions = tuple(range(len(arguments)))
@@ -127,19 +127,19 @@ def _fits(function: str, arguments: Arguments) -> bool:
     return True
 
 
-def _fold_constants(made: Call, place: Place | None) -> Expression:
-    """Arithmetic on constants, done at once; a constant without a value is a mistake."""
-    if made.function not in ARITHMETIC or not all(isinstance(a, Literal) for a in made.arguments):
-        return made
-    value = evaluate(made, {})
-    missing = any(isinstance(a, Literal) and a.value is None for a in made.arguments)
+def _fold_constants(call: Call, place: Place | None) -> Expression:
+    """The value of arithmetic on constants, else the call itself. A constant without a value is refused."""
+    if call.function not in ARITHMETIC or not all(isinstance(a, Literal) for a in call.arguments):
+        return call
+    value = evaluate(call, {})
+    missing = any(isinstance(a, Literal) and a.value is None for a in call.arguments)
     if value is None and not missing:
         rule = "This constant has no value: it divides by zero or is too large."
         raise refusal(place, rule, "Write the number that is meant.")
-    return Literal(value, made.type)
+    return Literal(value, call.type)
 
 
-# Constants that make a function meaningless are refused instead of yielding NULL for every row.
+# A constant for which a function would yield NULL in every row is refused.
 
 ArgumentCheck: TypeAlias = Callable[[Arguments, Place | None], None]
 
@@ -184,12 +184,12 @@ CHECKS: Mapping[str, ArgumentCheck] = {
 
 
 def _explain(function: str, arguments: Arguments, place: Place | None, places: ArgumentPlaces) -> UsageError:
-    """Why a call is not possible, and what would be."""
-    known = FUNCTIONS.get(function)
-    if known is None:
+    """The refusal of a call: the reason, and what would be possible."""
+    found = FUNCTIONS.get(function)
+    if found is None:
         return refusal(place, f"There is no function {function!r}.", "docs/sql.md lists the functions.")
     shown = SHOWN.get(function, f"{function}()")
-    for position in sorted(known.constants):
+    for position in sorted(found.constants):
         if position < len(arguments) and not isinstance(arguments[position], Literal):
             if function == "in":
                 fix = "Write a = b OR a = c for other values."
@@ -197,9 +197,9 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: A
             rule = f"Argument {position + 1} of {shown} must be a constant."
             return refusal(places[position], rule, "Write a number, a text or a date there.")
     first = arguments[0] if arguments else None
-    if known.words and isinstance(first, Literal) and first.value not in known.words:
+    if found.words and isinstance(first, Literal) and first.value not in found.words:
         rule = f"{shown} does not know this part of a date."
-        return refusal(places[0] or place, rule, f"Known: {', '.join(known.words)}.")
+        return refusal(places[0] or place, rule, f"Known: {', '.join(found.words)}.")
     if function == "case":
         arguments = (
             (*arguments[1::2], arguments[-1]) if all(a.type is Type.BOOLEAN for a in arguments[:-1:2]) else arguments

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
+from typing import assert_never
 
 from discreet.bounding.facts import Facts, facts_of
 from discreet.frontends.resolve.calls import make
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.frontends.terms.syntax import PairStatistic
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import make_literal
-from discreet.plan.nodes import Statistic
+from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Type
 
 WIDEST = 10**100  # a bound whose square is still far from the end of reals
@@ -91,6 +91,8 @@ def make_pair_statistic(kind: PairStatistic, pair: ArgumentPair, *, sample: bool
             return _make_case(moments.can_fit_line, _slope(moments))
         case PairStatistic.INTERCEPT:
             return _intercept(pair)
+        case _:
+            assert_never(kind)
 
 
 @dataclass(frozen=True, slots=True)

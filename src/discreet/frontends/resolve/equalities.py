@@ -1,4 +1,4 @@
-"""Equalities that tie a row of one side to a row of the other: found in ON, in WHERE, and in joins that are there."""
+"""Finds equalities between expressions of two relations, in ON, in WHERE, and in existing joins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ExpressionPair: TypeAlias = tuple[Expression, Expression]
 
 
 def pair_of(condition: Expression, left: RelationFacts, right: RelationFacts) -> ExpressionPair | None:
-    """The two sides of an equality that ties a row of the left to a row of the right, in one type."""
+    """The two sides of an equality between an expression of the left and one of the right, in one type; else None."""
     if not isinstance(condition, Call) or condition.function != "equal":
         return None
     one, two = condition.arguments
@@ -28,24 +28,24 @@ def pair_of(condition: Expression, left: RelationFacts, right: RelationFacts) ->
     if not (reads_only(one, left) and reads_only(two, right)):
         return None
     kind = find_common_type((one.type, two.type))
-    return (_cast_to(one, kind), _cast_to(two, kind)) if kind is not None else None
+    return (cast_to(one, kind), cast_to(two, kind)) if kind is not None else None
 
 
 def reads_only(expression: Expression, side: RelationFacts) -> bool:
-    """Whether an expression reads columns of one side, and no others."""
+    """Whether an expression reads columns, and all of them belong to one side."""
     read = find_columns(expression)
     return bool(read) and read <= side.columns.keys()
 
 
-def _cast_to(expression: Expression, kind: Type) -> Expression:
-    """The expression in a type that both sides of an equality have, so that no engine has to choose one."""
+def cast_to(expression: Expression, kind: Type) -> Expression:
+    """The expression as a real or a timestamp, where it has another type. So no engine has to choose a common type."""
     if expression.type is kind:
         return expression
     return make_call("to_real" if kind is Type.REAL else "to_timestamp", expression)
 
 
 def split_ands(terms: Sequence[Term]) -> Iterator[Term]:
-    """The terms that must all hold."""
+    """The terms, in which each AND is replaced by its parts."""
     for term in terms:
         if isinstance(term, FunctionTerm) and term.function == "and":
             yield from term.arguments
@@ -53,18 +53,18 @@ def split_ands(terms: Sequence[Term]) -> Iterator[Term]:
             yield term
 
 
-def is_tied(condition: Expression, scope: Scope) -> bool:
-    """Whether an inner join of the scope demands the condition already."""
-    waiting: list[Relation] = [scope.relation]
-    while waiting:
-        node = waiting.pop()
+def is_required(condition: Expression, scope: Scope) -> bool:
+    """Whether an inner join of the scope requires the condition already."""
+    pending: list[Relation] = [scope.relation]
+    while pending:
+        node = pending.pop()
         if isinstance(node, Where):
-            waiting.append(node.source)
+            pending.append(node.source)
         elif isinstance(node, Join):
             if node.kind is JoinKind.INNER and any(condition in _make_equalities(a, b) for a, b in node.on):
                 return True
-            waiting.append(node.left)
-            waiting += [node.right] if node.kind is JoinKind.INNER else []
+            pending.append(node.left)
+            pending += [node.right] if node.kind is JoinKind.INNER else []
     return False
 
 
@@ -74,22 +74,22 @@ def _make_equalities(one: Expression, two: Expression) -> tuple[Expression, Expr
 
 @dataclass(frozen=True, slots=True)
 class WhereEqualities:
-    """Equalities of WHERE that an inner join may take, so that FROM a, b WHERE a.x = b.x is a join."""
+    """The conditions of WHERE, whose equalities an inner join may use: FROM a, b WHERE a.x = b.x is a join."""
 
     terms: tuple[Term, ...] = ()
 
     def add_conditions(self, term: JoinTerm) -> WhereEqualities:
-        """These and the conditions of an inner join, for the joins below it."""
+        """These conditions and those of an inner join, for the joins below it."""
         return WhereEqualities((*self.terms, *split_ands(term.on))) if term.kind is JoinKind.INNER else self
 
     def find_pairs(self, left: Scope, right: Scope) -> list[ExpressionPair]:
-        """Those that tie a row of the left to a row of the right."""
-        both = Scope(left.relation, (*left.columns, *right.columns), (*left.sources, *right.sources), left.known)
+        """The equalities between an expression of the left and one of the right."""
+        both = Scope(left.relation, (*left.columns, *right.columns), (*left.sources, *right.sources), left.facts)
         found = []
         for term in self.terms:
             if _is_equality(term) and all(len(both.find_matches(name)) == 1 for name in _names_in(term)):
                 condition = resolve_row(term, lambda name: both.find(name).expression, "WHERE")
-                pair = pair_of(condition, left.known, right.known)
+                pair = pair_of(condition, left.facts, right.facts)
                 if pair is not None:
                     found.append(pair)
         return found
@@ -100,6 +100,6 @@ def _names_in(term: Term) -> list[NameTerm]:
 
 
 def _is_equality(term: Term) -> bool:
-    """Whether a term equates two plain expressions."""
+    """Whether a term is an equality of names, constants and functions only."""
     plain = all(isinstance(part, NameTerm | Constant | FunctionTerm) for part in parts_of(term))
     return isinstance(term, FunctionTerm) and term.function == "equal" and plain

@@ -1,7 +1,8 @@
-"""FROM to a scope: declared tables, public rows, subqueries and joins, each under a name of its own in the plan.
+"""Resolves FROM: declared tables, public rows, subqueries and joins become a scope over one relation.
 
-Names in the plan do not depend on what the analyst calls things: the first reading of a table has its name, the next is
-"visits 2", subqueries are numbered as they come. So questions that differ in aliases only give equal plans.
+Each relation gets a name in the plan that does not depend on the analyst's aliases. A table that is read first has its
+own name, and "visits 2" the next time. Subqueries are numbered in their order. So questions that differ in aliases only
+give equal plans.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from typing import assert_never
 
 from discreet.bounding.stability import find_relation_facts
 from discreet.frontends.resolve import subqueries
@@ -26,8 +28,8 @@ from discreet.plan.reach import TableRelation, reach
 from discreet.plan.relations import JoinKind, Relation, Scan, Values, walk_relations
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
 
-MAX_RELATIONS = 50  # tables and subqueries, each as often as it is used
-MAX_SUBQUERIES = 10  # within each other
+MAX_RELATIONS = 50  # tables and subqueries in one question, each counted as often as it is used
+MAX_SUBQUERIES = 10  # subqueries within each other
 
 
 class SourceResolver:
@@ -41,7 +43,7 @@ class SourceResolver:
         self.depth = 0
 
     def resolve_from(self, source: SourceTerm, where: Sequence[Term] = ()) -> Scope:
-        """The columns that a FROM shows. Equalities of ``where`` may tie its tables together."""
+        """The columns of a FROM. Equalities of ``where`` may become conditions of its joins."""
         return self._resolve_from(source, WhereEqualities(tuple(split_ands(where))))
 
     def _resolve_from(self, source: SourceTerm, pending: WhereEqualities) -> Scope:
@@ -57,6 +59,8 @@ class SourceResolver:
                 return self._resolve_values(source)
             case JoinTerm():
                 return self._join(source, pending)
+            case _:
+                assert_never(source)
 
     def resolve_subquery(self, query: QueryTerm, place: Place | None = None) -> Scope:
         """The columns of a SELECT inside a question."""
@@ -70,7 +74,7 @@ class SourceResolver:
         return found
 
     def _rename_columns(self, scope: Scope) -> Scope:
-        """The same with the names that a list of columns gives: AS t (a, b)."""
+        """The same scope with new names for its columns, as AS t (a, b) gives them."""
         named = show_outputs(SelectResult(scope, scope.columns), self)
         return replace(named, sources=scope.sources)
 
@@ -122,7 +126,7 @@ class SourceResolver:
         return Scope(reached.relation, tuple(columns), (source,), find_relation_facts(reached.relation, self.catalog))
 
     def _reach(self, table: str) -> TableRelation:
-        """A reading of a table under names that nothing else has."""
+        """The relation of a table, under names that are not used yet."""
         number = 1
         while True:
             reached = reach(table, self.catalog, "" if number == 1 else f"{table} {number}")
@@ -167,7 +171,10 @@ class SourceResolver:
     # Joins
 
     def _join(self, term: JoinTerm, pending: WhereEqualities) -> Scope:
-        """Both sides, then the join. WHERE may tie tables together wherever it filters the same rows by it."""
+        """Resolve both sides, then the join.
+
+        Conditions of WHERE go down to a side only where they filter the same rows there as above the join.
+        """
         none = WhereEqualities()
         keeps_left = term.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
         keeps_right = term.kind in (JoinKind.INNER, JoinKind.RIGHT)
@@ -183,7 +190,7 @@ def _name_of(relation: Relation) -> str:
 
 
 def _fit_value(value: Value, kind: Type) -> Value:
-    """A value in the type of its column."""
+    """A value as one of its column's type."""
     if kind is Type.REAL and isinstance(value, int):
         return float(value)
     if kind is Type.TIMESTAMP and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
@@ -192,7 +199,7 @@ def _fit_value(value: Value, kind: Type) -> Value:
 
 
 def _check_public(public: Mapping[str, Values], catalog: Catalog) -> dict[str, Values]:
-    """Public rows that a question brings: under names that are free, and with values of the types they claim."""
+    """The public rows that a question brings. A name that is in use, or a value of a wrong type, is refused."""
     found: dict[str, Values] = {}
     for name, values in public.items():
         if not isinstance(name, str) or not isinstance(values, Values):

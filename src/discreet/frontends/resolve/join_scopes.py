@@ -1,11 +1,11 @@
-"""Joins: two scopes side by side, with units kept together or the missing condition spelled out.
+"""Joins two scopes. The join keeps units apart, or it is refused with the condition that is missing.
 
-Conditions that equate an expression of each side become the pairs of the join. What else an inner join asks for is a
-condition on its rows. Canonical forms, so that equal questions give equal plans: RIGHT JOIN is LEFT JOIN the other way
-round, and a public side of an inner join stands on the right.
+An equality between an expression of one side and one of the other becomes a pair of the join. Any other condition of an
+inner join becomes a condition on its rows. Two canonical forms make equal questions equal plans: a RIGHT JOIN is
+written as a LEFT JOIN with its sides exchanged, and the public side of an inner join is the right one.
 
-Where a declared foreign key is followed, the units are equated, too: a row and the row that it refers to belong to the
-same unit. The plan shows it.
+Where a join follows a declared foreign key, the units are equated, too, because a row and the row that it refers to
+belong to the same unit. The plan shows this equality.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from discreet.bounding.facts import facts_of
+from discreet.bounding.limits import most_rows
 from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import UnitLost
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
-from discreet.frontends.resolve.equalities import ExpressionPair, is_tied, pair_of, reads_only
+from discreet.frontends.resolve.equalities import ExpressionPair, is_required, pair_of, reads_only
 from discreet.frontends.resolve.rows import resolve_row
 from discreet.frontends.resolve.scope import Scope, VisibleColumn, explain_lost_unit
 from discreet.frontends.terms.positions import Place, refusal
@@ -28,7 +29,7 @@ from discreet.plan.expressions import Expression, Literal
 from discreet.plan.relations import Caps, Join, JoinKind, Relation
 from discreet.plan.types import Type
 
-# Which conditions a kind can take besides equalities: above the join, or below it on the right side.
+# The kinds of join that can have other conditions than equalities: above the join, or below it on the right side.
 ABOVE = frozenset({JoinKind.INNER})
 BELOW = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 LOOKED_UP = frozenset({JoinKind.INNER, JoinKind.LEFT})
@@ -36,15 +37,15 @@ TRUE = Literal(value=True, type=Type.BOOLEAN)
 
 
 def join(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPair], catalog: Catalog) -> Scope:
-    """Two scopes joined as a term says; ``more`` are pairs that WHERE brings to an inner join."""
+    """Two scopes, joined as a term says. ``more`` are pairs from WHERE, for an inner join."""
     _check_qualifiers(left, right, term.place)
     if term.kind is JoinKind.RIGHT:
-        turned = replace(term, left=term.right, right=term.left, kind=JoinKind.LEFT)
-        joined = _join_scopes(turned, right, left, more, catalog)
+        exchanged = replace(term, left=term.right, right=term.left, kind=JoinKind.LEFT)
+        joined = _join_scopes(exchanged, right, left, more, catalog)
         return replace(
             joined, columns=_order_columns(joined.columns, left, right), sources=(*left.sources, *right.sources)
         )
-    if term.kind is JoinKind.INNER and right.known.private and not left.known.private:
+    if term.kind is JoinKind.INNER and right.facts.private and not left.facts.private:
         joined = _join_scopes(term, right, left, [(b, a) for a, b in more], catalog)
         return replace(
             joined, columns=_order_columns(joined.columns, left, right), sources=(*left.sources, *right.sources)
@@ -53,24 +54,28 @@ def join(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPai
 
 
 def _join_scopes(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPair], catalog: Catalog) -> Scope:
-    both = Scope(left.relation, (*left.columns, *right.columns), (*left.sources, *right.sources), left.known)
+    both = Scope(left.relation, (*left.columns, *right.columns), (*left.sources, *right.sources), left.facts)
     names = _find_shared_names(term, left, right)
     pairs = [_pair_shared_name(name, left, right) for name in names]
-    residual: list[Expression] = []
+    other_conditions: list[Expression] = []
     for condition in _resolve_conditions(term.on, both):
-        pair = pair_of(condition, left.known, right.known)
+        pair = pair_of(condition, left.facts, right.facts)
         if pair is not None:
             pairs.append(pair)
         elif condition != TRUE:  # ON TRUE says nothing
-            residual.append(condition)
+            other_conditions.append(condition)
     pairs += more
-    right = _filter_right(term, residual, right)
+    right = _filter_right(term, other_conditions, right)
     relation, facts = connect(JoinSides(left, right, catalog), term.kind, tuple(dict.fromkeys(pairs)), term.place)
     if term.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return replace(left, relation=relation, known=facts)
+        return replace(left, relation=relation, facts=facts)
     shown = _merge_columns(names, left, right, term.kind)
     joined = Scope(relation, shown, (*left.sources, *right.sources), facts)
-    return joined.keep_where(*(c for c in residual if not is_tied(c, joined))) if term.kind in ABOVE else joined
+    return (
+        joined.keep_where(*(c for c in other_conditions if not is_required(c, joined)))
+        if term.kind in ABOVE
+        else joined
+    )
 
 
 def _check_qualifiers(left: Scope, right: Scope, place: Place | None) -> None:
@@ -98,26 +103,26 @@ def _resolve_conditions(terms: Iterable[Term], both: Scope) -> list[Expression]:
     return list(found)
 
 
-def _filter_right(term: JoinTerm, residual: Sequence[Expression], right: Scope) -> Scope:
-    """The right side with the conditions that concern it alone; refused where a kind cannot take a condition."""
-    if term.kind in ABOVE or not residual:
+def _filter_right(term: JoinTerm, other_conditions: Sequence[Expression], right: Scope) -> Scope:
+    """The right side with the conditions that read it alone. Other conditions are refused, except in an inner join."""
+    if term.kind in ABOVE or not other_conditions:
         return right
     place = term.on[0].place if term.on else term.place
-    for condition in residual:
-        if term.kind not in BELOW or not reads_only(condition, right.known):
+    for condition in other_conditions:
+        if term.kind not in BELOW or not reads_only(condition, right.facts):
             word = str(term.kind).upper()
             rule = f"ON of a {word} JOIN takes equalities between the two sides, and conditions on the right side."
             if term.kind not in BELOW:
                 rule = f"ON of a {word} JOIN takes equalities between the two sides only."
             raise refusal(place, rule, "Filter the other side in a subquery of its own, or use JOIN with WHERE.")
-    return right.keep_where(*residual)
+    return right.keep_where(*other_conditions)
 
 
 # USING and NATURAL
 
 
 def _find_shared_names(term: JoinTerm, left: Scope, right: Scope) -> tuple[NameTerm, ...]:
-    """The names that both sides must agree in."""
+    """The names of USING or NATURAL, which are equal on both sides."""
     if term.using is not None:
         return term.using
     if not term.natural:
@@ -133,11 +138,11 @@ def _find_shared_names(term: JoinTerm, left: Scope, right: Scope) -> tuple[NameT
 def _pair_shared_name(name: NameTerm, left: Scope, right: Scope) -> ExpressionPair:
     one, two = left.find(name).expression, right.find(name).expression
     condition = make("equal", (one, two), name.place)
-    return pair_of(condition, left.known, right.known) or (one, two)
+    return pair_of(condition, left.facts, right.facts) or (one, two)
 
 
 def _merge_columns(names: Sequence[NameTerm], left: Scope, right: Scope, kind: JoinKind) -> tuple[VisibleColumn, ...]:
-    """All columns of both sides, of which those named by USING are one."""
+    """All columns of both sides. Columns that USING names are merged into one."""
     shown = [*left.columns, *right.columns]
     for name in names:
         one, two = left.find(name), right.find(name)
@@ -155,7 +160,7 @@ def _merge_columns(names: Sequence[NameTerm], left: Scope, right: Scope, kind: J
 
 
 class JoinSides(NamedTuple):
-    """Two scopes that are to be joined, and the tables they are about."""
+    """Two scopes that are to be joined, and the catalog of their tables."""
 
     left: Scope
     right: Scope
@@ -163,16 +168,16 @@ class JoinSides(NamedTuple):
 
     @property
     def private(self) -> bool:
-        """Whether rows of units would meet."""
-        return self.left.known.private and self.right.known.private
+        """Whether both sides have private rows."""
+        return self.left.facts.private and self.right.facts.private
 
 
 def connect(
     sides: JoinSides, kind: JoinKind, pairs: tuple[ExpressionPair, ...], place: Place | None
 ) -> tuple[Relation, RelationFacts]:
-    """The relation that joins two scopes on pairs, and what is known of it; or the condition that is missing."""
+    """The join of two scopes on pairs, and its facts. A refusal names the condition that is missing."""
     left, right, catalog = sides
-    ours, theirs = left.known, right.known
+    ours, theirs = left.facts, right.facts
     caps = None
     if sides.private:
         pairs = add_units(sides, pairs)
@@ -194,16 +199,16 @@ def connect(
 
 
 def add_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> tuple[ExpressionPair, ...]:
-    """The pairs, and the units where they follow a declared foreign key without equating them."""
-    ours, theirs = sides.left.known, sides.right.known
+    """The pairs. If they follow a declared foreign key without equating the units, a pair of the units is added."""
+    ours, theirs = sides.left.facts, sides.right.facts
     if _equates_units(pairs, ours, theirs) or not _follows_key(pairs, sides.left, sides.right, sides.catalog):
         return pairs
     return (*pairs, (ours.units[0], theirs.units[0]))
 
 
 def keeps_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> bool:
-    """Whether a join on pairs keeps rows of different units apart."""
-    return not sides.private or _equates_units(add_units(sides, pairs), sides.left.known, sides.right.known)
+    """Whether a join on pairs never pairs rows of different units."""
+    return not sides.private or _equates_units(add_units(sides, pairs), sides.left.facts, sides.right.facts)
 
 
 def _equates_units(pairs: Iterable[ExpressionPair], ours: RelationFacts, theirs: RelationFacts) -> bool:
@@ -211,28 +216,29 @@ def _equates_units(pairs: Iterable[ExpressionPair], ours: RelationFacts, theirs:
 
 
 def _follows_key(pairs: Iterable[ExpressionPair], left: Scope, right: Scope, catalog: Catalog) -> bool:
-    """Whether a pair follows a declared foreign key, or ties two references to the same row."""
-    if not left.known.units or not right.known.units:
+    """Whether a pair follows a declared foreign key, or equates two foreign keys to the same column."""
+    if not left.facts.units or not right.facts.units:
         return False
     return any(_refer_alike(left, one, right, two, catalog) for one, two in pairs)
 
 
 def _refer_alike(left: Scope, one: Expression, right: Scope, two: Expression, catalog: Catalog) -> bool:
-    """Whether one column refers to the other, or both refer to the same."""
+    """Whether one column refers to the other, or both refer to the same column."""
     ours, theirs = _find_origins(left, one), _find_origins(right, two)
     referred, also = _find_targets(ours, catalog), _find_targets(theirs, catalog)
     return bool(referred & (also | theirs) or also & ours)
 
 
 def _find_origins(scope: Scope, expression: Expression) -> set[tuple[str, str]]:
-    """The declared columns that an expression shows unchanged."""
+    """The declared columns whose values an expression shows unchanged."""
     return {c.origin for c in scope.columns if c.expression == expression and c.origin is not None}
 
 
 def _find_targets(origins: Iterable[tuple[str, str]], catalog: Catalog) -> set[tuple[str, str]]:
-    """The keys of private tables that declared columns refer to, where a row and what it refers to share a unit.
+    """The keys of private tables that declared columns refer to, where both rows belong to the same unit.
 
-    A reference to the unit itself, other than the one that says whose row it is, may name somebody else.
+    A foreign key to the unit's own column is left out, unless it is the one that says whose row it is: it may name
+    another unit.
     """
     found = set()
     for table, column in origins:
@@ -250,7 +256,7 @@ def _find_targets(origins: Iterable[tuple[str, str]], catalog: Catalog) -> set[t
 def _find_caps(
     kind: JoinKind, pairs: Sequence[ExpressionPair], ours: RelationFacts, theirs: RelationFacts
 ) -> tuple[Caps, Caps] | None:
-    """The truncation that the codebook declares for the columns of a join that pairs rows of different units."""
+    """The truncation of a join that pairs rows of different units, from max_frequency in the codebook; else None."""
     if kind is not JoinKind.INNER or not pairs:
         return None
     found = []
@@ -259,19 +265,14 @@ def _find_caps(
         frequencies = [frequency for frequency in declared if frequency is not None]
         if side.unit is None or not frequencies:
             return None
-        found.append(Caps(side.unit, _row_limit(side), min(frequencies)))
+        found.append(Caps(side.unit, most_rows(side.limits), min(frequencies)))
     return found[0], found[1]
-
-
-def _row_limit(side: RelationFacts) -> int:
-    limits = side.limits
-    return limits.max_rows or (limits.max_groups or 1) * (limits.max_rows_per_group or 1)
 
 
 def _explain_missing_condition(
     left: Scope, right: Scope, pairs: Sequence[ExpressionPair], kind: JoinKind, place: Place | None
 ) -> Exception:
-    """The condition that would keep units together, in the analyst's own words."""
+    """The refusal of a join, with the condition that would keep units apart, in the analyst's names."""
     rule = "This join would pair rows of different units."
     one, two = left.describe_unit(qualified=True), right.describe_unit(qualified=True)
     if one is None or two is None:

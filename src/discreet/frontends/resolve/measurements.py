@@ -7,25 +7,36 @@ numbers. MIN and MAX are the 1 % and the 99 % quantile, as a true extreme is the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.bounding.stability import Owner, RelationFacts
+from discreet.errors import InternalError
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, make
 from discreet.frontends.resolve.correlation import ArgumentPair, make_pair_statistic
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term
+from discreet.frontends.terms.syntax import AggregateTerm, Term
 from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.functions import make_literal
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import (
+    Cells,
+    ChoiceBasis,
+    CountBasis,
+    Counted,
+    FirstMomentBasis,
+    PairStatistic,
+    SampleFactor,
+    SecondMomentBasis,
+    Statistic,
+    SumBasis,
+)
+from discreet.plan.statistics.table import FIXED_SHARES, PAIR_STATISTICS, STATISTICS
 from discreet.plan.types import Type
 
 RowResolver: TypeAlias = Callable[[Term, str], Expression]
 
 FINEST = 10**12  # of which a quantile's q may be a multiple
-# What MIN and MAX are over all units.
-EXTREMES = {"min": Fraction(1, 100), "max": Fraction(99, 100)}
 
 
 class Aggregates:
@@ -46,23 +57,40 @@ class Aggregates:
 
     def resolve(self, measure: AggregateTerm) -> Expression:
         """The released number that an aggregate stands for, which is measured from here on."""
-        match measure.statistic:
-            case PairStatistic():
-                return self._resolve_pair(measure, measure.statistic)
-            case Statistic.COUNT:
-                return self._resolve_count(measure)
-            case Statistic.COUNT_UNITS:
-                return self._resolve_units(measure)
-            case Statistic.COUNT_DISTINCT:
-                return self._resolve_distinct(measure)
-            case Statistic.QUANTILE:
-                return self._resolve_quantile(measure)
-            case Statistic.MODE:
-                return self._add_aggregate(
-                    Aggregate(Statistic.MODE, self._apply_filter(measure, self._resolve_argument(measure)))
-                )
-            case statistic:
+        statistic = measure.statistic
+        if isinstance(statistic, PairStatistic):
+            return self._resolve_pair(measure, statistic)
+        basis = STATISTICS[statistic].basis
+        match basis:
+            case CountBasis():
+                return self._resolve_counted(measure, basis.counted)
+            case SumBasis() | FirstMomentBasis() | SecondMomentBasis():
                 return self._resolve_moment(measure, statistic)
+            case ChoiceBasis():
+                return self._resolve_choice(measure, statistic, basis.cells)
+            case _:
+                assert_never(basis)
+
+    def _resolve_counted(self, measure: AggregateTerm, counted: Counted) -> Expression:
+        match counted:
+            case Counted.VALUES:
+                return self._resolve_count(measure)
+            case Counted.UNITS:
+                return self._resolve_units(measure)
+            case Counted.DISTINCT:
+                return self._resolve_distinct(measure)
+            case _:
+                assert_never(counted)
+
+    def _resolve_choice(self, measure: AggregateTerm, statistic: Statistic, cells: Cells) -> Expression:
+        match cells:
+            case Cells.RANKS:
+                return self._resolve_quantile(measure, statistic)
+            case Cells.KEYS:
+                argument = self._apply_filter(measure, self._resolve_argument(measure))
+                return self._add_aggregate(Aggregate(statistic, argument))
+            case _:
+                assert_never(cells)
 
     def _add_aggregate(self, wanted: Aggregate) -> ReleasedValue:
         position = self._positions.setdefault(wanted, len(self.found))
@@ -92,12 +120,10 @@ class Aggregates:
 
     def _check_number(self, measure: AggregateTerm, argument: Expression) -> Expression:
         """The argument of SUM, AVG and the like: a number, or a condition counted as 1 and 0."""
-        if argument.type is Type.BOOLEAN:
-            return make("to_integer", (argument,), measure.place)
-        if not argument.type.is_number:
+        if argument.type not in _find_types(measure.statistic):
             rule = f"{output_names.sql_word_of(measure)} needs numbers; this is of type {argument.type}."
             raise refusal(measure.place, rule, "COUNT takes every type; CAST(x AS DOUBLE) reads a number from a text.")
-        return argument
+        return make("to_integer", (argument,), measure.place) if argument.type is Type.BOOLEAN else argument
 
     # Counts
 
@@ -148,30 +174,40 @@ class Aggregates:
     def _resolve_moment(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
         argument = self._check_number(measure, self._apply_filter(measure, self._resolve_argument(measure)))
         released = self._add_aggregate(Aggregate(statistic, argument, bounds=measure.bounds))
-        return self._make_sample_form(released, statistic, argument) if measure.sample else released
-
-    def _make_sample_form(self, released: ReleasedValue, statistic: Statistic, argument: Expression) -> Expression:
-        """The sample form from the population form and the released count n: times n/(n − 1), its root for stddev."""
-        n = self._add_aggregate(Aggregate(Statistic.COUNT, argument))
-        less_one = make("subtract", (n, make_literal(1)), None)
-        factor = make("divide", (n, less_one), None)
-        if statistic is Statistic.STDDEV:
-            factor = make("sqrt", (factor,), None)
-        many = make("greater", (n, make_literal(1)), None)
-        form = make("case", (many, make("multiply", (released, factor), None), make_literal(None)), None)
+        if not measure.sample:
+            return released
+        factor = STATISTICS[statistic].sample
+        if factor is None:
+            raise InternalError("A statistic without a sample form was asked for it.")
+        form = self._make_sample_form(released, factor, argument)
         self._named[form] = self.titles.of_aggregate(Aggregate(statistic, argument))
         return form
 
+    def _make_sample_form(self, released: ReleasedValue, wanted: SampleFactor, argument: Expression) -> Expression:
+        """The sample form from the population form and the released count n."""
+        n = self._add_aggregate(Aggregate(Statistic.COUNT, argument))
+        less_one = make("subtract", (n, make_literal(1)), None)
+        factor = make("divide", (n, less_one), None)
+        match wanted:
+            case SampleFactor.RATIO:
+                pass
+            case SampleFactor.ROOT:
+                factor = make("sqrt", (factor,), None)
+            case _:
+                assert_never(wanted)
+        many = make("greater", (n, make_literal(1)), None)
+        return make("case", (many, make("multiply", (released, factor), None), make_literal(None)), None)
+
     # Quantiles
 
-    def _resolve_quantile(self, measure: AggregateTerm) -> Expression:
+    def _resolve_quantile(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
         argument = self._resolve_argument(measure)
         word = output_names.sql_word_of(measure)
         if argument.type.is_time:
             rule = f"{word} of dates is not available."
             fix = f"Count days: {word}(clamp(date_diff('day', DATE '2020-01-01', x), 0, 3650))."
             raise refusal(measure.place, rule, fix)
-        if not argument.type.is_number:
+        if argument.type not in STATISTICS[statistic].takes:
             rule = f"{word} needs numbers; this is of type {argument.type}."
             fix = "AVG gives the share of true." if argument.type is Type.BOOLEAN else "MODE(x) takes every type."
             raise refusal(measure.place, rule, fix)
@@ -179,8 +215,8 @@ class Aggregates:
             rule = "The q of a quantile must lie between 0 and 1, both excluded, with at most 12 decimals."
             raise refusal(measure.place, rule, "Write for example 0.5; MIN and MAX stand for 0.01 and 0.99.")
         argument = self._apply_filter(measure, argument)
-        released = self._add_aggregate(Aggregate(Statistic.QUANTILE, argument, share=measure.share))
-        if measure.word in EXTREMES:
+        released = self._add_aggregate(Aggregate(statistic, argument, share=measure.share))
+        if measure.word in FIXED_SHARES:
             self._named[released] = output_names.join_words(measure.word, self.titles.of(argument))
         return released
 
@@ -200,3 +236,10 @@ class Aggregates:
 
     def _add_sum_or_count(self, statistic: Statistic, argument: Expression) -> Expression:
         return self._add_aggregate(Aggregate(statistic, argument))
+
+
+def _find_types(statistic: Statistic | PairStatistic) -> frozenset[Type]:
+    """The types that an argument may have."""
+    if isinstance(statistic, PairStatistic):
+        return PAIR_STATISTICS[statistic].takes
+    return STATISTICS[statistic].takes

@@ -1,50 +1,42 @@
-"""The names of an answer's columns: those the analyst gave, and plain, unique ones for the rest."""
+"""Names the columns of an answer: as the analyst did, else by a plain and unique name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, Item, PairStatistic
+from discreet.frontends.terms.syntax import AggregateTerm, Item
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
-from discreet.plan.nodes import Aggregate, Statistic
+from discreet.plan.nodes import Aggregate
+from discreet.plan.statistics.definitions import PairStatistic
+from discreet.plan.statistics.table import STATISTICS
 
-LONGEST = 60  # of a name made up here
-MAX_NAME = 128  # of a name that was given
+LONGEST = 60  # characters of a name that is made here
+MAX_NAME = 128  # characters of a name that the analyst gave
 
-WORDS = {
-    Statistic.COUNT: "count",
-    Statistic.COUNT_UNITS: "count_units",
-    Statistic.SUM: "sum",
-    Statistic.MEAN: "avg",
-    Statistic.VARIANCE: "variance",
-    Statistic.STDDEV: "stddev",
-    Statistic.COUNT_DISTINCT: "count_distinct",
-    Statistic.QUANTILE: "quantile",
-    Statistic.MODE: "mode",
-}
 # Functions that only change how a value looks keep its name.
 SAME_NAME = frozenset(
     {"round", "coalesce", "to_integer", "to_real", "to_text", "to_date", "to_timestamp", "to_boolean"}
 )
-# Parts of dates are named by the part: year_day.
+# An output of these functions is named by the part of a date, such as year_day.
 BY_WORD = frozenset({"part", "date_trunc"})
 
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """Makes plain names for outputs: count, sum_age, ward, year_admitted. ``known`` names whole expressions."""
+    """Makes plain names for outputs: count, sum_age, ward, year_admitted. ``names`` has names of whole expressions."""
 
     keys: Sequence[Expression]
     aggregates: Sequence[Aggregate]
-    known: Mapping[Expression, str]
+    names: Mapping[Expression, str]
 
     def of(self, expression: Expression) -> str:
-        """A name for an output without one; empty for a constant."""
-        if expression in self.known:
-            return self.known[expression]
+        """A plain name for an expression; empty for a constant."""
+        if expression in self.names:
+            return self.names[expression]
         match expression:
             case Column():
                 return expression.name
@@ -57,9 +49,11 @@ class Titles:
                 return self.of_aggregate(aggregate)
             case Call():
                 return self._of_call(expression)
+            case _:
+                assert_never(expression)
 
     def of_aggregate(self, aggregate: Aggregate) -> str:
-        """sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
+        """A plain name for an aggregate: sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
         argument = "" if aggregate.argument is None else self.of(aggregate.argument)
         return join_words(_word_of(aggregate), argument)
 
@@ -73,31 +67,32 @@ class Titles:
 
 
 def sql_word_of(measure: AggregateTerm) -> str:
-    """How a refusal calls an aggregate: SUM, MEDIAN, MIN."""
+    """The name of an aggregate in a refusal: SUM, MEDIAN, MIN."""
     if measure.word:
         return measure.word.upper()
-    word = measure.statistic.value if isinstance(measure.statistic, PairStatistic) else WORDS[measure.statistic]
-    return word.upper()
+    if isinstance(measure.statistic, PairStatistic):
+        return measure.statistic.value.upper()
+    return STATISTICS[measure.statistic].output.upper()
 
 
 def _word_of(aggregate: Aggregate) -> str:
-    """The word for what is measured; quantiles are named by their percentage."""
+    """The word for a statistic. A quantile is named by its percentage."""
     if aggregate.share is None:
-        return WORDS[aggregate.statistic]
+        return STATISTICS[aggregate.statistic].output
     if aggregate.share == Fraction(1, 2):
         return "median"
     return f"quantile_{float(100 * aggregate.share):.6g}".replace(".", "_")
 
 
 def join_words(*parts: str) -> str:
-    """Words joined to a name of limited length."""
+    """The words, joined to a name of limited length."""
     return "_".join(filter(None, parts))[:LONGEST].rstrip("_")
 
 
 def name_outputs(items: Sequence[Item], defaults: Sequence[str], measured: Sequence[bool]) -> list[str]:
-    """The names of all outputs: given ones as they are, the others made unique beside them.
+    """The names of all outputs. Names that the analyst gave stay as they are, and the others are made unique.
 
-    A measured output x also has x_low and x_high, the ends of its noise interval, so those names are taken.
+    A measured output x also has x_low and x_high, the ends of its noise interval, so these names are taken, too.
     """
     taken: set[str] = set()
     for item, noisy in zip(items, measured):

@@ -1,17 +1,19 @@
-"""From terms to a plan: names become columns, types are checked, aggregates are collected, outputs get their names.
+"""Makes the question from its terms: names become columns, types are checked, and aggregates are collected.
 
-The one road for SQL and for the chain, so equal questions give equal plans:
+SQL and the chain both come here, so equal questions give equal plans. The steps are:
 
-1. conditions on rows, split at AND, in the order they were written, each once
-2. keys in the order of GROUP BY, each once
-3. outputs, HAVING, ORDER BY: every aggregate in them becomes a released number (equal aggregates are one measurement),
-   every part that equals a key becomes that key, and a column that is left over is refused.
+1. Conditions on rows are split at AND. They keep the order in which they were written, each once.
+2. Keys are taken in the order of GROUP BY, each once.
+3. In outputs, HAVING and ORDER BY, every aggregate becomes a released number (equal aggregates are one measurement),
+  and
+   every part that equals a key becomes that key. A column that is still there is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import assert_never
 
 from discreet.errors import UsageError
 from discreet.frontends.resolve import output_names
@@ -27,16 +29,20 @@ from discreet.frontends.terms.syntax import (
     AggregateTerm,
     Constant,
     Draft,
+    FeatureTerm,
     FunctionTerm,
     Item,
+    MembershipTerm,
     NameTerm,
     Ordinal,
     Sort,
+    Star,
     Term,
+    WindowTerm,
     aggregates_in,
 )
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Call, Column, Expression, ReleasedValue, find_columns
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.nodes import Order, Output, Question
 from discreet.plan.relations import Values
 
@@ -48,7 +54,7 @@ def resolve(draft: Draft, catalog: Catalog, public: Mapping[str, Values] | None 
 
 
 class _Resolver:
-    """The state of one resolution: keys first, then aggregates as they are met."""
+    """The state while one question is made: first its keys, then its aggregates in the order in which they occur."""
 
     def __init__(self, draft: Draft, scope: Scope, sources: SourceResolver) -> None:
         self.draft = draft
@@ -56,8 +62,8 @@ class _Resolver:
         self.scope = apply_where(draft.where, scope, sources, lambda name: self._find_column(name, "WHERE"))
         self.keys: list[Expression] = []
         self.sets: tuple[tuple[int, ...], ...] | None = None
-        self.named: dict[str, Expression] = {}  # outputs by name in small letters
-        self.aggregates = Aggregates(self._resolve_row, self.scope.known, self.keys)
+        self.outputs_by_name: dict[str, Expression] = {}  # by name in small letters
+        self.aggregates = Aggregates(self._resolve_row, self.scope.facts, self.keys)
 
     def resolve_question(self) -> Question:
         self._read_keys()
@@ -82,7 +88,7 @@ class _Resolver:
     # Rows
 
     def _resolve_row(self, term: Term, clause: str) -> Expression:
-        """A term over one row: no aggregates, names are columns."""
+        """The expression of a term over one row. Names are columns, and aggregates are refused."""
         return resolve_row(term, lambda name: self._find_column(name, clause), clause)
 
     def _find_column(self, name: NameTerm, clause: str) -> Expression:
@@ -110,7 +116,7 @@ class _Resolver:
             place = term.place
             if not find_columns(key):
                 raise refusal(place, "A key must read a column; this is the same for all rows.", "Leave it out.")
-            if key in self.scope.known.units:
+            if key in self.scope.facts.units:
                 rule = f"Grouping by {key} would make a group of every single {key}, and none could be shown."
                 raise refusal(place, rule, "Group by something that many share.")
             if key not in self.keys:
@@ -119,11 +125,11 @@ class _Resolver:
         self.sets = grouping_sets.renumber_sets(self.draft.sets, positions, len(self.keys))
 
     def _is_fixed(self, term: Term) -> bool:
-        """Whether GROUP BY ALL passes an output over: it has an aggregate, or reads no column."""
+        """Whether an output is no key of GROUP BY ALL, because it has an aggregate or is a constant."""
         return isinstance(term, Constant) or bool(aggregates_in(term))
 
     def _find_key_term(self, term: Term) -> Term:
-        """What a key stands for: ordinals and the names of outputs are replaced by what they name."""
+        """The term of a key. The number or the name of an output is replaced by the term of that output."""
         if isinstance(term, Ordinal):
             return self._find_output(term, "GROUP BY").term
         if isinstance(term, NameTerm) and term.qualifier is None and not self.scope.find_matches(term):
@@ -149,12 +155,12 @@ class _Resolver:
             expression = self._resolve_released(item.term, "SELECT")
             expressions.append(expression)
             if item.alias is not None:
-                self.named.setdefault(item.alias.lower(), expression)
+                self.outputs_by_name.setdefault(item.alias.lower(), expression)
         measured = [any(find_noisy_parts(e, len(self.keys))) for e in expressions]
-        plain = [self.aggregates.titles.of(expression) for expression in expressions]
-        titles = output_names.name_outputs(self.draft.select, plain, measured)
+        defaults = [self.aggregates.titles.of(expression) for expression in expressions]
+        titles = output_names.name_outputs(self.draft.select, defaults, measured)
         for title, expression in zip(titles, expressions):
-            self.named.setdefault(title.lower(), expression)
+            self.outputs_by_name.setdefault(title.lower(), expression)
         return tuple(Output(title, expression) for title, expression in zip(titles, expressions))
 
     def _resolve_having(self) -> Expression | None:
@@ -172,16 +178,16 @@ class _Resolver:
             return Order(self._resolve_released(self._find_output(term, "ORDER BY").term, "SELECT"), sort.descending)
         if isinstance(term, Constant):
             raise refusal(term.place, "Ordering by a constant changes nothing.", "Name an output or its number.")
-        if isinstance(term, NameTerm) and term.qualifier is None and term.name.lower() in self.named:
-            return Order(self.named[term.name.lower()], sort.descending)
+        if isinstance(term, NameTerm) and term.qualifier is None and term.name.lower() in self.outputs_by_name:
+            return Order(self.outputs_by_name[term.name.lower()], sort.descending)
         return Order(self._resolve_released(term, "ORDER BY"), sort.descending)
 
     def _resolve_released(self, term: Term, clause: str) -> Expression:
-        """A term over released numbers: aggregates and keys only."""
+        """The expression of a term over released numbers, which are aggregates and keys."""
         return self._replace_keys(self._resolve_mixed(term, clause), term, clause)
 
     def _resolve_mixed(self, term: Term, clause: str) -> Expression:
-        """A term whose aggregates are released numbers and whose names are still columns (or named outputs)."""
+        """The expression of a term in which aggregates are released numbers, and names are still columns or outputs."""
 
         def special(inner: Term) -> Expression:
             if isinstance(inner, AggregateTerm):
@@ -191,8 +197,8 @@ class _Resolver:
         return resolve_row(term, lambda name: self._resolve_name(name, clause), clause, special)
 
     def _resolve_name(self, name: NameTerm, clause: str) -> Expression:
-        """A column that the keys read, else a named output, else any column (to be refused with its own reason)."""
-        output = self.named.get(name.name.lower()) if name.qualifier is None else None
+        """A column that the keys read, else an output of this name, else any column, which is refused later."""
+        output = self.outputs_by_name.get(name.name.lower()) if name.qualifier is None else None
         found = self.scope.find_matches(name)
         if output is None or (found and clause == "SELECT"):
             return self._find_column(name, clause)
@@ -201,7 +207,7 @@ class _Resolver:
         return keyed[0] if len(keyed) == 1 else output
 
     def _replace_keys(self, expression: Expression, term: Term, clause: str) -> Expression:
-        """The expression with every part that equals a key replaced by that key."""
+        """The expression, in which every part that equals a key is replaced by that key."""
         for index, key in enumerate(self.keys):
             if expression == key:
                 return ReleasedValue(index, str(key), key.type)
@@ -211,8 +217,10 @@ class _Resolver:
             case Call():
                 arguments = tuple(self._replace_keys(a, term, clause) for a in expression.arguments)
                 return Call(expression.function, arguments, expression.type)
-            case _:
+            case Literal() | ReleasedValue():
                 return expression
+            case _:
+                assert_never(expression)
 
     def _explain_left_over(self, column: Column, term: Term, clause: str) -> UsageError:
         name = next((shown.name for shown in self.scope.columns if shown.expression == column), column.name)
@@ -223,14 +231,16 @@ class _Resolver:
 
 
 def find_noisy_parts(expression: Expression, keys: int) -> list[bool]:
-    """For each released part: whether it is a noisy number and not a key."""
+    """For each released part of an expression, whether it is a noisy number and not a key."""
     match expression:
         case ReleasedValue():
             return [expression.index >= keys]
         case Call():
             return [part for argument in expression.arguments for part in find_noisy_parts(argument, keys)]
-        case _:
+        case Column() | Literal():
             return []
+        case _:
+            assert_never(expression)
 
 
 def _describe_count(count: int) -> str:
@@ -238,12 +248,14 @@ def _describe_count(count: int) -> str:
 
 
 def _place_of_name(term: Term, name: str) -> Place | None:
-    """Where a name stands in a term, outside of aggregates."""
+    """The place of a name in a term, outside of aggregates."""
     match term:
         case NameTerm():
             return term.place if term.name.lower() == name.lower() else None
         case FunctionTerm():
             found = (_place_of_name(argument, name) for argument in term.arguments)
             return next((place for place in found if place is not None), term.place)
-        case _:
+        case Constant() | Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
             return None
+        case _:
+            assert_never(term)

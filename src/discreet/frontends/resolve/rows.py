@@ -1,9 +1,9 @@
-"""Terms over one row to expressions: names are columns, functions are calls, and aggregates have no place."""
+"""Turns terms over one row into expressions: names become columns, functions become calls, aggregates are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.errors import UsageError
 from discreet.frontends.resolve.calls import make
@@ -22,13 +22,11 @@ from discreet.frontends.terms.syntax import (
 )
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import make_literal
-from discreet.plan.relations import Feature
+from discreet.plan.relations import WINDOW_FEATURES
 
 ColumnFinder: TypeAlias = Callable[[NameTerm], Expression]
-# What stands for a whole expression elsewhere: an aggregate above its rows, a window inside a subquery.
+# Resolves a term that is neither a name, a constant nor a function: an aggregate, or a window inside a subquery.
 SpecialResolver: TypeAlias = Callable[[Term], Expression]
-# What has no meaning without OVER.
-WINDOWED = frozenset({Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK, Feature.LAG, Feature.LEAD})
 
 
 def resolve_row(term: Term, find: ColumnFinder, clause: str, special: SpecialResolver | None = None) -> Expression:
@@ -40,19 +38,21 @@ def resolve_row(term: Term, find: ColumnFinder, clause: str, special: SpecialRes
             return make_literal(term.value)
         case FunctionTerm():
             return make_call(term, tuple(resolve_row(argument, find, clause, special) for argument in term.arguments))
-        case _ if special is not None:
-            return special(term)
-        case _:
+        case Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
+            if special is not None:
+                return special(term)
             raise explain_misplaced(term, clause)
+        case _:
+            assert_never(term)
 
 
 def make_call(term: FunctionTerm, arguments: tuple[Expression, ...]) -> Expression:
-    """A function of resolved arguments, with the places for its refusals."""
+    """A function of resolved arguments. The places of the term are for refusals."""
     return make(term.function, arguments, term.place, tuple(argument.place for argument in term.arguments))
 
 
 def explain_misplaced(term: Term, clause: str) -> UsageError:
-    """Why something cannot stand in a clause."""
+    """The refusal of a term that cannot stand in a clause."""
     match term:
         case Ordinal():
             rule = f"A number in {clause} stands for an output only by itself."
@@ -65,13 +65,15 @@ def explain_misplaced(term: Term, clause: str) -> UsageError:
             return refusal(term.place, rule, "Compute it in a subquery, and use its column here.")
         case Star():
             return refusal(term.place, "* stands for columns in SELECT only.", "Name the columns.")
-        case _:
+        case NameTerm() | Constant() | FunctionTerm() | AggregateTerm() | FeatureTerm():
             return _explain_aggregate(term, clause)
+        case _:
+            assert_never(term)
 
 
 def _explain_aggregate(term: Term, clause: str) -> UsageError:
     place: Place | None = term.place
-    if isinstance(term, FeatureTerm) and term.feature in WINDOWED:
+    if isinstance(term, FeatureTerm) and term.feature in WINDOW_FEATURES:
         rule = f"{term.feature.upper()} needs OVER (PARTITION BY ... ORDER BY ...)."
         return refusal(place, rule, "Add OVER with the unit in PARTITION BY.")
     if clause == "WHERE":
@@ -86,5 +88,5 @@ def _explain_aggregate(term: Term, clause: str) -> UsageError:
 
 
 def is_aggregate(term: Term) -> bool:
-    """Whether a term is an aggregate by itself, and no function of windows."""
-    return isinstance(term, AggregateTerm) or (isinstance(term, FeatureTerm) and term.feature not in WINDOWED)
+    """Whether a term is an aggregate, and not a function that needs a window."""
+    return isinstance(term, AggregateTerm) or (isinstance(term, FeatureTerm) and term.feature not in WINDOW_FEATURES)

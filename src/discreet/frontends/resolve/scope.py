@@ -1,12 +1,12 @@
-"""What names mean in a SELECT: the columns that its FROM shows, over one relation of the plan.
+"""Scopes: what names mean in a SELECT. A scope has the columns of a FROM, over one relation of the plan.
 
-A name finds a column whatever its case. A bare name must fit one column only; USING makes one of two. What is known of
-the relation (``bounding.stability``) stands beside it, so whoever resolves a name also knows whose rows these are.
+A name finds a column in any case. A bare name must fit exactly one column; USING merges two columns into one. A scope
+also has the facts of its relation (``bounding.stability``), so that it is known to whom the rows belong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,8 +23,8 @@ from discreet.plan.relations import Relation, Where, split
 class VisibleColumn:
     """A column that a name can mean.
 
-    ``qualifier`` is what the question calls its table. ``origin`` is the declared table and column that it shows
-    unchanged. A column that USING has merged into another is found by its qualified name only (``merged``).
+    ``qualifier`` is the name of its table in the question. ``origin`` is the declared table and column whose values it
+    shows unchanged. A column that USING has merged into another one (``merged``) is found by its qualified name only.
     """
 
     qualifier: str
@@ -35,13 +35,13 @@ class VisibleColumn:
 
     @property
     def words(self) -> str:
-        """How the analyst would write it."""
+        """The column as the analyst would write it."""
         return f"{self.qualifier}.{self.name}" if self.qualifier else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class SourceName:
-    """A table or subquery of FROM: what the question calls it, and what a refusal calls it."""
+    """A table or subquery of FROM: its name in the question, and its name in a refusal."""
 
     qualifier: str
     title: str
@@ -49,15 +49,15 @@ class SourceName:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The columns that names can mean, the relation that holds them, and what is known of it."""
+    """The columns that names can mean, their relation, and its facts."""
 
     relation: Relation
     columns: tuple[VisibleColumn, ...]
     sources: tuple[SourceName, ...]
-    known: RelationFacts
+    facts: RelationFacts
 
     def find(self, name: NameTerm) -> VisibleColumn:
-        """The column that a name means; refused with what is there, or with what the name could mean."""
+        """The column that a name means. An unknown or ambiguous name is refused with the names that fit."""
         found = self.find_matches(name)
         if len(found) == 1:
             return found[0]
@@ -76,7 +76,7 @@ class Scope:
         return [column for column in same if column.qualifier.lower() == name.qualifier.lower()]
 
     def expand_star(self, star: Star) -> list[VisibleColumn]:
-        """The columns that * or t.* stands for, in order."""
+        """The columns that * or t.* means, in their order."""
         if star.qualifier is None:
             found = [column for column in self.columns if not column.merged]
         else:
@@ -91,14 +91,14 @@ class Scope:
         return [column for column in found if column.name.lower() not in without]
 
     def describe_unit(self, *, qualified: bool = False) -> str | None:
-        """How the analyst would write the unit of these rows; None where no name means it."""
-        found = next((column for column in self.columns if column.expression in self.known.units), None)
+        """The unit of the rows as the analyst would write it; None where no column shows it."""
+        found = next((column for column in self.columns if column.expression in self.facts.units), None)
         if found is None:
             return None
         return found.words if qualified or len(self.sources) > 1 else found.name
 
     def keep_where(self, *conditions: Expression) -> Scope:
-        """The rows for which all conditions are true, each said once. What is known stays."""
+        """The rows for which all conditions are true. A condition that is there already is not added again."""
         relation = self.relation
         for condition in conditions:
             if condition not in split(relation)[1]:
@@ -106,7 +106,7 @@ class Scope:
         return replace(self, relation=relation)
 
     def rename(self, alias: str, title: str, columns: tuple[str, ...], place: Place | None) -> Scope:
-        """The same under one name, as FROM (...) AS t (a, b) gives it."""
+        """The same columns under one table name and new names, as in FROM (...) AS t (a, b)."""
         shown = [column for column in self.columns if not column.merged]
         if len(columns) > len(shown):
             rule = f"{len(columns)} names for {len(shown)} columns."
@@ -143,7 +143,7 @@ class Scope:
 
 
 class RelationMaker(Protocol):
-    """Makes the relations of one question (``sources``), as those who resolve its parts see it."""
+    """Makes the relations of one question, for the modules that resolve its parts. Member: ``SourceResolver``."""
 
     @property
     def catalog(self) -> Catalog: ...
@@ -153,7 +153,7 @@ class RelationMaker(Protocol):
         ...
 
     def resolve_from(self, source: SourceTerm, where: Sequence[Term] = ()) -> Scope:
-        """The columns that a FROM shows."""
+        """The columns of a FROM."""
         ...
 
     def resolve_subquery(self, query: QueryTerm, place: Place | None = None) -> Scope:
@@ -162,17 +162,17 @@ class RelationMaker(Protocol):
 
 
 def title_of_table(title: str) -> str:
-    """How a refusal begins that misses a column of a declared table."""
+    """The beginning of a refusal where a declared table has no such column."""
     return f"The table {title!r} has no declared column"
 
 
 def title_of_subquery(alias: str) -> str:
-    """How a refusal begins that misses a column of a subquery."""
+    """The beginning of a refusal where a subquery has no such column."""
     return f"The subquery {alias!r} has no column" if alias else "The subquery has no column"
 
 
-def find_known(relation: Relation, catalog: Catalog, place: Place | None) -> RelationFacts:
-    """What is known of a relation; where it does not keep units apart, the refusal points at the place."""
+def find_facts_at(relation: Relation, catalog: Catalog, place: Place | None) -> RelationFacts:
+    """The facts of a relation. Where it does not keep units apart, the refusal shows the place."""
     try:
         return find_relation_facts(relation, catalog)
     except UnitLost as error:
@@ -180,7 +180,7 @@ def find_known(relation: Relation, catalog: Catalog, place: Place | None) -> Rel
 
 
 def check_owner(facts: RelationFacts, what: str, place: Place | None) -> None:
-    """Refuse what needs rows that name their unit, where they do not."""
+    """Refuse a construct that needs rows which name their unit, where the rows do not."""
     if facts.owner is Owner.ROW:
         rule = f"Each row is its own unit here, so {what} would look at several units."
         raise refusal(place, rule, "Declare a unit in the codebook, or ask without it.")
@@ -190,23 +190,29 @@ def check_owner(facts: RelationFacts, what: str, place: Place | None) -> None:
 
 
 def explain_lost_unit(error: UnitLost, place: Place | None) -> Exception:
-    """A refusal of a stability rule, with the place that it is about."""
+    """The refusal of a stability rule, with its place in the text."""
     rule, _, fix = str(error).removesuffix(" Nothing was charged.").partition(". ")
     return refusal(place, f"{rule.rstrip('.')}.", fix or "Keep the column that names the unit, and join on it.")
 
 
-def make_unique_names(wanted: list[str]) -> Iterator[str]:
-    """The same names, numbered where one occurs again in whatever case."""
+def make_unique_names(names: list[str]) -> Iterator[str]:
+    """The same names. A name that occurs again, in any case, gets a number."""
     taken: set[str] = set()
-    for name in wanted:
-        free, number = name, 1
-        while free.lower() in taken:
-            number += 1
-            free = f"{name} {number}"
+    for name in names:
+        free = find_free_name(name, taken)
         taken.add(free.lower())
         yield free
 
 
+def find_free_name(name: str, taken: Collection[str]) -> str:
+    """The name itself, or with the first number that makes it free. ``taken`` holds names in small letters."""
+    free, number = name, 1
+    while free.lower() in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
+
+
 def is_named(column: VisibleColumn) -> bool:
-    """Whether a column stands in its relation under the very name that it shows."""
+    """Whether a column has the same name in its relation as in the question."""
     return isinstance(column.expression, Column) and column.expression.name.lower() == column.name.lower()

@@ -1,4 +1,4 @@
-"""The outputs of a SELECT inside a question, and the relation that shows them."""
+"""Makes the outputs of a SELECT inside a question, and the relation that has them as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.frontends.resolve.scope import (
     SourceName,
     VisibleColumn,
     check_owner,
-    find_known,
+    find_facts_at,
     is_named,
     make_unique_names,
 )
@@ -25,7 +25,7 @@ from discreet.plan.relations import Distinct, Projection
 
 @dataclass(frozen=True, slots=True)
 class SelectResult:
-    """What a SELECT yields: the rows it was made from, and its outputs as columns over them."""
+    """The result of a SELECT: the scope that it reads, and its outputs as columns over that scope."""
 
     base: Scope
     outputs: tuple[VisibleColumn, ...]
@@ -33,7 +33,7 @@ class SelectResult:
 
 
 def expand_stars(draft: Draft, base: Scope) -> Iterator[Item]:
-    """The outputs with every * replaced by the columns it stands for."""
+    """The outputs, in which every * is replaced by its columns."""
     for item in draft.select:
         if isinstance(item.term, Star):
             for column in base.expand_star(item.term):
@@ -43,7 +43,7 @@ def expand_stars(draft: Draft, base: Scope) -> Iterator[Item]:
 
 
 def title_of(item: Item, expression: Expression) -> str:
-    """The name of an output: as given, or the column's own, or a plain one."""
+    """The name of an output: the one the analyst gave, else the name of the column, else a plain name."""
     if item.alias is not None:
         return item.alias
     if isinstance(item.term, NameTerm):
@@ -51,42 +51,42 @@ def title_of(item: Item, expression: Expression) -> str:
     return output_names.Titles((), (), {}).of(expression) or "value"
 
 
-def show_outputs(derived: SelectResult, maker: RelationMaker, *, distinct: bool = False) -> Scope:
-    """The scope that shows the outputs: the same relation where they are columns of it, else new columns."""
+def show_outputs(result: SelectResult, maker: RelationMaker, *, distinct: bool = False) -> Scope:
+    """The scope of the outputs. If all outputs are columns of the relation, it stays; else it gets new columns."""
     if distinct:
-        return _show_distinct(derived, maker)
-    base, outputs = derived.base, derived.outputs
+        return _show_distinct(result, maker)
+    base, outputs = result.base, result.outputs
     if all(is_named(output) for output in outputs):
         return replace(base, columns=outputs, sources=(SourceName("", ""),))
     name = maker.make_name("subquery")
-    node, shown = derive(derived, name, hidden=True)
-    return Scope(node, shown, (SourceName("", ""),), find_known(node, maker.catalog, derived.place))
+    node, shown = project(result, name, hidden=True)
+    return Scope(node, shown, (SourceName("", ""),), find_facts_at(node, maker.catalog, result.place))
 
 
-def derive(derived: SelectResult, name: str, *, hidden: bool) -> tuple[Projection, tuple[VisibleColumn, ...]]:
-    """The outputs as columns of a relation of their own; ``hidden`` adds the unit where no output is it."""
-    base = derived.base
-    found = list(zip(make_unique_names([output.name for output in derived.outputs]), derived.outputs))
+def project(result: SelectResult, name: str, *, hidden: bool) -> tuple[Projection, tuple[VisibleColumn, ...]]:
+    """The outputs as columns of a new relation. ``hidden`` adds the unit where no output shows it."""
+    base = result.base
+    found = list(zip(make_unique_names([output.name for output in result.outputs]), result.outputs))
     columns = [(own, output.expression) for own, output in found]
-    unit = base.known.unit
-    if hidden and unit is not None and not any(output.expression in base.known.units for output in derived.outputs):
+    unit = base.facts.unit
+    if hidden and unit is not None and not any(output.expression in base.facts.units for output in result.outputs):
         columns.append((f"unit of {name}", unit))
     shown = tuple(replace(o, expression=Column(name, own, o.expression.type), merged=False) for own, o in found)
     return Projection(base.relation, name, tuple(columns)), shown
 
 
-def _show_distinct(derived: SelectResult, maker: RelationMaker) -> Scope:
-    base = derived.base
-    if base.known.owner is not Owner.NOBODY and not names_unit(derived.outputs, base):
-        check_owner(base.known, "DISTINCT", derived.place)
+def _show_distinct(result: SelectResult, maker: RelationMaker) -> Scope:
+    base = result.base
+    if base.facts.owner is not Owner.NOBODY and not names_unit(result.outputs, base):
+        check_owner(base.facts, "DISTINCT", result.place)
         unit = base.describe_unit() or maker.catalog.unit.column
         rule = "SELECT DISTINCT inside a question would compare rows of different units."
-        raise refusal(derived.place, rule, f"Select {unit}, too; or ask it as a question of its own with GROUP BY.")
-    node, shown = derive(derived, maker.make_name("subquery"), hidden=False)
+        raise refusal(result.place, rule, f"Select {unit}, too; or ask it as a question of its own with GROUP BY.")
+    node, shown = project(result, maker.make_name("subquery"), hidden=False)
     relation = Distinct(node)
-    return Scope(relation, shown, (SourceName("", ""),), find_known(relation, maker.catalog, derived.place))
+    return Scope(relation, shown, (SourceName("", ""),), find_facts_at(relation, maker.catalog, result.place))
 
 
 def names_unit(outputs: Sequence[VisibleColumn], base: Scope) -> bool:
     """Whether one of the outputs is the unit of its row."""
-    return any(output.expression in base.known.units for output in outputs)
+    return any(output.expression in base.facts.units for output in outputs)

@@ -1,8 +1,8 @@
-"""A SELECT inside a question, to a relation that keeps units apart.
+"""Resolves a SELECT inside a question to a relation that keeps units apart.
 
-Columns that are only passed on need no node of their own. New columns are a ``Projection``, which carries the unit
-along even where the SELECT does not name it. GROUP BY with the unit is ``PerUnit`` (``features``), OVER is ``Window``
-(``windows``), UNION ALL is ``Union`` (``unions``), and DISTINCT with the unit is ``Distinct``.
+Outputs that are columns of FROM need no new node. New columns make a ``Projection``, which also has the unit, even
+where the SELECT does not name it. GROUP BY with the unit makes a ``PerUnit`` (``unit_groups``), OVER a ``Window``
+(``unit_windows``), UNION ALL a ``Union`` (``unions``), and DISTINCT with the unit a ``Distinct`` (``select_outputs``).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ def scope_of(query: QueryTerm, maker: RelationMaker) -> Scope:
     if isinstance(query, UnionTerm):
         return unions.resolve_union(query, maker)
     base = apply_where(query.where, maker.resolve_from(query.source, query.where), maker)
-    derived = (
+    result = (
         unit_groups.resolve_groups(query, base, maker)
         if _has_groups(query)
         else unit_windows.resolve_rows(query, base, maker)
     )
-    return show_outputs(derived, maker, distinct=query.distinct)
+    return show_outputs(result, maker, distinct=query.distinct)
 
 
 def _has_groups(draft: Draft) -> bool:
-    """Whether a SELECT makes groups."""
+    """Whether a SELECT has groups."""
     terms = [item.term for item in draft.select] + list(draft.having)
     return bool(draft.group or draft.having) or any(is_aggregate(part) for term in terms for part in parts_of(term))

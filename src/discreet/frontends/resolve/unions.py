@@ -1,4 +1,4 @@
-"""UNION ALL: the rows of several SELECTs, with the unit in the same column of each (``Union``)."""
+"""Resolves UNION ALL and UNION: the rows of several SELECTs, with the unit in the same column of each (``Union``)."""
 
 from __future__ import annotations
 
@@ -6,44 +6,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from discreet.bounding.stability import Owner
-from discreet.frontends.resolve.scope import RelationMaker, Scope, SourceName, VisibleColumn, find_known
-from discreet.frontends.resolve.select_outputs import SelectResult, derive
+from discreet.frontends.resolve.equalities import cast_to
+from discreet.frontends.resolve.scope import RelationMaker, Scope, SourceName, VisibleColumn, find_facts_at
+from discreet.frontends.resolve.select_outputs import SelectResult, project
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import UnionTerm
 from discreet.plan.expressions import Column, Expression, Literal
-from discreet.plan.functions import find_common_type, make_call
+from discreet.plan.functions import find_common_type
 from discreet.plan.relations import Distinct, Projection, Relation, Union
 from discreet.plan.types import Type
 
 
 def resolve_union(query: UnionTerm, maker: RelationMaker) -> Scope:
-    """The rows of all parts, under the names of the first."""
+    """The rows of all parts. The names of the columns are those of the first part."""
     scopes = [_unwrap(maker.resolve_subquery(part, query.place), maker) for part in query.parts]
     outputs = [[column for column in scope.columns if not column.merged] for scope in scopes]
-    if len({scope.known.private for scope in scopes}) != 1:
+    if len({scope.facts.private for scope in scopes}) != 1:
         rule = "UNION ALL would mix private rows and public ones."
         raise refusal(query.place, rule, "Ask about each by itself.")
     if len({len(columns) for columns in outputs}) != 1:
         rule = "The parts of a UNION have different numbers of columns."
         raise refusal(query.place, rule, "Select as many columns in each.")
     kinds = [_find_type(query, [columns[i] for columns in outputs], i) for i in range(len(outputs[0]))]
-    aligned = [[_cast_to(column, kind) for column, kind in zip(columns, kinds)] for columns in outputs]
-    carried = _has_shared_unit(aligned, scopes)
-    if query.distinct and not carried:
+    aligned = [[_cast_column(column, kind) for column, kind in zip(columns, kinds)] for columns in outputs]
+    has_unit = _has_shared_unit(aligned, scopes)
+    if query.distinct and not has_unit:
         rule = "UNION without ALL would compare rows of different units."
         unit = maker.catalog.unit.column
         raise refusal(query.place, rule, f"Use UNION ALL, or select {unit} in the same place of each part.")
     name = maker.make_name("union")
-    sources, shown = _make_branches(aligned, scopes, name, maker, carried=carried)
+    sources, shown = _make_branches(aligned, scopes, name, maker, has_unit=has_unit)
     relation: Relation = Union(name, sources)
     if query.distinct:
         relation = Distinct(relation)
-    known = find_known(relation, maker.catalog, query.place)
-    return Scope(relation, shown, (SourceName("", ""),), known)
+    facts = find_facts_at(relation, maker.catalog, query.place)
+    return Scope(relation, shown, (SourceName("", ""),), facts)
 
 
 def _unwrap(scope: Scope, maker: RelationMaker) -> Scope:
-    """A part that has new columns on top, without these: the union makes its own."""
+    """A part without the projection on top of it, because the union makes its own projection."""
     node = scope.relation
     if not isinstance(node, Projection):
         return scope
@@ -51,7 +52,7 @@ def _unwrap(scope: Scope, maker: RelationMaker) -> Scope:
     columns = tuple(
         replace(c, expression=inside[c.expression]) if isinstance(c.expression, Column) else c for c in scope.columns
     )
-    return replace(scope, relation=node.source, columns=columns, known=find_known(node.source, maker.catalog, None))
+    return replace(scope, relation=node.source, columns=columns, facts=find_facts_at(node.source, maker.catalog, None))
 
 
 def _make_branches(
@@ -60,14 +61,14 @@ def _make_branches(
     name: str,
     maker: RelationMaker,
     *,
-    carried: bool,
+    has_unit: bool,
 ) -> tuple[tuple[Projection, ...], tuple[VisibleColumn, ...]]:
-    """Each part as new columns, with the unit beside them where the columns do not name it in one place."""
+    """Each part as a projection. The unit is added to each where it is not in the same column of all parts."""
     sources = []
     for outputs, scope in zip(aligned, scopes):
-        node, _ = derive(SelectResult(scope, tuple(outputs)), maker.make_name("part"), hidden=False)
-        if not carried and scope.known.unit is not None:
-            node = replace(node, columns=(*node.columns, (f"unit of {name}", scope.known.unit)))
+        node, _ = project(SelectResult(scope, tuple(outputs)), maker.make_name("part"), hidden=False)
+        if not has_unit and scope.facts.unit is not None:
+            node = replace(node, columns=(*node.columns, (f"unit of {name}", scope.facts.unit)))
         sources.append(node)
     shown = tuple(
         VisibleColumn("", output.name, Column(name, own, expression.type))
@@ -77,11 +78,11 @@ def _make_branches(
 
 
 def _has_shared_unit(aligned: Sequence[Sequence[VisibleColumn]], scopes: Sequence[Scope]) -> bool:
-    """Whether some column is the unit in every part, or there is no unit to name."""
-    if all(scope.known.owner is Owner.NOBODY for scope in scopes):
+    """Whether one column is the unit in every part, or no part has units."""
+    if all(scope.facts.owner is Owner.NOBODY for scope in scopes):
         return True
     return any(
-        all(columns[i].expression in scope.known.units for columns, scope in zip(aligned, scopes))
+        all(columns[i].expression in scope.facts.units for columns, scope in zip(aligned, scopes))
         for i in range(len(aligned[0]))
     )
 
@@ -99,10 +100,8 @@ def _is_null(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is None
 
 
-def _cast_to(column: VisibleColumn, kind: Type) -> VisibleColumn:
+def _cast_column(column: VisibleColumn, kind: Type) -> VisibleColumn:
     expression = column.expression
-    if expression.type is kind:
-        return column
-    if _is_null(expression):
+    if expression.type is not kind and _is_null(expression):
         return replace(column, expression=Literal(None, kind))
-    return replace(column, expression=make_call("to_real" if kind is Type.REAL else "to_timestamp", expression))
+    return replace(column, expression=cast_to(expression, kind))

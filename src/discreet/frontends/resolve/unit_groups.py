@@ -1,19 +1,27 @@
-"""GROUP BY inside one unit: features of a person, from all of their rows (``PerUnit``)."""
+"""Resolves GROUP BY inside one unit, which computes features from the rows of each unit (``PerUnit``)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
-from discreet.frontends.resolve.computations import make_compute, word_of
+from discreet.frontends.resolve.computations import make_feature_call, word_of
 from discreet.frontends.resolve.rows import explain_misplaced, is_aggregate, resolve_row
-from discreet.frontends.resolve.scope import RelationMaker, Scope, VisibleColumn, check_owner, find_known
+from discreet.frontends.resolve.scope import (
+    RelationMaker,
+    Scope,
+    VisibleColumn,
+    check_owner,
+    find_facts_at,
+    find_free_name,
+)
 from discreet.frontends.resolve.select_outputs import SelectResult, expand_stars, title_of
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Draft, FeatureTerm, Item, NameTerm, Ordinal, Term, parts_of
-from discreet.plan.expressions import Call, Column, Expression, find_columns
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.relations import FeatureCall, PerUnit
 
 
@@ -23,7 +31,7 @@ def resolve_groups(draft: Draft, base: Scope, maker: RelationMaker) -> SelectRes
 
 
 class _GroupingResolver:
-    """The state of one GROUP BY: keys first, then features as they are met."""
+    """The state while one GROUP BY is resolved: first its keys, then its features in the order in which they occur."""
 
     def __init__(self, draft: Draft, base: Scope, maker: RelationMaker) -> None:
         self.draft = draft
@@ -34,7 +42,7 @@ class _GroupingResolver:
         self.keys: dict[Expression, Column] = {}
         self.features: dict[FeatureCall, Column] = {}
         self.taken: set[str] = set()
-        self.named: dict[str, Expression] = {}
+        self.outputs_by_name: dict[str, Expression] = {}
 
     def resolve(self) -> SelectResult:
         self._read_keys()
@@ -43,7 +51,7 @@ class _GroupingResolver:
             expression = self._resolve_above(item.term, "SELECT", item.alias)
             name = item.alias or self._name_output(item, expression)
             outputs.append(VisibleColumn("", name, expression))
-            self.named.setdefault(name.lower(), expression)
+            self.outputs_by_name.setdefault(name.lower(), expression)
         having = [c for term in self.draft.having for c in self._resolve_having(term)]
         relation = PerUnit(
             self.base.relation,
@@ -51,8 +59,8 @@ class _GroupingResolver:
             tuple((column.name, key) for key, column in self.keys.items()),
             tuple((column.name, feature) for feature, column in self.features.items()),
         )
-        known = find_known(relation, self.maker.catalog, self._find_place())
-        scope = replace(self.base, relation=relation, known=known, columns=tuple(outputs)).keep_where(*having)
+        facts = find_facts_at(relation, self.maker.catalog, self._find_place())
+        scope = replace(self.base, relation=relation, facts=facts, columns=tuple(outputs)).keep_where(*having)
         return SelectResult(scope, tuple(outputs), self._find_place())
 
     def _find_place(self) -> Place | None:
@@ -84,15 +92,15 @@ class _GroupingResolver:
         self._check_unit()
 
     def _check_unit(self) -> None:
-        known = self.base.known
-        if known.owner is Owner.NOBODY:
+        facts = self.base.facts
+        if facts.owner is Owner.NOBODY:
             if not self.keys:
                 rule = "An aggregate of a public table inside a question needs GROUP BY."
                 raise refusal(self._find_place(), rule, "Write the number itself into the question.")
             return
-        if any(key in known.units for key in self.keys):
+        if any(key in facts.units for key in self.keys):
             return
-        check_owner(known, "GROUP BY", self._find_place())
+        check_owner(facts, "GROUP BY", self._find_place())
         unit = self.base.describe_unit() or self.maker.catalog.unit.column
         rule = "GROUP BY inside a question would put rows of different units into one group."
         add = f"Add {unit} to the inner GROUP BY" if self.draft.group else f"Add GROUP BY {unit}"
@@ -101,7 +109,7 @@ class _GroupingResolver:
         )
 
     def _find_key_term(self, term: Term) -> Term:
-        """What a key stands for: ordinals and the names of outputs are replaced by what they name."""
+        """The term of a key. The number or the name of an output is replaced by the term of that output."""
         if isinstance(term, Ordinal):
             if not 1 <= term.position <= len(self.items):
                 rule = f"GROUP BY {term.position}: there are only {len(self.items)} outputs."
@@ -125,7 +133,7 @@ class _GroupingResolver:
     # Features
 
     def _resolve_above(self, term: Term, clause: str, alias: str | None = None) -> Expression:
-        """A term over keys and features."""
+        """The expression of a term over keys and features."""
 
         def special(inner: Term) -> Expression:
             if not isinstance(inner, AggregateTerm | FeatureTerm) or not is_aggregate(inner):
@@ -136,42 +144,43 @@ class _GroupingResolver:
 
     def _find_named(self, name: NameTerm) -> Expression:
         found = self.base.find_matches(name)
-        if not found and name.qualifier is None and name.name.lower() in self.named:
-            return self.named[name.name.lower()]
+        if not found and name.qualifier is None and name.name.lower() in self.outputs_by_name:
+            return self.outputs_by_name[name.name.lower()]
         return self._find(name)
 
     def _make_feature(self, term: AggregateTerm | FeatureTerm, alias: str | None) -> Column:
-        wanted = make_compute(term, self._find)
-        if wanted not in self.features:
-            name = alias or output_names.join_words(word_of(wanted), self._title_of(wanted))
-            self.features[wanted] = Column(self.relation, self._make_free_name(name), wanted.type)
-        return self.features[wanted]
+        call = make_feature_call(term, self._find)
+        if call not in self.features:
+            name = alias or output_names.join_words(word_of(call), self._title_of(call))
+            self.features[call] = Column(self.relation, self._make_free_name(name), call.type)
+        return self.features[call]
 
-    def _title_of(self, wanted: FeatureCall) -> str:
-        return "" if wanted.argument is None else output_names.Titles((), (), {}).of(wanted.argument)
+    def _title_of(self, call: FeatureCall) -> str:
+        return "" if call.argument is None else output_names.Titles((), (), {}).of(call.argument)
 
     def _replace_keys(self, expression: Expression, term: Term, clause: str) -> Expression:
-        """The expression with every part that equals a key replaced by that key."""
+        """The expression, in which every part that equals a key is replaced by that key."""
         if expression in self.keys:
             return self.keys[expression]
         match expression:
-            case Column() if expression.table != self.relation:
+            case Column():
+                if expression.table == self.relation:
+                    return expression
                 rule = f"{expression.name!r} in {clause} is neither in GROUP BY nor inside an aggregate."
                 fix = f"Add {expression.name} to GROUP BY, or use MIN, MAX, SUM, AVG or COUNT of it."
                 raise refusal(term.place, rule, fix)
             case Call():
                 arguments = tuple(self._replace_keys(a, term, clause) for a in expression.arguments)
                 return Call(expression.function, arguments, expression.type)
-            case _:
+            case Literal() | ReleasedValue():
                 return expression
+            case _:
+                assert_never(expression)
 
     def _resolve_having(self, term: Term) -> tuple[Expression, ...]:
         return split_conditions(check_condition(self._resolve_above(term, "HAVING"), "HAVING", term.place))
 
     def _make_free_name(self, name: str) -> str:
-        free, number = name, 1
-        while free.lower() in self.taken:
-            number += 1
-            free = f"{name} {number}"
+        free = find_free_name(name, self.taken)
         self.taken.add(free.lower())
         return free

@@ -1,4 +1,4 @@
-"""Windows inside one unit: the first visit, the one before, a running sum (``Window``)."""
+"""Resolves window functions inside one unit, such as the first visit or a running sum (``Window``)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,34 @@ from dataclasses import replace
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
-from discreet.frontends.resolve.computations import make_compute, word_of
-from discreet.frontends.resolve.rows import WINDOWED, explain_misplaced, resolve_row
-from discreet.frontends.resolve.scope import RelationMaker, Scope, VisibleColumn, check_owner, find_known
+from discreet.frontends.resolve.computations import make_feature_call, word_of
+from discreet.frontends.resolve.rows import explain_misplaced, resolve_row
+from discreet.frontends.resolve.scope import (
+    RelationMaker,
+    Scope,
+    VisibleColumn,
+    check_owner,
+    find_facts_at,
+    find_free_name,
+)
 from discreet.frontends.resolve.select_outputs import SelectResult, expand_stars, title_of
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import Draft, Item, NameTerm, Term, WindowTerm
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.relations import Feature, FeatureCall, Window
+from discreet.plan.relations import WINDOW_FEATURES, Feature, FeatureCall, Window
 
-# What can be computed over the rows of a part.
-OVER = WINDOWED | {Feature.COUNT, Feature.SUM, Feature.MEAN, Feature.MIN, Feature.MAX}
+# The features that can be computed over the rows of a part.
+OVER = WINDOW_FEATURES | {Feature.COUNT, Feature.SUM, Feature.MEAN, Feature.MIN, Feature.MAX}
 Division = tuple[tuple[Expression, ...], tuple[tuple[Expression, bool], ...]]
 
 
 def resolve_rows(draft: Draft, base: Scope, maker: RelationMaker) -> SelectResult:
-    """The outputs of a SELECT without GROUP BY, over the same rows, with the windows that it asks for beside them."""
+    """The outputs of a SELECT without GROUP BY, over the same rows and the windows that it uses."""
     return _WindowResolver(draft, base, maker).resolve()
 
 
 class _WindowResolver:
-    """The state of one SELECT: windows as they are met, equal ones once."""
+    """The state while one SELECT is resolved: its windows in the order in which they occur, equal ones once."""
 
     def __init__(self, draft: Draft, base: Scope, maker: RelationMaker) -> None:
         self.draft = draft
@@ -36,20 +43,20 @@ class _WindowResolver:
         self.maker = maker
         self.divisions: dict[Division, str] = {}
         self.computed: dict[tuple[Division, FeatureCall], Column] = {}
-        self.named: dict[str, Expression] = {}
+        self.outputs_by_name: dict[str, Expression] = {}
 
     def resolve(self) -> SelectResult:
         outputs = [self._resolve_output(item) for item in expand_stars(self.draft, self.base)]
         for output in outputs:
-            self.named.setdefault(output.name.lower(), output.expression)
-        kept = [c for term in self.draft.qualify for c in self._qualify(term)]
+            self.outputs_by_name.setdefault(output.name.lower(), output.expression)
+        conditions = [c for term in self.draft.qualify for c in self._qualify(term)]
         scope = self.base
         for division, name in self.divisions.items():
             found = tuple((column.name, c) for (d, c), column in self.computed.items() if d == division)
             relation = Window(scope.relation, name, *division, found)
-            scope = replace(scope, relation=relation, known=find_known(relation, self.maker.catalog, None))
+            scope = replace(scope, relation=relation, facts=find_facts_at(relation, self.maker.catalog, None))
         place = self.draft.select[0].place if self.draft.select else None
-        return SelectResult(scope.keep_where(*kept), tuple(outputs), place)
+        return SelectResult(scope.keep_where(*conditions), tuple(outputs), place)
 
     def _resolve_output(self, item: Item) -> VisibleColumn:
         if isinstance(item.term, NameTerm):
@@ -64,8 +71,12 @@ class _WindowResolver:
 
     def _qualify(self, term: Term) -> tuple[Expression, ...]:
         def find(name: NameTerm) -> Expression:
-            if not self.base.find_matches(name) and name.qualifier is None and name.name.lower() in self.named:
-                return self.named[name.name.lower()]
+            if (
+                not self.base.find_matches(name)
+                and name.qualifier is None
+                and name.name.lower() in self.outputs_by_name
+            ):
+                return self.outputs_by_name[name.name.lower()]
             return self._find(name)
 
         expression = resolve_row(term, find, "QUALIFY", lambda inner: self._resolve_window(inner, None))
@@ -77,38 +88,34 @@ class _WindowResolver:
         parts = tuple(dict.fromkeys(resolve_row(part, self._find, "PARTITION BY") for part in term.parts))
         order = tuple((resolve_row(sort.term, self._find, "ORDER BY"), sort.descending) for sort in term.order)
         self._check_unit(parts, term)
-        wanted = make_compute(term.function, self._find)
-        if wanted.feature not in OVER:
-            rule = f"{word_of(wanted).upper()} is not available with OVER."
+        call = make_feature_call(term.function, self._find)
+        if call.feature not in OVER:
+            rule = f"{word_of(call).upper()} is not available with OVER."
             raise refusal(term.place, rule, "Compute it in a subquery with GROUP BY, and join that.")
         division: Division = (parts, order)
         if division not in self.divisions:
             self.divisions[division] = self.maker.make_name("window")
-        if (division, wanted) not in self.computed:
+        if (division, call) not in self.computed:
             relation = self.divisions[division]
             alias = item.alias if item is not None and item.term is term else None
-            name = self._make_free_name(relation, alias or _title_of(wanted))
-            self.computed[division, wanted] = Column(relation, name, wanted.type)
-        return self.computed[division, wanted]
+            name = self._make_free_name(relation, alias or _title_of(call))
+            self.computed[division, call] = Column(relation, name, call.type)
+        return self.computed[division, call]
 
     def _check_unit(self, parts: Sequence[Expression], term: WindowTerm) -> None:
-        known = self.base.known
-        if known.owner is Owner.NOBODY or any(part in known.units for part in parts):
+        facts = self.base.facts
+        if facts.owner is Owner.NOBODY or any(part in facts.units for part in parts):
             return
-        check_owner(known, "A window", term.place)
+        check_owner(facts, "A window", term.place)
         unit = self.base.describe_unit() or self.maker.catalog.unit.column
         rule = "This window would look at rows of different units."
         raise refusal(term.place, rule, f"Add {unit} to PARTITION BY.")
 
     def _make_free_name(self, relation: str, name: str) -> str:
         taken = {column.name.lower() for column in self.computed.values() if column.table == relation}
-        free, number = name, 1
-        while free.lower() in taken:
-            number += 1
-            free = f"{name} {number}"
-        return free
+        return find_free_name(name, taken)
 
 
-def _title_of(wanted: FeatureCall) -> str:
-    inside = "" if wanted.argument is None else output_names.Titles((), (), {}).of(wanted.argument)
-    return output_names.join_words(word_of(wanted), inside)
+def _title_of(call: FeatureCall) -> str:
+    inside = "" if call.argument is None else output_names.Titles((), (), {}).of(call.argument)
+    return output_names.join_words(word_of(call), inside)

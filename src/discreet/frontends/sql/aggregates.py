@@ -1,25 +1,27 @@
-"""SQL aggregates to terms."""
+"""SQL aggregates to terms: the names and arguments are those of the table of statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from discreet.frontends.resolve.measurements import EXTREMES
+from discreet.errors import InternalError
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form, name_of
 from discreet.frontends.terms import constants
-from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, PairStatistic, Term
-from discreet.plan.nodes import Statistic
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.syntax import AggregateTerm, Term
+from discreet.plan.statistics.definitions import ArgumentForm, PairStatistic, Statistic, Wording
+from discreet.plan.statistics.table import list_wordings
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
 
-MEDIAN = Fraction(1, 2)
+# The part of a node that holds the q of a quantile, where it is not called "quantile".
+SHARE_PARTS = {"PercentileCont": "expression", "PercentileDisc": "expression"}
 
 
 def _read_argument(reader: ExpressionReader, node: Node, part: str = "this") -> Term:
@@ -31,23 +33,61 @@ def _read_argument(reader: ExpressionReader, node: Node, part: str = "this") -> 
     return reader.read(inner)
 
 
-def _make_aggregate_form(statistic: Statistic, *, sample: bool = False) -> Form:
+def _make_form(statistic: Statistic | PairStatistic, wording: Wording, node: str) -> Form:
+    """How a node of the parser is read that stands for one of the wordings of the table."""
+    match wording.arguments:
+        case ArgumentForm.ROWS_OR_VALUE:
+            return Form(_read_count, ("this", "big_int"))
+        case ArgumentForm.CONDITION:
+            return Form(_read_count_if, ("this",))
+        case ArgumentForm.VALUE:
+            return Form(_make_value_reader(statistic, wording), ("this",))
+        case ArgumentForm.VALUE_AND_SHARE:
+            part = SHARE_PARTS.get(node, "quantile")
+            return Form(_make_quantile_reader(part), ("this", part))
+        case ArgumentForm.PAIR:
+            return Form(_make_pair_reader(statistic, wording), OPERANDS)
+        case ArgumentForm.NOTHING:
+            raise InternalError("An aggregate without arguments has no form in SQL.")
+        case _:
+            assert_never(wording.arguments)
+
+
+TermReader: TypeAlias = Callable[[ExpressionReader, "Node"], Term]
+
+
+def _make_value_reader(statistic: Statistic | PairStatistic, wording: Wording) -> TermReader:
     """An aggregate of one argument."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
-        return AggregateTerm(statistic, _read_argument(reader, node), sample=sample, place=reader.place_of(node))
+        return _make_term(statistic, wording, [_read_argument(reader, node)], reader.place_of(node))
 
-    return Form(read, ("this",))
+    return read
 
 
-def _make_pair_form(kind: PairStatistic, *, sample: bool = False) -> Form:
+def _make_pair_reader(statistic: Statistic | PairStatistic, wording: Wording) -> TermReader:
     """An aggregate of two arguments."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
-        first, second = _read_argument(reader, node), _read_argument(reader, node, "expression")
-        return AggregateTerm(kind, first, sample=sample, second=second, place=reader.place_of(node))
+        arguments = [_read_argument(reader, node), _read_argument(reader, node, "expression")]
+        return _make_term(statistic, wording, arguments, reader.place_of(node))
 
-    return Form(read, OPERANDS)
+    return read
+
+
+def _make_term(
+    statistic: Statistic | PairStatistic, wording: Wording, arguments: Sequence[Term], place: Place
+) -> AggregateTerm:
+    first, *rest = arguments
+    return AggregateTerm(
+        statistic,
+        first,
+        sample=wording.sample,
+        second=rest[0] if rest else None,
+        share=wording.share,
+        word=wording.word,
+        place=place,
+    )
 
 
 # Counts
@@ -78,21 +118,7 @@ def _read_count_if(reader: ExpressionReader, node: Node) -> Term:
 # Quantiles
 
 
-def _read_median(reader: ExpressionReader, node: Node) -> Term:
-    return AggregateTerm(
-        Statistic.QUANTILE, _read_argument(reader, node), share=MEDIAN, word="median", place=reader.place_of(node)
-    )
-
-
-def _make_extreme_form(word: str) -> Form:
-    def read(reader: ExpressionReader, node: Node) -> Term:
-        argument = _read_argument(reader, node)
-        return AggregateTerm(Statistic.QUANTILE, argument, share=EXTREMES[word], word=word, place=reader.place_of(node))
-
-    return Form(read, ("this",))
-
-
-def _make_quantile_reader(part: str) -> Callable[[ExpressionReader, Node], Term]:
+def _make_quantile_reader(part: str) -> TermReader:
     """QUANTILE(x, q), where q is in this part of the node."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
@@ -163,47 +189,27 @@ def _read_filter(reader: ExpressionReader, node: Node) -> Term:
 
 
 FORMS: Mapping[str, Form] = {
-    "Count": Form(_read_count, ("this", "big_int")),
-    "CountIf": Form(_read_count_if, ("this",)),
-    "ApproxDistinct": _make_aggregate_form(Statistic.COUNT_DISTINCT),
-    "Sum": _make_aggregate_form(Statistic.SUM),
-    "Avg": _make_aggregate_form(Statistic.MEAN),
-    "VariancePop": _make_aggregate_form(Statistic.VARIANCE),
-    "Variance": _make_aggregate_form(Statistic.VARIANCE, sample=True),
-    "StddevPop": _make_aggregate_form(Statistic.STDDEV),
-    "Stddev": _make_aggregate_form(Statistic.STDDEV, sample=True),
-    "StddevSamp": _make_aggregate_form(Statistic.STDDEV, sample=True),
-    "Median": Form(_read_median, ("this",)),
-    "Min": _make_extreme_form("min"),
-    "Max": _make_extreme_form("max"),
-    "Quantile": Form(_make_quantile_reader("quantile"), ("this", "quantile")),
-    "ApproxQuantile": Form(_make_quantile_reader("quantile"), ("this", "quantile")),
-    "PercentileCont": Form(_make_quantile_reader("expression"), OPERANDS),
-    "PercentileDisc": Form(_make_quantile_reader("expression"), OPERANDS),
+    **{node: _make_form(statistic, wording, node) for statistic, wording in list_wordings() for node in wording.parsed},
     "WithinGroup": Form(_read_within_group, OPERANDS),
-    "Mode": _make_aggregate_form(Statistic.MODE),
-    "CovarPop": _make_pair_form(PairStatistic.COVARIANCE),
-    "CovarSamp": _make_pair_form(PairStatistic.COVARIANCE, sample=True),
-    "Corr": _make_pair_form(PairStatistic.CORRELATION),
-    "RegrSlope": _make_pair_form(PairStatistic.SLOPE),
-    "RegrIntercept": _make_pair_form(PairStatistic.INTERCEPT),
     "Filter": Form(_read_filter, OPERANDS),
 }
 
-# Aggregates that the parser knows by name only.
-NAMED: Mapping[str, Statistic | PairStatistic] = {
-    "mean": Statistic.MEAN,
-    "weighted_avg": PairStatistic.WEIGHTED_MEAN,
-    "avg_weighted": PairStatistic.WEIGHTED_MEAN,
+# How many arguments an aggregate has that the parser knows by name only.
+NAMED_ARGUMENTS = {ArgumentForm.VALUE: 1, ArgumentForm.PAIR: 2}
+NAMED: Mapping[str, tuple[Statistic | PairStatistic, Wording]] = {
+    name: (statistic, wording)
+    for statistic, wording in list_wordings()
+    if wording.arguments in NAMED_ARGUMENTS
+    for name in wording.names
 }
 
 
 def read_named(reader: ExpressionReader, node: Node, name: str) -> Term:
     """One of the ``NAMED`` aggregates."""
-    statistic = NAMED[name]
-    wanted = 2 if isinstance(statistic, PairStatistic) else 1
+    statistic, wording = NAMED[name]
+    wanted = NAMED_ARGUMENTS[wording.arguments]
     if len(node.expressions) != wanted:
         usage = f"{name}(x, w)" if wanted == 2 else f"{name}(x)"
         raise refusal(reader.place_of(node), f"{name} takes {wanted} argument{'s' * (wanted > 1)}.", f"Write {usage}.")
-    first, *rest = (reader.read(argument) for argument in node.expressions)
-    return AggregateTerm(statistic, first, second=rest[0] if rest else None, place=reader.place_of(node))
+    arguments = [reader.read(argument) for argument in node.expressions]
+    return _make_term(statistic, wording, arguments, reader.place_of(node))

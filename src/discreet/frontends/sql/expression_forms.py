@@ -1,7 +1,7 @@
-"""SQL expressions to terms: ``FORMS`` says, for each class of the parser's tree, which function of ours it is.
+"""Reads SQL expressions into terms. ``FORMS`` says for each class of the parser's tree how it is read.
 
-What is not in the table is refused, and so is a node that has more parts than the table names (a collation, a time
-zone, a hint): those parts would make it something else.
+A node that is not in the table is refused. A node is also refused if it has a part that the table does not name (a
+collation, a time zone, a hint), because the part would change its meaning.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _read_paren(reader: ExpressionReader, node: Node) -> Term:
 
 
 def _read_chain(reader: ExpressionReader, node: Node) -> Term:
-    """AND, OR and ||, however many there are in a row, without going deeper for each."""
+    """AND, OR or || of any number of operands. A long chain does not need deep recursion."""
     function = {"And": "and", "Or": "or", "DPipe": "concat"}[type(node).__name__]
     return reader.apply(function, node, *(reader.read(part) for part in split_chain(node)))
 
@@ -81,7 +81,7 @@ def _read_is(reader: ExpressionReader, node: Node) -> Term:
 
 
 def _read_same(reader: ExpressionReader, node: Node) -> Term:
-    """IS NOT DISTINCT FROM: equal, or both NULL."""
+    """IS NOT DISTINCT FROM, which is true for equal values and for two NULLs."""
     left, right = reader.read(node.this), reader.read(node.expression)
     if any(isinstance(side, Constant) and side.value is not None for side in (left, right)):
         return reader.apply("coalesce", node, reader.apply("equal", node, left, right), FALSE)
@@ -138,15 +138,15 @@ def _read_if(reader: ExpressionReader, node: Node) -> Term:
 
 
 def split_chain(node: Node) -> Iterator[Node]:
-    """The members of a OP b OP c, from left to right, without recursion."""
-    waiting = [node]
-    while waiting:
-        top = waiting.pop()
+    """The operands of a OP b OP c, from left to right, without recursion."""
+    pending = [node]
+    while pending:
+        top = pending.pop()
         inner = top
         while type(inner).__name__ == "Paren":
             inner = inner.this
         if type(inner) is type(node):
-            waiting += [inner.expression, inner.this]
+            pending += [inner.expression, inner.this]
         else:
             yield top
 

@@ -1,13 +1,12 @@
-"""FROM to terms: tables, subqueries, rows of constants, and joins, accepted by name as everything is."""
+"""Reads FROM into terms: tables, subqueries, rows of constants, and joins."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.reader import ExpressionReader
-from discreet.frontends.sql.refusals import RefusalReason
 from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import (
@@ -42,38 +41,38 @@ KINDS: Mapping[tuple[str, str], JoinKind] = {
 }
 
 
-def read_source(select: Node, reader: ExpressionReader, named: Mapping[str, WithQuery]) -> SourceTerm:
-    """What a SELECT reads, in terms."""
-    return _FromReader(reader, named).read(select)
+def read_source(select: Node, reader: ExpressionReader, with_queries: Mapping[str, WithQuery]) -> SourceTerm:
+    """The source of a SELECT as a term."""
+    return _FromReader(reader, with_queries).read(select)
 
 
 class _FromReader:
-    """Reads one FROM. ``named`` are the SELECTs that WITH has named."""
+    """Reads one FROM. ``with_queries`` are the SELECTs of WITH, by name."""
 
-    def __init__(self, reader: ExpressionReader, named: Mapping[str, WithQuery]) -> None:
+    def __init__(self, reader: ExpressionReader, with_queries: Mapping[str, WithQuery]) -> None:
         self.reader = reader
-        self.named = named
+        self.with_queries = with_queries
 
     def read(self, select: Node) -> SourceTerm:
-        found = self._read_source(select.args["from_"].this)
-        return self._read_joins(found, select.args.get("joins"))
+        source = self._read_source(select.args["from_"].this)
+        return self._read_joins(source, select.args.get("joins"))
 
     def _read_source(self, node: Node) -> SourceTerm:
         match type(node).__name__:
             case "Table":
-                found: SourceTerm = self._read_table(node)
+                source: SourceTerm = self._read_table(node)
             case "Subquery":
-                found = self._read_subquery(node)
+                source = self._read_subquery(node)
             case "Values":
-                found = self._read_values(node)
+                source = self._read_values(node)
             case _:
                 self.reader.refuse(node)
-        return self._read_joins(found, node.args.get("joins"))
+        return self._read_joins(source, node.args.get("joins"))
 
-    def _read_joins(self, found: SourceTerm, joins: list[Node] | None) -> SourceTerm:
+    def _read_joins(self, source: SourceTerm, joins: list[Node] | None) -> SourceTerm:
         for join in joins or ():
-            found = self._read_join(found, join)
-        return found
+            source = self._read_join(source, join)
+        return source
 
     def _read_table(self, node: Node) -> SourceTerm:
         self._check_parts(node, "this", "alias", "joins")
@@ -82,10 +81,10 @@ class _FromReader:
             raise refusal(self.reader.place_of(node), rule, "The codebook lists the tables.")
         name, place = str(node.this.name), self.reader.place_of(node.this)
         alias, columns = self._read_alias(node)
-        named = self.named.get(name.lower())
-        if named is not None:
-            renamed = (*columns, *named.columns[len(columns) :])
-            return SubqueryTerm(named.query, alias or name, renamed, place)
+        query = self.with_queries.get(name.lower())
+        if query is not None:
+            renamed = (*columns, *query.columns[len(columns) :])
+            return SubqueryTerm(query.query, alias or name, renamed, place)
         if columns:
             rule = "A declared table keeps the names of its columns."
             raise refusal(self.reader.place_of(node.args["alias"]), rule, "Leave the list of names out.")
@@ -137,7 +136,7 @@ class _FromReader:
             rule = f"{words} JOIN is not available."
             raise refusal(place, rule, "Available are JOIN, LEFT, RIGHT, FULL, CROSS, SEMI and ANTI JOIN.")
         on, using = node.args.get("on"), node.args.get("using")
-        found = JoinTerm(
+        source = JoinTerm(
             left,
             self._read_source(node.this),
             KINDS[side, kind],
@@ -146,39 +145,28 @@ class _FromReader:
             natural=method == "NATURAL",
             place=place,
         )
-        self._check_condition(found, kind)
-        return found
+        self._check_condition(source, kind)
+        return source
 
     def _check_condition(self, join: JoinTerm, word: str) -> None:
-        said = [bool(join.on), join.using is not None, join.natural]
+        conditions = [bool(join.on), join.using is not None, join.natural]
         outer = join.kind is not JoinKind.INNER
-        if outer and not any(said):
+        if outer and not any(conditions):
             rule = f"{join.kind.upper()} JOIN needs a condition."
             raise refusal(join.place, rule, "Add ON a.x = b.y, or USING (x).")
-        if sum(said) > 1 or (word == "CROSS" and any(said)):
+        if sum(conditions) > 1 or (word == "CROSS" and any(conditions)):
             raise refusal(join.place, "This join has more than one kind of condition.", "Keep ON, USING or NATURAL.")
 
     def _place_of(self, node: Node) -> Place:
-        """What is joined, up to the end of the condition."""
+        """The place of what is joined."""
         return self.reader.place_of(node.this)
 
     def _check_parts(self, node: Node, *parts: str) -> None:
-        for part, value in node.args.items():
-            if value and part not in parts:
-                self._refuse(node, part, value)
-
-    def _refuse(self, node: Node, part: str, value: object) -> NoReturn:
-        from sqlglot.expressions import Expr
-
-        word = part.strip("_").replace("_", " ").upper()
-        reason = refusals.TABLE_PARTS.get(part, RefusalReason(f"{word} is not available in FROM.", "Leave it out."))
-        inner = value[0] if isinstance(value, list) else value
-        shown = inner if isinstance(inner, Expr) else node
-        raise refusal(self.reader.places.of(shown, reason.word), reason.rule, reason.fix)
+        self.reader.check_clause(node, parts, refusals.TABLE_PARTS, "{word} is not available in FROM.", "Leave it out.")
 
 
 def _is_source(node: Node) -> bool:
-    """Whether parentheses hold what FROM could hold without them: a table, a join, a subquery with a name."""
+    """Whether a node in parentheses is a source by itself: a table, a join, or a subquery with a name."""
     while type(node).__name__ == "Subquery" and not node.args.get("alias") and not node.args.get("joins"):
         node = node.this
     return type(node).__name__ in {"Table", "Subquery", "Values"}

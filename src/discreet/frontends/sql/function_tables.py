@@ -1,14 +1,17 @@
-"""How the functions of a question are written in SQL: for "did you mean", and for the table in docs/sql.md."""
+"""How functions and aggregates are written in SQL: for "did you mean", and for the tables in docs/sql.md."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from discreet.plan.catalog import suggest_nearest
 from discreet.plan.functions import FUNCTIONS
+from discreet.plan.statistics.definitions import ArgumentForm, GroupBounds, Statistic, Wording
+from discreet.plan.statistics.table import STATISTICS, list_names, list_wordings
 
-# One way to write each function of ``plan.functions``; tests read each of these and find the function in the plan.
-WRITTEN: Mapping[str, str] = {
+# One way to write each function of ``plan.functions``. Tests read each and find the function in the plan.
+EXAMPLES: Mapping[str, str] = {
     "add": "age + 1",
     "subtract": "age - 1",
     "multiply": "age * 2",
@@ -65,48 +68,21 @@ WRITTEN: Mapping[str, str] = {
     "to_timestamp": "CAST(day AS TIMESTAMP)",
 }
 
-# Every name that can stand before a parenthesis.
-NAMES = (
-    "abs", "approx_count_distinct", "approx_quantile", "avg", "avg_weighted", "bin", "ceil", "clamp", "coalesce",
-    "concat", "contains", "corr", "count", "count_if", "covar_pop", "covar_samp", "date_diff", "date_part",
-    "date_trunc", "day", "dayofweek", "ends_with", "exp", "extract", "floor", "greatest", "hour", "if", "ifnull",
-    "least", "left", "length", "ln", "lower", "magnitude", "max", "median", "min", "minute", "mod", "mode", "month",
-    "nullif", "percentile_cont", "percentile_disc", "power", "quantile", "quantile_cont", "quantile_disc", "quarter",
-    "regr_intercept", "regr_slope", "round", "second", "sign", "sqrt", "starts_with", "stddev", "stddev_pop",
-    "stddev_samp", "substring", "sum", "trim", "upper", "var_pop", "var_samp", "variance", "week", "weighted_avg",
-    "year",
+# Every name of a function that can stand before a parenthesis.
+FUNCTION_NAMES = (
+    "abs", "bin", "ceil", "clamp", "coalesce", "concat", "contains", "date_diff", "date_part", "date_trunc", "day",
+    "dayofweek", "ends_with", "exp", "extract", "floor", "greatest", "hour", "if", "ifnull", "least", "left", "length",
+    "ln", "lower", "magnitude", "minute", "mod", "month", "nullif", "power", "quarter", "round", "second", "sign",
+    "sqrt", "starts_with", "substring", "trim", "upper", "week", "year",
 )  # fmt: skip  # a list of words
+NAMES = tuple(sorted((*FUNCTION_NAMES, *list_names())))
 
-
-# What can be measured, in one or more ways to write it; tests read each of them.
-AGGREGATES: Mapping[tuple[str, ...], str] = {
-    ("COUNT(*)", "COUNT(1)"): "rows",
-    ("COUNT(age)",): "rows where a value is there",
-    ("COUNT_IF(smoker)", "COUNT(*) FILTER (WHERE smoker)"): "rows where a condition is true; FILTER goes with all",
-    ("COUNT(DISTINCT patient_id)",): "distinct units, where the column is the one that names them",
-    ("COUNT(DISTINCT ward)", "APPROX_COUNT_DISTINCT(ward)"): (
-        "distinct values of anything else, of which each unit brings as many as it may have rows"
-    ),
-    ("SUM(cost)", "AVG(cost)"): "total and average of the values that are there; a condition counts as 1 and 0",
-    ("VAR_POP(cost)", "STDDEV_POP(cost)"): "variance and standard deviation of the population",
-    ("VARIANCE(cost)", "VAR_SAMP(cost)", "STDDEV(cost)", "STDDEV_SAMP(cost)"): (
-        "the sample forms: the population form times n/(n − 1), or its root; NULL when n is not above 1"
-    ),
-    ("MEDIAN(cost)",): "the value with half of the rows below it",
-    ("QUANTILE(cost, 0.25)", "PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost)", "PERCENTILE_DISC(cost, 0.25)",
-     "APPROX_QUANTILE(cost, 0.25)"): "the value with this share of the rows below it, strictly between 0 and 1",
-    ("MIN(cost)", "MAX(cost)"): "the 1 % and the 99 % quantile: a true extreme is the value of one person",
-    ("MODE(ward)",): "the most frequent of the keys that the codebook lists",
-    ("COVAR_POP(age, cost)", "COVAR_SAMP(age, cost)", "CORR(age, cost)"): (
-        "covariance and correlation over the rows where both are there; NULL where noise leaves nothing to divide by"
-    ),
-    ("REGR_SLOPE(cost, age)", "REGR_INTERCEPT(cost, age)"): "the line that fits the first over the second best",
-    ("WEIGHTED_AVG(cost, age)", "AVG_WEIGHTED(cost, age)"): "average in which each row counts with its weight",
-}  # fmt: skip  # one line a row where it fits
+# The columns that stand in the examples of docs/sql.md.
+EXAMPLE_COLUMNS = {"number": "cost", "other": "age", "condition": "smoker", "unit": "patient_id", "key": "ward"}
 
 
 def suggest_function(name: str) -> str:
-    """A hint at the function that was meant.
+    """A hint: the name of the nearest function, or where the functions are listed.
 
     >>> suggest_function("averge")
     "Did you mean 'avg'?"
@@ -122,12 +98,63 @@ def write_function_table() -> str:
         fixed = sorted(position + 1 for position in function.constants if position < 4)
         constants = "the list" if name == "in" else ", ".join(f"argument {position}" for position in fixed)
         words = f" ({', '.join(function.words)})" if function.words else ""
-        rows.append(f"| `{WRITTEN[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
+        rows.append(f"| `{EXAMPLES[name].replace('|', chr(92) + '|')}` | {function.help}{words} | {constants} |")
     return "\n".join(rows)
 
 
 def write_aggregate_table() -> str:
     """The table of aggregates in docs/sql.md."""
-    rows = ["| in SQL | measures |", "|---|---|"]
-    rows += [f"| {', '.join(f'`{way}`' for way in ways)} | {what} |" for ways, what in AGGREGATES.items()]
+    rows = ["| in SQL | in a chain | measures |", "|---|---|---|"]
+    for _, wording in list_wordings():
+        ways = ", ".join(f"`{example.format(**EXAMPLE_COLUMNS)}`" for example in wording.examples)
+        rows.append(f"| {ways} | {_write_chain(wording)} | {wording.help} |")
     return "\n".join(rows)
+
+
+def _write_chain(wording: Wording) -> str:
+    """How a wording is written in a chain; empty where the chain has no verb for it."""
+    if wording.verb is None:
+        return ""
+    sample = ", sample=True" if wording.sample else ""
+    kind = "key" if "{key}" in wording.examples[0] else "number"
+    return f"`{wording.verb}({_write_arguments(wording.arguments, EXAMPLE_COLUMNS[kind])}{sample})`"
+
+
+def _write_arguments(form: ArgumentForm, column: str) -> str:
+    match form:
+        case ArgumentForm.NOTHING | ArgumentForm.ROWS_OR_VALUE | ArgumentForm.CONDITION:
+            return ""
+        case ArgumentForm.VALUE:
+            return f'"{column}"'
+        case ArgumentForm.VALUE_AND_SHARE:
+            return f'"{column}", 0.25'
+        case ArgumentForm.PAIR:
+            return f'"{column}", "{EXAMPLE_COLUMNS["other"]}"'
+        case _:
+            assert_never(form)
+
+
+def write_google_table() -> str:
+    """The table of aggregates and their bounds in the GoogleSQL form, in docs/sql.md."""
+    alike: dict[tuple[GroupBounds, bool], list[str]] = {}
+    for statistic, wording in list_wordings():
+        known = STATISTICS[statistic] if isinstance(statistic, Statistic) else None
+        bounds = (GroupBounds.REFUSED, False) if known is None else (known.group_bounds, known.needs_bounds)
+        alike.setdefault(bounds, []).extend(wording.google)
+    rows = ["| aggregate | `contribution_bounds_per_group` | `contribution_bounds_per_row` |", "|---|---|---|"]
+    for (group, row), names in alike.items():
+        ways = ", ".join(f"`{name}`" for name in names)
+        rows.append(f"| {ways} | {_describe_group_bounds(group)} | {'move every row' if row else 'not available'} |")
+    return "\n".join(rows)
+
+
+def _describe_group_bounds(bounds: GroupBounds) -> str:
+    match bounds:
+        case GroupBounds.UNIT:
+            return "hold what one unit adds to a group"
+        case GroupBounds.ROWS:
+            return "move every row"
+        case GroupBounds.REFUSED:
+            return "not available"
+        case _:
+            assert_never(bounds)

@@ -1,4 +1,4 @@
-"""SQL functions to terms: numbers, texts, dates and casts."""
+"""Reads SQL functions into terms: functions of numbers, texts and dates, and casts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.frontends.terms.syntax import Constant, Term
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
 
-TO_THE_END = 1_000_000_000  # characters; more than any text has
+TO_THE_END = 1_000_000_000  # a number of characters that no text exceeds
 
 WORDS: Mapping[str, str] = {
     **{f"{word}s": word for word in ("year", "month", "day", "hour", "minute", "second")},
@@ -37,7 +37,7 @@ CASTS: Mapping[str, str] = {
     "TIMESTAMPNTZ": "to_timestamp",
 }
 
-# Functions that the parser knows by name only, with the number of their arguments.
+# Functions that have no class in the parser's tree, with the number of their arguments.
 NAMED: Mapping[str, tuple[str, int]] = {
     "bin": ("bin", 2),
     "clamp": ("clamp", 3),
@@ -56,7 +56,7 @@ def _read_round(reader: ExpressionReader, node: Node) -> Term:
 
 
 def _read_concat(reader: ExpressionReader, node: Node) -> Term:
-    """concat() passes NULLs over, unlike ||."""
+    """concat(), which ignores NULLs. The operator || does not."""
     texts = [reader.apply("coalesce", node, reader.read(part), Constant("")) for part in node.expressions]
     return reader.apply("concat", node, *texts) if len(texts) > 1 else texts[0]
 
@@ -90,7 +90,7 @@ def _read_date_diff(reader: ExpressionReader, node: Node) -> Term:
 
 
 def _read_date_word(reader: ExpressionReader, node: Node) -> Constant:
-    """The name of a part of a date, bare or as a text."""
+    """The name of a part of a date, written bare or as a text."""
     word = str(node.name).lower()
     return Constant(WORDS.get(word, word), reader.places.of(node, word.upper()))
 
@@ -118,7 +118,7 @@ def read_cast(reader: ExpressionReader, node: Node, casts: Mapping[str, str]) ->
 
 
 def _read_named(reader: ExpressionReader, node: Node) -> Term:
-    """A function that the parser knows by name only."""
+    """A function that has no class in the parser's tree."""
     name = str(node.name).lower()
     arguments = node.expressions
     if name in {"date_part", "datepart"} and len(arguments) == 2:
@@ -191,7 +191,7 @@ FORMS: Mapping[str, Form] = {
     "Hour": _make_date_part_form("hour"),
     "Minute": _make_date_part_form("minute"),
     "Second": _make_date_part_form("second"),
-    # casts, and functions that the parser knows by name only
+    # casts, and functions that have no class in the parser's tree
     "Cast": Form(_read_cast, ("this", "to")),
     "TryCast": Form(_read_cast, ("this", "to", "safe")),
     "Anonymous": Form(_read_named, ("this", "expressions")),

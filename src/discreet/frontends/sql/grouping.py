@@ -1,4 +1,4 @@
-"""The GROUP BY clause: keys, and several groupings at once."""
+"""Reads GROUP BY: its keys, and several groupings in one question."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KeyReader: TypeAlias = Callable[["Node"], Term]
 SetPositions: TypeAlias = tuple[tuple[int, ...], ...] | None
 
 
-def read_keys(clause: Node | None, reader: ExpressionReader, numbered: KeyReader) -> tuple[Keys | None, SetPositions]:
+def read_keys(clause: Node | None, reader: ExpressionReader, read_key: KeyReader) -> tuple[Keys | None, SetPositions]:
     """The keys of GROUP BY (None for GROUP BY ALL), and the sets of them by position (None for one set of all).
 
-    ``numbered`` reads an expression in which a bare number counts the outputs.
+    ``read_key`` reads an expression, in which a bare number means the output with this number.
     """
     if clause is None:
         return (), None
@@ -36,32 +36,32 @@ def read_keys(clause: Node | None, reader: ExpressionReader, numbered: KeyReader
     reader.check_parts(clause, "expressions")
     if not clause.expressions:
         raise refusal(place, "GROUP BY names no key.", "Name columns, or leave it out.")
-    elements = [_read_sets(node, reader, numbered) for node in clause.expressions]
+    elements = [_read_sets(node, reader, read_key) for node in clause.expressions]
     return grouping_sets.number_keys(grouping_sets.cross_sets(elements, place))
 
 
-def _read_sets(node: Node, reader: ExpressionReader, numbered: KeyReader) -> Sets:
-    """The sets that one element of GROUP BY stands for."""
+def _read_sets(node: Node, reader: ExpressionReader, read_key: KeyReader) -> Sets:
+    """The sets of keys of one element of GROUP BY."""
     kind = type(node).__name__
     if kind not in {"Rollup", "Cube", "GroupingSets"}:
-        return (_read_part(node, reader, numbered),)
+        return (_read_part(node, reader, read_key),)
     word = "GROUPING SETS" if kind == "GroupingSets" else kind.upper()
     place = reader.places.of(node, word)
     reader.check_parts(node, "expressions")
     if not node.expressions:
         raise refusal(place, f"{word} names no key.", "Name columns, or leave it out.")
     if kind == "GroupingSets":
-        return grouping_sets.append_sets([_read_sets(inner, reader, numbered) for inner in node.expressions], place)
-    parts = [_read_part(inner, reader, numbered) for inner in node.expressions]
+        return grouping_sets.append_sets([_read_sets(inner, reader, read_key) for inner in node.expressions], place)
+    parts = [_read_part(inner, reader, read_key) for inner in node.expressions]
     return grouping_sets.make_rollup(parts, place) if kind == "Rollup" else grouping_sets.make_cube(parts, place)
 
 
-def _read_part(node: Node, reader: ExpressionReader, numbered: KeyReader) -> Keys:
-    """One key, or several in parentheses that stay together."""
+def _read_part(node: Node, reader: ExpressionReader, read_key: KeyReader) -> Keys:
+    """One key, or several keys in parentheses, which stay together."""
     if type(node).__name__ == "Tuple":
         reader.check_parts(node, "expressions")
-        return tuple(numbered(inner) for inner in node.expressions)
+        return tuple(read_key(inner) for inner in node.expressions)
     bare = node
     while type(bare).__name__ == "Paren":
         bare = bare.this
-    return (numbered(bare),)
+    return (read_key(bare),)

@@ -1,4 +1,4 @@
-"""Expressions of a SELECT inside a question: what can be computed over the rows of one unit, and windows."""
+"""Reads the expressions that only a SELECT inside a question has: features of one unit, and windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, FeatureTerm, Sort, Term, WindowTerm
+from discreet.frontends.terms.syntax import AggregateTerm, FeatureTerm, Term, WindowTerm
 from discreet.plan.relations import Feature
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ MAX_OFFSET = 1_000_000
 
 
 def add_inner_forms(forms: Mapping[str, Form]) -> Mapping[str, Form]:
-    """The forms of a question, and those that only a SELECT inside it has."""
+    """The forms of a question, together with those that only a SELECT inside it has."""
     return {**forms, **FORMS, "Filter": Form(_make_filter_reader(forms["Filter"]), OPERANDS)}
 
 
 def _make_feature_form(feature: Feature) -> Form:
-    """A function of one argument over the rows of a unit."""
+    """The form of a feature with one argument."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
         return FeatureTerm(feature, reader.read(node.this), place=reader.place_of(node))
@@ -33,7 +33,7 @@ def _make_feature_form(feature: Feature) -> Form:
 
 
 def _make_numbering_form(feature: Feature) -> Form:
-    """A function of windows without an argument."""
+    """The form of a window function without an argument."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
         return FeatureTerm(feature, place=reader.place_of(node))
@@ -42,7 +42,7 @@ def _make_numbering_form(feature: Feature) -> Form:
 
 
 def _make_neighbour_form(feature: Feature) -> Form:
-    """LAG and LEAD: the value so many rows before or after."""
+    """The form of LAG and LEAD, which give a value some rows before or after."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
         offset = node.args.get("offset")
@@ -95,18 +95,8 @@ def _read_window(reader: ExpressionReader, node: Node) -> Term:
         shape = named
     parts = tuple(reader.read(part) for part in shape.args.get("partition_by") or ())
     order = shape.args.get("order")
-    sorts = tuple(_read_sort(reader, part) for part in order.expressions) if order is not None else ()
+    sorts = tuple(reader.read_sort(part, reader.read) for part in order.expressions) if order is not None else ()
     return WindowTerm(function, parts, sorts, place)
-
-
-def _read_sort(reader: ExpressionReader, node: Node) -> Sort:
-    if type(node).__name__ != "Ordered":
-        reader.refuse(node)
-    if node.args.get("nulls_first"):
-        rule = "NULLS FIRST is not available: NULLs come last."
-        raise refusal(reader.places.of(node, "NULLS"), rule, "Leave it out.")
-    reader.check_parts(node, "this", "desc")
-    return Sort(reader.read(node.this), bool(node.args.get("desc")))
 
 
 FORMS: Mapping[str, Form] = {

@@ -1,7 +1,7 @@
-"""The text of a question: its limits, its words, and the tree that sqlglot makes of them.
+"""Parses the text of a question: checks its limits, splits it into words, and makes the tree of sqlglot.
 
-Limits, so that no text can exhaust the stack or the clock: ``MAX_CHARACTERS`` in all, ``MAX_NESTING`` parentheses or
-CASEs within each other, ``terms.MAX_DEPTH`` functions within functions.
+The limits make sure that no text exhausts the stack or takes long: ``MAX_CHARACTERS`` in all, ``MAX_NESTING``
+parentheses or CASEs within each other, and ``terms.syntax.MAX_DEPTH`` functions within functions.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 10_000
 MAX_NESTING = 30
 
-# Signs of lists, maps, structs and lambdas, which no question needs.
+# The signs of lists, maps, structs and lambdas, which are refused.
 LISTS = frozenset({"L_BRACKET", "R_BRACKET", "L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
 
 
 class ParsedStatement(NamedTuple):
-    """A statement as the parser sees it, and the places of its parts."""
+    """The tree of a statement, and the places of its nodes."""
 
     tree: Expr
     places: Places
 
 
 def split_words(text: str, *, google: bool = False) -> list[Token]:
-    """The words of a text, in our usual dialect or in GoogleSQL."""
+    """The words of a text, in the dialect of DuckDB or in GoogleSQL."""
     from sqlglot.errors import SqlglotError
 
     _check_text(text)
@@ -48,7 +48,7 @@ def split_words(text: str, *, google: bool = False) -> list[Token]:
 
 
 def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStatement:
-    """The tree of one statement, refused where it is none or nested too deeply."""
+    """The tree of one statement. A text that is not one statement, or is nested too deeply, is refused."""
     places = Places(text, tokens)
     _check_tokens(tokens, places)
     tree = _parse(text, tokens, places, google=google)
@@ -63,7 +63,7 @@ def _make_dialect(*, google: bool) -> Dialect:
     if not google:
         return DuckDB()
     dialect = BigQuery()
-    dialect.NULL_ORDERING = "nulls_are_last"  # as in every answer here; GoogleSQL would sort them first
+    dialect.NULL_ORDERING = "nulls_are_last"  # as in every answer here; GoogleSQL itself sorts them first
     return dialect
 
 
@@ -79,7 +79,7 @@ def _check_text(text: str) -> None:
 
 
 def _explain_unclosed(text: str) -> Exception:
-    """The usual reason why a text has no words: a quote that does not end."""
+    """The refusal of a text that cannot be split into words. The usual reason is a quote that is not closed."""
     place = None
     for quote in ("'", '"', "/*", "$$"):
         if text.count(quote) % 2 or (quote == "/*" and text.count("*/") < text.count("/*")):
@@ -90,7 +90,7 @@ def _explain_unclosed(text: str) -> Exception:
 
 
 def _check_tokens(tokens: list[Token], places: Places) -> None:
-    """What can be said before parsing: one statement, a SELECT, not nested too deeply."""
+    """Refuse, before parsing, what is not one SELECT, has lists, or is nested too deeply."""
     statement = [token for token in tokens if token.text != ";"]
     if not statement:
         raise refusal(None, "The question is empty.", "Write for example SELECT COUNT(*) FROM visits.")
@@ -119,13 +119,13 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
 
 
 def bare_word_of(token: Token) -> str:
-    """A word or sign in capital letters; nothing for a text or a name in quotes, whatever they hold."""
+    """A word or sign in capital letters; empty for a text or a name in quotes."""
     kind = token.token_type.name
     return "" if kind == "IDENTIFIER" or "STRING" in kind else token.text.upper()
 
 
 def _find_list_reason(tokens: Sequence[Token], sign: Token) -> refusals.RefusalReason:
-    """Why a list is refused: in QUANTILE(x, [0.25, 0.5]) there is a way to write it."""
+    """The reason why a list is refused. For QUANTILE(x, [0.25, 0.5]) it says what to write instead."""
     called: list[str] = [""]
     before = ""
     for token in tokens:
@@ -140,7 +140,7 @@ def _find_list_reason(tokens: Sequence[Token], sign: Token) -> refusals.RefusalR
 
 
 def explain_too_deep(place: Place) -> Exception:
-    """The refusal of what is nested too deeply."""
+    """The refusal of a text that is nested too deeply."""
     rule = f"The question is nested too deeply: at most {MAX_NESTING} parentheses or CASEs within each other."
     return refusal(place, rule, "Ask for something simpler.")
 
@@ -164,7 +164,7 @@ def _parse(text: str, tokens: list[Token], places: Places, *, google: bool) -> E
 
 
 def _explain_parse_error(error: Exception, text: str, tokens: list[Token], places: Places) -> Exception:
-    """The parser's complaint, at its place and in plain words."""
+    """The parser's error, at its place and in plain words."""
     details = (getattr(error, "errors", None) or [{}])[0]
     line, column = details.get("line"), details.get("col")
     token = next((t for t in tokens if t.line == line and t.col == column), None)
@@ -181,12 +181,12 @@ def _explain_parse_error(error: Exception, text: str, tokens: list[Token], place
 
 
 def _check_depth(tree: Expr, places: Places) -> None:
-    """No tree deeper than our own recursion can bear; a AND b AND c is one level."""
-    waiting: list[tuple[Expr, int]] = [(tree, 0)]
-    while waiting:
-        node, depth = waiting.pop()
+    """Refuse a tree that is too deep for our own recursion. A chain such as a AND b AND c is one level."""
+    pending: list[tuple[Expr, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
         if depth > 2 * MAX_DEPTH:
             raise explain_too_deep(places.find_first_word())
         flat = type(node).__name__ in {"And", "Or", "DPipe"}
         inner = split_chain(node) if flat else node.iter_expressions()
-        waiting += [(part, depth + 1) for part in inner]
+        pending += [(part, depth + 1) for part in inner]

@@ -1,7 +1,7 @@
-"""Where the nodes of the parser's tree stand in the text.
+"""Finds the places of the parser's nodes in the text.
 
-The parser remembers the place of names, constants and calls. For everything else the place is the stretch of what is
-inside, or the nearest keyword that brought it about.
+The parser stores the place of names, constants and calls. The place of any other node is that of the nodes inside it,
+or of the nearest keyword that belongs to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expr
     from sqlglot.tokenizer_core import Token
 
-# Nodes that begin with a word or sign that is no part of what is inside.
+# Nodes that begin with a word or sign which no node inside them covers.
 LEADING = {
     "Case": ("CASE",),
     "If": ("IF", "WHEN"),
@@ -39,7 +39,7 @@ LEADING = {
     "Min": ("MIN",),
 }
 
-# Words that stand before a parenthesis and are no functions.
+# Words that can stand before a parenthesis and are not functions.
 KEYWORDS = frozenset(
     {"SELECT", "FROM", "WHERE", "HAVING", "AND", "OR", "NOT", "IN", "WHEN", "THEN", "ELSE", "AS", "BY"}
 )
@@ -54,7 +54,7 @@ class Places:
         self.starts = [token.start for token in self.tokens]
 
     def of(self, node: Expr, word: str = "") -> Place:
-        """The place of a node, or of the word near it that brought it about."""
+        """The place of a node, or of a word near it."""
         start, end = self._find_span(node)
         if word:
             found = self._find_nearest(word, start)
@@ -93,7 +93,10 @@ class Places:
         return None
 
     def _find_span(self, node: Expr) -> tuple[int, int]:
-        """From the first to the last known place inside; (0, 0) if none is known."""
+        """From the first to the last place that is known inside a node.
+
+        If none is known, this is where the parent begins and 0, and (0, 0) without a parent.
+        """
         known = [place for part in node.walk() if (place := self._find_own(part)) is not None]
         if known:
             return min(place.start for place in known), max(place.end for place in known)
@@ -101,7 +104,7 @@ class Places:
         return (self._find_span(parent)[0], 0) if parent is not None else (0, 0)
 
     def _find_call(self, start: int) -> Place | None:
-        """The name in front of the parenthesis right before a place, as in ``name(place``."""
+        """The name before the parenthesis that stands directly before a place, as in ``name(place``."""
         before = self._find_preceding(start, 2)
         if len(before) < 2 or before[1].text != "(" or not before[0].text.isidentifier():
             return None
@@ -117,6 +120,6 @@ class Places:
         return min(same, key=lambda token: abs(token.start - start), default=None)
 
     def _find_before(self, word: str, start: int) -> Token | None:
-        """The last such word that stands at most three tokens before a place."""
+        """The last token with this text among the three before a place."""
         before = reversed(self._find_preceding(start, 3))
         return next((token for token in before if token.text.upper() == word), None)

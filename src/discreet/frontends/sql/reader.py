@@ -1,4 +1,4 @@
-"""Walks the parser's tree by a table of forms, and refuses what the table does not hold."""
+"""Reads the parser's tree into terms by a table of forms, and refuses what is not in the table."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.places import Places
+from discreet.frontends.sql.refusals import RefusalReason
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.frontends.terms.syntax import FunctionTerm, QueryTerm, Term, apply
+from discreet.frontends.terms.syntax import FunctionTerm, QueryTerm, Sort, Term, apply
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
 
 
 class Form(NamedTuple):
-    """How a node is read, and the parts of it that may be there."""
+    """How a node is read, and which parts it may have."""
 
     read: Callable[[ExpressionReader, Node], Term]
     parts: tuple[str, ...]
 
 
 class ExpressionReader:
-    """Reads the expressions of one SELECT. ``query`` reads a SELECT inside them, ``windows`` are those with names."""
+    """Reads the expressions of one SELECT. ``query`` reads a SELECT inside them; ``windows`` are its named windows."""
 
     def __init__(
         self, places: Places, forms: Mapping[str, Form], query: Callable[[Node], QueryTerm] | None = None
@@ -41,7 +42,7 @@ class ExpressionReader:
         return form.read(self, node)
 
     def apply(self, function: str, node: Node, *arguments: Term) -> FunctionTerm:
-        """A function of terms that stands where a node stands."""
+        """A function of terms, at the place of a node."""
         return apply(function, *arguments, place=self.place_of(node))
 
     def check_parts(self, node: Node, *parts: str) -> None:
@@ -55,8 +56,35 @@ class ExpressionReader:
             rule = f"This form of {name_of(node)} is not available (it has {what})."
             raise refusal(self.place_of(node), rule, "Write the plain form.")
 
+    def check_clause(
+        self, node: Node, parts: tuple[str, ...], reasons: Mapping[str, RefusalReason], rule: str, fix: str
+    ) -> None:
+        """Refuses a clause that has more than these parts, with the reason of the part, else with ``rule`` and ``fix``.
+
+        ``rule`` may contain ``{word}`` for the name of the part.
+        """
+        from sqlglot.expressions import Expr
+
+        for part, value in node.args.items():
+            if value and part not in parts:
+                word = part.strip("_").replace("_", " ").upper()
+                reason = reasons.get(part, RefusalReason(rule.format(word=word), fix))
+                inner = value[0] if isinstance(value, list) else value
+                shown = inner if isinstance(inner, Expr) else node  # a flag, such as WITH TOTALS, has no place
+                raise refusal(self.places.of(shown, reason.word), reason.rule, reason.fix)
+
+    def read_sort(self, node: Node, read: Callable[[Node], Term]) -> Sort:
+        """One criterion of ORDER BY; ``read`` reads its expression."""
+        if type(node).__name__ != "Ordered":
+            self.refuse(node)
+        if node.args.get("nulls_first"):
+            rule = "NULLS FIRST is not available: NULLs come last."
+            raise refusal(self.places.of(node, "NULLS"), rule, "Leave it out.")
+        self.check_parts(node, "this", "desc")
+        return Sort(read(node.this), bool(node.args.get("desc")))
+
     def refuse(self, node: Node) -> NoReturn:
-        """Says why a node is not available."""
+        """Refuses a node, with the reason why it is not available."""
         reason = refusals.NODES.get(type(node).__name__)
         if type(node).__name__ == "IgnoreNulls":  # the parser wraps ANY_VALUE and its like in it
             reason = refusals.NODES.get(type(node.this).__name__, reason)
@@ -66,23 +94,23 @@ class ExpressionReader:
         raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
 
     def place_of(self, node: Node) -> Place:
-        """Where a node stands."""
+        """The place of a node."""
         return self.places.of(node)
 
 
 def name_of(node: Node) -> str:
-    """What people call a node: the function's name, or the kind of the node."""
+    """The name of a node in a refusal: the name of the function, or the class of the node."""
     names = getattr(type(node), "_sql_names", None)
     return str(names[0]) if names else type(node).__name__.upper()
 
 
-# Shapes that many nodes share
+# Forms that many nodes share
 
 OPERANDS = ("this", "expression")
 
 
 def make_form(function: str, *parts: str, beside: tuple[str, ...] = ()) -> Form:
-    """A function of the node's parts in this order. Parts ``beside`` them mean nothing to us."""
+    """The form of a function of the node's parts, in this order. Parts ``beside`` them are ignored."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
         arguments: list[Term] = []
@@ -96,15 +124,15 @@ def make_form(function: str, *parts: str, beside: tuple[str, ...] = ()) -> Form:
 
 
 def make_binary(function: str, *beside: str) -> Form:
-    """A function of two operands."""
+    """The form of a function of two operands."""
     return make_form(function, "this", "expression", beside=beside)
 
 
 def make_unary(function: str) -> Form:
-    """A function of one argument."""
+    """The form of a function of one argument."""
     return make_form(function, "this")
 
 
 def make_variadic(function: str, *beside: str) -> Form:
-    """A function of one or more arguments."""
+    """The form of a function of one or more arguments."""
     return make_form(function, "this", "expressions", beside=beside)

@@ -1,7 +1,7 @@
-"""SQL that is known and refused: why, and what to write instead.
+"""The reasons why known SQL is refused, and what to write instead.
 
-Nothing is accepted because it is missing here: what ``expression_forms.py`` and ``sql.py`` do not accept by name is
-refused anyway. These tables only make the refusals helpful.
+These tables only make refusals helpful. SQL that is missing here is refused, too: only what ``expression_forms`` and
+``select_clauses`` accept by name is accepted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class RefusalReason(NamedTuple):
-    """Why something is refused, the fix, and the word in the text that shows where."""
+    """The rule that is broken, the fix, and the word in the text that shows the place."""
 
     rule: str
     fix: str
@@ -20,7 +20,7 @@ class RefusalReason(NamedTuple):
 
 ONE_SELECT = "A question is one SELECT ... FROM declared tables."
 
-# The first word of statements that are not questions.
+# Statements that are not questions, by their first word.
 STATEMENTS: Mapping[str, RefusalReason] = {
     "EXPLAIN": RefusalReason(
         "EXPLAIN is not a question.", "A preview shows the plan, its cost and its error for free."
@@ -56,7 +56,7 @@ CLAUSES: Mapping[str, RefusalReason] = {
 }
 
 _CUT = "Which rows it keeps depends on everybody's rows, so"
-# Parts of a SELECT inside a question, where they differ.
+# Parts of a SELECT inside a question.
 INNER_CLAUSES: Mapping[str, RefusalReason] = {
     **CLAUSES,
     "limit": RefusalReason(
@@ -81,7 +81,7 @@ _NO_SUBQUERY = RefusalReason(
     "Ask for it first and write the released number here, or join the subquery in FROM.",
     "SELECT",
 )
-_NOT_MEASURED = "Available are COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MIN, MAX, MODE and CORR."
+_NOT_MEASURED = "Available are COUNT, SUM, AVG, MEDIAN and the others that docs/sql.md lists."
 _TOP = "Use COUNT(*) with GROUP BY x, ORDER BY and LIMIT; MODE(x) is the most frequent of declared keys."
 _TOTALS = "A key that is NULL marks the rows of the total over it."
 _CLOCK = RefusalReason("A question does not read the clock.", "Write the day itself: DATE '2024-01-31'.")
@@ -203,7 +203,7 @@ FUNCTIONS: Mapping[str, RefusalReason] = {
     ),
 }
 
-# Parts of nodes that make them something else, by the class and the name of the part.
+# Parts that change the meaning of a node, by the class of the node and the name of the part.
 PARTS: Mapping[tuple[str, str], RefusalReason] = {
     ("Window", "spec"): RefusalReason(
         "Frames such as ROWS BETWEEN are not available.",

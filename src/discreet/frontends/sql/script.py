@@ -1,4 +1,4 @@
-"""Several questions in one text, each ended by a semicolon."""
+"""Splits a text with several questions, each of which ends with a semicolon."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_SCRIPT = 1_000_000
 
 
 def split_statements(text: str) -> list[str]:
-    """The questions of a script, without their semicolons; comments and quotes may hold semicolons.
+    """The questions of a script, without their semicolons. Comments and quotes may contain semicolons.
 
     >>> split_statements("SELECT COUNT(*) FROM a; SELECT ';' FROM b -- ;")
     ['SELECT COUNT(*) FROM a', "SELECT ';' FROM b -- ;"]

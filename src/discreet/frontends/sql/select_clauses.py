@@ -1,13 +1,13 @@
-"""The clauses of a SELECT to terms: of a question itself, and of the SELECTs inside it.
+"""Reads the clauses of a SELECT into terms: of a question, and of the SELECTs inside it.
 
-A question shows aggregates, ordered and limited as one likes. A SELECT inside shows rows to the one around it: it may
-have DISTINCT, windows and QUALIFY, and it has no LIMIT, because which rows come first depends on everybody.
+A question has aggregates, and may be ordered and limited. A SELECT inside it has rows. It may have DISTINCT, windows
+and QUALIFY, but no LIMIT, because the rows that LIMIT keeps depend on the rows of all units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from discreet.frontends.sql import from_clause, grouping, refusals
 from discreet.frontends.sql.inner_forms import add_inner_forms
@@ -17,7 +17,7 @@ from discreet.frontends.sql.refusals import ONE_SELECT, RefusalReason
 from discreet.frontends.sql.with_clause import WithQuery, read_union, read_with
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import Draft, Item, Ordinal, QueryTerm, Sort, Star, Term
+from discreet.frontends.terms.syntax import Draft, Item, Ordinal, QueryTerm, Star, Term
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -30,7 +30,7 @@ INNER_CLAUSES = (
 
 
 class SelectReader:
-    """Reads one SELECT. ``named`` are the SELECTs that WITH has named around it."""
+    """Reads one SELECT. ``names`` are the SELECTs of a WITH around it, by name."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SelectReader:
         self.reader = ExpressionReader(places, add_inner_forms(forms) if inner else forms, self.read_query)
 
     def read(self, tree: Expr) -> Draft:
-        """The SELECT in terms."""
+        """The SELECT as terms."""
         if type(tree).__name__ != "Select":
             self.reader.refuse(tree)
         reasons = refusals.INNER_CLAUSES if self.inner else refusals.CLAUSES
@@ -69,7 +69,9 @@ class SelectReader:
             sets=sets,
             select=self._read_outputs(tree),
             having=self._read_condition(tree.args.get("having")),
-            order=tuple(self._read_sort(part) for part in order.expressions) if order is not None else (),
+            order=tuple(self.reader.read_sort(part, self._read_key) for part in order.expressions)
+            if order is not None
+            else (),
             limit=self._read_limit(tree.args.get("limit"), 1),
             offset=self._read_limit(tree.args.get("offset"), 0) or 0,
             distinct=self._read_distinct(tree.args.get("distinct")),
@@ -90,21 +92,8 @@ class SelectReader:
         return SelectReader(self.places, self.forms, names, inner=True).read(node)
 
     def _check_parts(self, node: Expr, parts: tuple[str, ...], reasons: Mapping[str, RefusalReason]) -> None:
-        """Refuses parts of a clause that are not accepted, with their own reasons where there are some."""
-        for part, value in node.args.items():
-            if value and part not in parts:
-                self._refuse(node, part, value, reasons.get(part))
-
-    def _refuse(self, node: Expr, part: str, value: object, reason: RefusalReason | None) -> NoReturn:
-        from sqlglot.expressions import Expr
-
-        inner = value[0] if isinstance(value, list) else value
-        shown = inner if isinstance(inner, Expr) else node  # a flag, such as WITH TOTALS, has no place of its own
-        place = self.places.of(shown, reason.word if reason else "")
-        if reason is None:
-            word = part.strip("_").replace("_", " ").upper()
-            raise refusal(place, f"{word} is not available in a question.", ONE_SELECT)
-        raise refusal(place, reason.rule, reason.fix)
+        """Refuses a clause that has more than these parts."""
+        self.reader.check_clause(node, parts, reasons, "{word} is not available in a question.", ONE_SELECT)
 
     def _read_distinct(self, node: Expr | None) -> bool:
         if node is None:
@@ -149,17 +138,8 @@ class SelectReader:
         self.reader.check_parts(clause, "this")
         return (self.reader.read(clause.this),)
 
-    def _read_sort(self, node: Expr) -> Sort:
-        if type(node).__name__ != "Ordered":
-            self.reader.refuse(node)
-        if node.args.get("nulls_first"):
-            rule = "NULLS FIRST is not available: NULLs come last."
-            raise refusal(self.places.of(node, "NULLS"), rule, "Leave it out.")
-        self.reader.check_parts(node, "this", "desc")
-        return Sort(self._read_key(node.this), bool(node.args.get("desc")))
-
     def _read_key(self, node: Expr) -> Term:
-        """An expression of GROUP BY or ORDER BY, in which a bare number counts the outputs."""
+        """An expression of GROUP BY or ORDER BY, in which a bare number means the output with this number."""
         term = self.reader.read(node)
         bare = type(node).__name__ == "Literal" and not node.args.get("is_string")
         if not bare:

@@ -1,4 +1,4 @@
-"""WITH and UNION: SELECTs by name, and SELECTs one after the other."""
+"""Reads WITH (SELECTs by name) and UNION (the rows of several SELECTs)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class WithQuery(NamedTuple):
-    """A SELECT that WITH names, and the names of its columns if they are given."""
+    """A SELECT of WITH, and the names of its columns if they are given."""
 
     query: QueryTerm
     columns: tuple[str, ...]
@@ -27,7 +27,7 @@ QueryReader: TypeAlias = Callable[["Node", Mapping[str, WithQuery]], QueryTerm]
 def read_with(
     clause: Node | None, reader: ExpressionReader, read: QueryReader, around: Mapping[str, WithQuery] | None = None
 ) -> dict[str, WithQuery]:
-    """The SELECTs of a WITH. Each may use those before it; each use is a reading of its own."""
+    """The SELECTs of a WITH, by name. Each may use those before it, and each use is read as if written out."""
     found: dict[str, WithQuery] = {}
     if clause is None:
         return found
@@ -47,7 +47,7 @@ def read_with(
 
 
 def read_union(node: Node, reader: ExpressionReader, read: Callable[[Node], QueryTerm]) -> QueryTerm:
-    """UNION ALL and UNION, from left to right, however many, without going deeper for each."""
+    """UNION ALL and UNION of any number of SELECTs, from left to right, without deep recursion."""
     rights: list[tuple[Node, bool]] = []
     place = reader.places.of(node, "UNION")
     top = node

@@ -1,4 +1,4 @@
-"""Constants as people write them: numbers within 64 bits, finite reals, dates that exist, clean texts."""
+"""Reads constants: integers within 64 bits, finite reals, dates that exist, and texts that can be stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import re
 
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Value, is_storable_text
 
 MAX_TEXT = 10_000
 
@@ -49,7 +49,7 @@ def _check_finite(value: float, place: Place | None) -> float:
 
 
 def read_date(text: str, place: Place | None) -> dt.date:
-    """A day, written year-month-day."""
+    """A day that is written as year-month-day."""
     found = _parse_moment(text) if _DATE.fullmatch(text) else None
     if found is None:
         raise refusal(place, "This is not a date.", "Write an existing day as year-month-day: DATE '2024-01-31'.")
@@ -57,7 +57,7 @@ def read_date(text: str, place: Place | None) -> dt.date:
 
 
 def read_moment(text: str, place: Place | None) -> dt.datetime:
-    """A point in time without zone; a day alone means its first moment."""
+    """A point in time without a zone. A day alone means its first moment."""
     found = _parse_moment(text) if _DATE.fullmatch(text) or _MOMENT.fullmatch(text) else None
     if found is None:
         fix = "Write it without a zone: TIMESTAMP '2024-01-31 08:30:00'."
@@ -66,7 +66,7 @@ def read_moment(text: str, place: Place | None) -> dt.datetime:
 
 
 def _parse_moment(text: str) -> dt.datetime | None:
-    """The moment that a text names; None for one that does not exist, such as the 30th of February."""
+    """The moment that a text names; None if it does not exist, such as the 30th of February."""
     try:
         return dt.datetime.fromisoformat(text)
     except ValueError:
@@ -74,25 +74,17 @@ def _parse_moment(text: str) -> dt.datetime | None:
 
 
 def read_day_or_moment(text: str, place: Place | None) -> dt.date:
-    """What a text means where a date is expected: a day, or a point in time if it has a clock part."""
+    """A text where a date is expected: a point in time if the text has a time of day, else a day."""
     return read_moment(text, place) if _MOMENT.fullmatch(text) else read_date(text, place)
 
 
 def check_text(value: str, place: Place | None) -> str:
-    """A text that every engine and every encoding can carry."""
-    if "\x00" in value or not _can_encode(value):
+    """The same text. A text that is too long, or that engines cannot store, is refused."""
+    if not is_storable_text(value):
         raise refusal(place, "This text has characters that cannot be stored.", "Remove them.")
     if len(value) > MAX_TEXT:
         raise refusal(place, f"This text is longer than {MAX_TEXT:,} characters.", "Shorten it.")
     return value
-
-
-def _can_encode(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def read_python_value(value: object) -> Value:
@@ -101,9 +93,9 @@ def read_python_value(value: object) -> Value:
     >>> read_python_value(3), read_python_value("A"), read_python_value(None)
     (3, 'A', None)
     """
-    plain = getattr(value, "item", None)  # NumPy's numbers
-    if callable(plain) and getattr(value, "shape", None) == ():
-        value = plain()
+    item = getattr(value, "item", None)  # NumPy's numbers
+    if callable(item) and getattr(value, "shape", None) == ():
+        value = item()
     match value:
         case None | bool():
             return value

@@ -1,10 +1,10 @@
-"""Several groupings at once: ROLLUP, CUBE and GROUPING SETS, as lists of sets of keys.
+"""ROLLUP, CUBE and GROUPING SETS as lists of sets of keys, for several groupings in one question.
 
     ROLLUP(a, b)                = (a, b), (a), ()
     CUBE(a, b)                  = (a, b), (a), (b), ()
     a, ROLLUP(b)                = (a, b), (a)
 
-Every set is a release of its own; all of them share the budget of the question.
+Each set is a release of its own. All sets share the budget of the question.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Sets: TypeAlias = tuple[Keys, ...]
 
 
 def make_rollup(parts: Sequence[Keys], place: Place | None) -> Sets:
-    """All parts, then all but the last, and so on down to none."""
+    """The sets of ROLLUP: all parts, then all but the last, and so on down to none."""
     _check(len(parts) + 1, place)
     return tuple(_flatten(parts[:size]) for size in range(len(parts), -1, -1))
 
 
 def make_cube(parts: Sequence[Keys], place: Place | None) -> Sets:
-    """All choices of parts, the larger ones first."""
+    """The sets of CUBE: all subsets of the parts, the larger ones first."""
     _check(2 ** min(len(parts), 100), place)
     sizes = range(len(parts), -1, -1)
     return tuple(_flatten(chosen) for size in sizes for chosen in combinations(parts, size))
 
 
 def cross_sets(elements: Sequence[Sets], place: Place | None) -> Sets:
-    """What several elements of GROUP BY mean together: each choice of one set from each."""
+    """The sets of several elements of GROUP BY together: every combination of one set from each element."""
     found: Sets = ((),)
     for element in elements:
         _check(len(found) * len(element), place)
@@ -45,14 +45,14 @@ def cross_sets(elements: Sequence[Sets], place: Place | None) -> Sets:
 
 
 def append_sets(elements: Sequence[Sets], place: Place | None) -> Sets:
-    """GROUPING SETS: the sets of one element after those of the other."""
+    """The sets of GROUPING SETS: those of all elements, one after the other."""
     found = tuple(keys for element in elements for keys in element)
     _check(len(found), place)
     return found
 
 
 def number_keys(sets: Sets) -> tuple[Keys, tuple[tuple[int, ...], ...] | None]:
-    """The keys in the order of their first appearance, and the sets as positions of keys; None for one plain set."""
+    """The keys in the order of their first use, and the sets as positions of keys; None if all sets are equal."""
     keys = tuple(dict.fromkeys(key for chosen in sets for key in chosen))
     if len(set(sets)) == 1:
         return keys, None
@@ -62,9 +62,10 @@ def number_keys(sets: Sets) -> tuple[Keys, tuple[tuple[int, ...], ...] | None]:
 def renumber_sets(
     sets: tuple[tuple[int, ...], ...] | None, positions: Sequence[int], count: int
 ) -> tuple[tuple[int, ...], ...] | None:
-    """The sets in positions of resolved keys, each once. Different terms may be the same key.
+    """The sets as positions of resolved keys, each once. Different terms may resolve to the same key.
 
-    ``positions`` leads from terms to keys, of which there are ``count``. One set of all keys is no choice at all.
+    ``positions`` gives the key of each term, and there are ``count`` keys. One set of all keys is an ordinary GROUP BY,
+    for which the result is None.
 
     >>> renumber_sets(((0, 1), (0,), (0, 0)), [0, 1], 2), renumber_sets(((0, 1), (1, 0)), [0, 1], 2)
     (((0, 1), (0,)), None)

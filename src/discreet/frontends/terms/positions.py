@@ -1,4 +1,4 @@
-"""Where in the user's text something stands, and how an error shows it.
+"""Places in the user's text, and errors that show them.
 
 line 1, column 8: The table 'visits' has no declared column 'wrd'.
   SELECT wrd, COUNT(*) FROM visits GROUP BY 1
@@ -18,7 +18,7 @@ WIDTH = 100  # characters of a line that an error shows
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of the user's text: from ``start`` up to, not including, ``end``."""
+    """A part of the user's text, from ``start`` up to ``end`` (``end`` is not included)."""
 
     text: str
     start: int
@@ -39,11 +39,11 @@ class Place:
         return self.text.rfind("\n", 0, self.start) + 1
 
     def extend_to(self, other: Place) -> Place:
-        """The stretch from the beginning of one to the end of the other."""
+        """The part of the text from the beginning of one place to the end of the other."""
         return Place(self.text, min(self.start, other.start), max(self.end, other.end))
 
     def format_excerpt(self) -> str:
-        """The line with a mark under the place, cut to a readable width.
+        """The line with carets under the place, cut to a readable width.
 
         >>> print(Place("SELECT wrd FROM visits", 7, 10).format_excerpt())
           SELECT wrd FROM visits
@@ -52,24 +52,24 @@ class Place:
         line_end = self.text.find("\n", self.start)
         line = self.text[self._line_start : len(self.text) if line_end < 0 else line_end]
         at = self.start - self._line_start
-        marks = max(1, min(self.end, self._line_start + len(line)) - self.start)
+        carets = max(1, min(self.end, self._line_start + len(line)) - self.start)
         first = max(0, at - WIDTH // 2) if len(line) > WIDTH else 0
         shown = line[first : first + WIDTH]
         before = "…" if first else ""
         after = "…" if first + WIDTH < len(line) else ""
-        marks = min(marks, max(1, len(shown) - (at - first)))
+        carets = min(carets, max(1, len(shown) - (at - first)))
         blank = _count_columns(before + line[first:at])
-        under = _count_columns(line[at : at + marks]) or 1
+        under = _count_columns(line[at : at + carets]) or 1
         return f"  {before}{_make_printable(shown)}{after}\n  {' ' * blank}{'^' * under}"
 
 
 def _make_printable(text: str) -> str:
-    """One visible character for each: tabs and the like become spaces, what cannot be shown a dot."""
+    """A text of the same length that can be printed: tabs become spaces, and control characters become dots."""
     return "".join(" " if c.isspace() else c if c.isprintable() else "·" for c in text)
 
 
 def _count_columns(text: str) -> int:
-    """How many columns of a terminal a text fills; wide letters fill two."""
+    """How many columns of a terminal a text fills. A wide letter fills two."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in _make_printable(text)
@@ -77,7 +77,7 @@ def _count_columns(text: str) -> int:
 
 
 def refusal(place: Place | None, rule: str, fix: str) -> QuestionError:
-    """The error for a place; a chain of calls has no place, so there the rule must say it all."""
+    """The error for a rule that is broken at a place. A chain of calls has no places, so there ``place`` is None."""
     if place is None:
         return QuestionError(rule, fix)
     return QuestionError(rule, fix, place.line, place.column, place.format_excerpt())

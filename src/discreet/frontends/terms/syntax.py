@@ -1,30 +1,29 @@
-"""What somebody asked, before names and types are looked up: the common language of SQL and of the chain.
+"""Terms: the parts of a question before names and types are looked up.
 
-A term is a name, a constant, a function of ``plan.functions`` applied to terms, or an aggregate. Terms know where they
-were written, so that a later refusal can point there; two terms that say the same are equal wherever they stand.
+A term is a name, a constant, a function of ``plan.functions`` applied to terms, or an aggregate. A term knows its place
+in the text, so that a later refusal can show it. The place does not count when terms are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.nodes import Statistic
 from discreet.plan.relations import Feature, JoinKind
+from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Value
 
-MAX_DEPTH = 60  # of functions within functions
-MAX_MEMBERS = 4_000  # of an IN list, of AND, of OR
+MAX_DEPTH = 60  # functions within functions
+MAX_MEMBERS = 4_000  # members of an IN list, of AND or of OR
 FLAT = frozenset({"and", "or", "concat"})  # a AND (b AND c) is one AND of three
 
 
 @dataclass(frozen=True, slots=True)
 class NameTerm:
-    """A column, or the name of an output; which one is decided by where it stands."""
+    """The name of a column or of an output. The clause decides which one it is."""
 
     name: str
     qualifier: str | None = None
@@ -41,7 +40,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:
-    """GROUP BY 1, ORDER BY 2: the output with this number."""
+    """The number of an output, as in GROUP BY 1 or ORDER BY 2."""
 
     position: int
     place: Place | None = field(default=None, compare=False, repr=False)
@@ -49,7 +48,7 @@ class Ordinal:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTerm:
-    """A function of terms. Made by ``apply``, which keeps the nesting within its limit."""
+    """A function of terms. ``apply`` makes it and limits the nesting."""
 
     function: str
     arguments: tuple[Term, ...]
@@ -57,24 +56,14 @@ class FunctionTerm:
     depth: int = field(default=0, compare=False, repr=False)
 
 
-class PairStatistic(StrEnum):
-    """Statistics of two arguments, which follow from released sums."""
-
-    COVARIANCE = "covar"
-    CORRELATION = "corr"
-    SLOPE = "regr_slope"  # of the first argument over the second
-    INTERCEPT = "regr_intercept"
-    WEIGHTED_MEAN = "weighted_avg"  # of the first argument, weighted by the second
-
-
 @dataclass(frozen=True, slots=True)
 class AggregateTerm:
     """An aggregate.
 
     ``sample`` asks for the sample form of a variance, standard deviation or covariance. ``second`` is the other
-    argument of a paired statistic, ``share`` the q of a quantile, ``condition`` says which rows take part (FILTER), and
-    ``bounds`` what one unit may add. ``word`` is "min", "max" or "median" for quantiles that were asked for as such:
-    over all units MIN(x) is the 1 % quantile, inside one unit it may be the least value.
+    argument of a pair statistic. ``share`` is the q of a quantile. ``condition`` says which rows take part (FILTER),
+    and ``bounds`` what one unit may add. ``word`` is "min", "max" or "median" for quantiles that were written so: over
+    all units MIN(x) is the 1 % quantile, and inside one unit it is the least value.
     """
 
     statistic: Statistic | PairStatistic
@@ -89,13 +78,13 @@ class AggregateTerm:
 
     @property
     def inside(self) -> tuple[Term, ...]:
-        """The terms that the aggregate is made of."""
+        """The terms inside the aggregate."""
         return tuple(term for term in (self.argument, self.second, self.condition) if term is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureTerm:
-    """What can be computed inside one unit only: BOOL_OR, BOOL_AND, and the functions of windows."""
+    """A feature that can be computed inside one unit only: BOOL_OR, BOOL_AND, and the functions of windows."""
 
     feature: Feature
     argument: Term | None = None
@@ -120,13 +109,13 @@ class WindowTerm:
 
     @property
     def inside(self) -> tuple[Term, ...]:
-        """The terms that it is made of, without the function itself, which is no aggregate here."""
+        """The terms inside the window. The function itself is not one of them, because it is no aggregate here."""
         return (*self.function.inside, *self.parts, *(sort.term for sort in self.order))
 
 
 @dataclass(frozen=True, slots=True)
 class MembershipTerm:
-    """x IN (SELECT ...), and EXISTS (SELECT ...) where nothing is tested."""
+    """x IN (SELECT ...); or EXISTS (SELECT ...), where ``tested`` is None."""
 
     tested: Term | None
     query: QueryTerm
@@ -135,7 +124,7 @@ class MembershipTerm:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """All columns, or all of one table."""
+    """All columns, or all columns of one table."""
 
     qualifier: str | None = None
     without: tuple[str, ...] = ()
@@ -149,7 +138,7 @@ Term: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A wanted output and the name the analyst gave it, if any."""
+    """An output, and its name if the analyst gave one."""
 
     term: Term
     alias: str | None = None
@@ -166,7 +155,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class TableTerm:
-    """A table by its name, and what the question calls it."""
+    """A table by its declared name, and its alias in the question."""
 
     name: NameTerm
     alias: str | None = None
@@ -184,7 +173,7 @@ class SubqueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class ValuesTerm:
-    """Rows of constants that stand in the question: VALUES (...), (...)."""
+    """Rows of constants in the question: VALUES (...), (...)."""
 
     rows: tuple[tuple[Constant, ...], ...]
     alias: str | None = None
@@ -194,7 +183,7 @@ class ValuesTerm:
 
 @dataclass(frozen=True, slots=True)
 class JoinTerm:
-    """Two sources side by side. ``using`` is None without USING; ``natural`` equates all columns of the same name."""
+    """A join of two sources. ``using`` is None without USING; ``natural`` equates all columns of the same name."""
 
     left: SourceTerm
     right: SourceTerm
@@ -210,9 +199,9 @@ SourceTerm: TypeAlias = TableTerm | SubqueryTerm | ValuesTerm | JoinTerm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A SELECT in terms: a whole question, or a subquery. ``group`` is None for all outputs without an aggregate.
+    """A SELECT in terms: a whole question, or a subquery. ``group`` is None for GROUP BY ALL.
 
-    ``sets`` are several groupings, each by the positions of some keys in ``group``; None for one by all of them.
+    ``sets`` are several groupings, each a list of positions in ``group``; None means one grouping by all keys.
     """
 
     source: SourceTerm
@@ -241,7 +230,7 @@ QueryTerm: TypeAlias = Draft | UnionTerm
 
 
 def apply(function: str, *arguments: Term, place: Place | None = None) -> FunctionTerm:
-    """A function of terms, with AND, OR and joined texts flattened; refused where it is nested too deeply.
+    """A function of terms, in which nested ANDs, ORs and joined texts are made flat. Too deep nesting is refused.
 
     >>> a, b, c = NameTerm("a"), NameTerm("b"), NameTerm("c")
     >>> apply("and", a, apply("and", b, c)) == apply("and", apply("and", a, b), c)
@@ -267,20 +256,24 @@ def _depth(term: Term) -> int:
             return term.depth
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             return 1 + max((_depth(part) for part in term.inside), default=0)
-        case _:
+        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
             return 0
+        case _:
+            assert_never(term)
 
 
 def parts_of(term: Term) -> Iterator[Term]:
-    """The term and everything inside it, outermost first."""
+    """The term and all terms inside it, outermost first."""
     yield term
     match term:
         case FunctionTerm():
             inside = term.arguments
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             inside = term.inside
-        case _:
+        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
             return
+        case _:
+            assert_never(term)
     for part in inside:
         yield from parts_of(part)
 

@@ -1,6 +1,6 @@
-"""Choosing from counts by cell, in many groups at once: quantiles, and the most frequent value.
+"""Choices from counts by cell, in many groups at once: quantiles, and the most frequent value.
 
-A unit may reach into several groups. These mechanisms state the loss of all groups together.
+A unit may have rows in several groups. These mechanisms state the loss of all groups together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,9 +20,9 @@ from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, lower
-from discreet.mechanisms.exponential import loss_from_rho, shorten_down, utility_loss
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
-from discreet.mechanisms.quantiles.column_quantiles import read_q
+from discreet.mechanisms.exponential import loss_of_round, read_choice_budget, shorten_down, utility_loss
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle
+from discreet.mechanisms.quantiles.column_quantiles import read_q, read_qs
 from discreet.mechanisms.quantiles.group_sides import draw_quantiles_of_groups, expand_rows
 from discreet.mechanisms.quantiles.lazy_rows import LazyRows, Side, draw_quantiles
 from discreet.mechanisms.quantiles.ranks import CellCounts, draw_all, probability, runs_of_counts
@@ -34,20 +33,20 @@ from discreet.privacy import Neighbours
 
 # Fine parts of one cell that tell equal rows apart where several quantiles are chosen, and places on the grid in all.
 _PART_BITS, _GRID_BITS = 20, 61
-# Quantiles share a denominator of at most this; a group has at most so many rows.
-_MOST_PARTS, _MOST_ROWS = 1 << 30, 1 << 60
-# Groups with more cells (for several quantiles: rows) than this are looked into near their quantile only; smaller ones
-# are drawn together, in batches of about so many.
+# A group has fewer rows than this.
+_MOST_ROWS = 1 << 60
+# In a group with more cells than this (or rows, for several quantiles) only the cells near the quantile are read.
+# Smaller groups are drawn together, in batches of about so many cells or rows.
 _FEW, _BATCH = 1024, 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CellMechanism(EventMechanism):
-    """What quantiles and modes share: the cells ``first`` to ``last``, how far a unit reaches, and a budget.
+class CellMechanism(OneEventMechanism):
+    """The base of quantiles and modes of cells ``first`` to ``last``: how many rows a unit has where, and a budget.
 
-    ``groups`` and ``max_rows`` say how far: the groups that one unit has rows in can be put into ``groups`` bundles
-    with at most ``max_rows`` of its rows each. So groups=5, max_rows=3 is for a unit with up to 3 rows in each of 5
-    groups, and groups=1, max_rows=20 for one with up to 20 rows, wherever they are.
+    The groups that one unit has rows in can be put into ``groups`` bundles with at most ``max_rows`` of its rows each.
+    So groups=5, max_rows=3 is for a unit with up to 3 rows in each of 5 groups, and groups=1, max_rows=20 is for one
+    with up to 20 rows in any groups.
 
     Privacy: ``event`` covers the draws of all groups together. A choice in one group has the range ε₀·c/M if c rows of
     it come or go, where ε₀ = ``loss`` and M = ``max_rows``, or 2·``max_rows`` under replace: the rows of the old unit
@@ -79,12 +78,9 @@ class CellMechanism(EventMechanism):
             raise ParameterError("last", "is below first", "Give the cells in ascending order.")
         if self.size << self._bits >= wide:
             raise ParameterError("last", "is too far from first", "Use fewer, coarser cells.")
-        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
-        if form == "epsilon":
-            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
-        else:
-            settle(self, rho=parameters.read_positive(self.rho, "rho"))
-        _ = self.loss
+        epsilon, rho = read_choice_budget(self.epsilon, self.rho)
+        settle(self, epsilon=epsilon, rho=rho)
+        _ = self.loss  # refuse a ρ that is too large, now
 
     @property
     def size(self) -> int:
@@ -109,11 +105,7 @@ class CellMechanism(EventMechanism):
     @cached_property
     def loss(self) -> Exact:
         """The ε₀ of one choice."""
-        rounds = self.rounds * self.groups
-        if self.epsilon is None:
-            return loss_from_rho(self.rho, rounds)
-        whole = parameters.read_epsilon(self.epsilon)
-        return whole if rounds == 1 else lower(whole) / rounds
+        return loss_of_round(self.epsilon, self.rho, self.rounds * self.groups)
 
     @property
     def _changes(self) -> int:
@@ -122,14 +114,10 @@ class CellMechanism(EventMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release of all groups amounts to."""
+        """The event that describes one release of all groups."""
         return ExponentialEvent(
             epsilon=self.loss, count=self.rounds * self.groups, neighbours=self.neighbours, unit=self.unit
         )
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     @abstractmethod
     def release_all(self, histograms: Sequence[CellCounts], *, source: EntropySource = SYSTEM) -> list[tuple[int, ...]]:
@@ -179,16 +167,10 @@ class CellQuantiles(CellMechanism):
     in_place: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.qs, str | bytes) or not isinstance(self.qs, Sequence) or not self.qs:
-            raise ParameterError("qs", "must be one or more quantiles", "Give for example qs=[0.25, 0.5, 0.75].")
-        read = tuple(read_q(q) for q in self.qs)
-        if any(a >= b for a, b in pairwise(read)):
-            raise ParameterError("qs", "must increase", "Sort them, and give each once.")
-        if math.lcm(*(q.denominator for q in read)) > _MOST_PARTS:
-            raise ParameterError("qs", "must be simpler fractions", "Use fewer decimals, or thirds of one kind.")
+        qs = read_qs(self.qs)
         if not isinstance(self.in_place, bool):
             raise parameters.refuse("in_place", "True or False", self.in_place, "Say True if there is one group only.")
-        settle(self, qs=read)
+        settle(self, qs=qs)
         CellMechanism.__post_init__(self)
 
     @property
@@ -212,10 +194,10 @@ class CellQuantiles(CellMechanism):
         return self.release_all([(cells, counts)], source=source)[0]
 
     def release_all(self, histograms: Sequence[CellCounts], *, source: EntropySource = SYSTEM) -> list[tuple[int, ...]]:
-        """The chosen cells of each group, in the order of ``qs``; cells of a group without rows are all equally likely.
+        """The chosen cells of each group, in the order of ``qs``. In a group without rows all cells are equally likely.
 
-        ``event`` covers one call for all groups. Small groups are drawn together, large ones by themselves without a
-        look at most of their cells; the law is the same.
+        ``event`` covers one call for all groups. Small groups are drawn together. A large group is drawn by itself and
+        most of its cells are not read. The law is the same.
         """
         read, shares = self._read(histograms), [read_q(q) for q in self.qs]
         sizes = [cells.size if len(shares) == 1 else int(counts.sum()) for cells, counts in read]
@@ -276,7 +258,7 @@ class CellQuantiles(CellMechanism):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CellMode(CellMechanism):
-    """For each group, a cell that holds about as many rows as the fullest: the exponential mechanism on counts.
+    """For each group, a cell with about as many rows as the fullest cell: the exponential mechanism on counts.
 
     Privacy: for all groups together, what ``CellMechanism`` states, between neighbours of the stated relation. Why: if
     a rows of a group come and b go, every count moves by at most a up and at most b down, so exp(ε₀·count/M) has the
@@ -311,29 +293,29 @@ class CellMode(CellMechanism):
         stops = np.cumsum(sizes + 1)
         lengths = np.ones(int(stops[-1]), dtype=np.int64)
         lengths[stops - 1] = self.size - sizes
-        held = np.concatenate([part for _, counts in groups for part in (counts, [0])])
+        rows = np.concatenate([part for _, counts in groups for part in (counts, [0])])
         some = lengths > 0
         offsets = np.concatenate([[0], np.cumsum(some)[stops - 1]])
-        found, places = draw_each(Segments(lengths[some], -held[some], offsets), self.factor, source)
+        found, places = draw_each(Segments(lengths[some], -rows[some], offsets), self.factor, source)
         return [
             int(cells[run]) if run < len(cells) else self._find_empty(cells, place)
             for (cells, _), run, place in zip(groups, (found - offsets[:-1]).tolist(), places.tolist())
         ]
 
     def _find_empty(self, cells: Integers, place: int) -> int:
-        """The cell without rows that has so many others without rows below it."""
-        free = cells - self.first - np.arange(cells.size)  # below each held cell
+        """The empty cell with exactly ``place`` empty cells below it."""
+        free = cells - self.first - np.arange(cells.size)  # empty cells below each cell that has rows
         return self.first + place + int(np.searchsorted(free, place, side="right"))
 
     def probability(self, output: int, given: CellCounts) -> Interval:
         """The probability of one cell in a group with this histogram, certified to about 150 bits."""
         value = parameters.read_whole(output, "output", least=self.first, most=self.last)
         cells, counts = self._check_histogram(*given)
-        held = dict(zip(cells.tolist(), counts.tolist()))
-        top = max(held.values(), default=0)
-        rates = {cell: exp_minus(self.factor * (top - count)) for cell, count in held.items()}
+        rows = dict(zip(cells.tolist(), counts.tolist()))
+        top = max(rows.values(), default=0)
+        rates = {cell: exp_minus(self.factor * (top - count)) for cell, count in rows.items()}
         empty = exp_minus(self.factor * top)
-        whole = sum_intervals([*rates.values(), Interval.of(self.size - len(held)) * empty])
+        whole = sum_intervals([*rates.values(), Interval.of(self.size - len(rows)) * empty])
         return rates.get(value, empty) / whole
 
     def error(self, beta: Number, of: int = 1) -> float:
@@ -343,14 +325,14 @@ class CellMode(CellMechanism):
 
 
 def _read_whole(values: object, name: str) -> Integers:
-    """Whole numbers as they are, without a copy where they are ready."""
+    """Whole numbers as an int64 array, without a copy where they are one."""
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         return values
     return parameters.read_integers(values, name)
 
 
 def _make_batches(numbers: Iterable[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-    """The groups with these numbers, a few large ones or many small ones at a time."""
+    """The numbers of the groups in batches: a few large groups or many small ones in each."""
     batch, room = list[int](), _BATCH
     for i in numbers:
         batch.append(i)

@@ -1,4 +1,4 @@
-"""Quantiles of a bounded column: one, or many at once."""
+"""Quantiles of a bounded column: one quantile, or many at once."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from discreet.accounting.events import Event
 from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
-from discreet.exact import Exact, FixedPoint, Integers, Interval, lower
-from discreet.mechanisms.exponential import loss_from_rho, shorten_down, utility_loss
-from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
+from discreet.exact import Exact, Integers, Interval, lower
+from discreet.mechanisms.bounded_column import BoundedColumn
+from discreet.mechanisms.exponential import loss_of_round, read_choice_budget, shorten_down, utility_loss
+from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle
 from discreet.mechanisms.quantiles.ranks import draw, probability, runs_of
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
 from discreet.samplers import uniform_below
 
-_FIX = "Give the public range as bounds=(low, high); it must not be read off the data."
 # Ranks are multiplied by the denominators of quantiles, within int64.
 _MOST_ROWS, _MOST_PARTS = 1 << 31, 1 << 30
 # Steps that a grid may have, and fine parts of one step that tell equal rows apart in ``Quantiles``.
@@ -33,8 +33,8 @@ _GRID_BITS, _PART_BITS = 61, 20
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class QuantileMechanism(EventMechanism):
-    """What one quantile and many share: public bounds, a grid, and a budget.
+class QuantileMechanism(OneEventMechanism):
+    """The base of ``Quantile`` and ``Quantiles``: public bounds, a grid, and a budget.
 
     Values are clamped to ``bounds`` and rounded to multiples of ``resolution``, one at a time; NaN counts as the low
     end. ``max_rows`` is the largest number of rows that one unit has (the data must be prepared so).
@@ -48,60 +48,57 @@ class QuantileMechanism(EventMechanism):
 
     def __post_init__(self) -> None:
         EventMechanism.__post_init__(self)
-        if isinstance(self.bounds, str | bytes) or not isinstance(self.bounds, Sequence) or len(self.bounds) != 2:
-            raise ParameterError("bounds", "must be a pair", _FIX)
-        low, high = (parameters.read_number(end, "bounds", fix=_FIX) for end in self.bounds)
-        if low >= high:
-            raise ParameterError("bounds", "must have low below high", _FIX)
+        column = self.column
         settle(
             self,
-            bounds=(low, high),
-            resolution=parameters.read_positive(self.resolution, "resolution"),
+            bounds=(column.low, column.high),
+            resolution=column.step,
             max_rows=parameters.read_whole(self.max_rows, "max_rows"),
         )
         first, last = self.ends
         if last - first >= 1 << _GRID_BITS:
             raise ParameterError("resolution", "is too fine for the bounds", "Use coarser steps or tighter bounds.")
-        form = find_form({"epsilon": self.epsilon, "rho": self.rho}, "Give epsilon=1, or rho=0.1 to count in zCDP.")
-        if form == "epsilon":
-            settle(self, epsilon=parameters.read_epsilon(self.epsilon))
-        else:
-            settle(self, rho=parameters.read_positive(self.rho, "rho"))
+        epsilon, rho = read_choice_budget(self.epsilon, self.rho)
+        settle(self, epsilon=epsilon, rho=rho)
 
-    @property
-    def _step(self) -> Fraction:
-        return parameters.read_positive(self.resolution, "resolution")
+    @cached_property
+    def column(self) -> BoundedColumn:
+        """The bounds and the step of the values."""
+        return BoundedColumn.read(self.bounds, self.resolution)
 
     @cached_property
     def ends(self) -> tuple[int, int]:
         """The bounds in steps, rounded outwards."""
-        low, high = (parameters.read_number(end, "bounds") for end in self.bounds)
-        return FixedPoint(self._step).steps(low, high)
+        return self.column.ends
 
     def _encode(self, values: npt.ArrayLike) -> Integers:
-        low, high = (parameters.read_number(end, "bounds") for end in self.bounds)
-        steps = FixedPoint(self._step).encode(values, low=low, high=high)
-        if steps.ndim != 1 or steps.size > _MOST_ROWS:
-            raise ParameterError("values", "must be one column", "Give a flat list or array, one value for each row.")
+        steps = self.column.encode(values)
+        if steps.size > _MOST_ROWS:
+            raise ParameterError("values", "must be at most 2^31 rows", "Give fewer rows.")
         return steps
 
     def _write(self, step: int) -> int | float:
-        return step if self._step == 1 else float(step * self._step)
-
-    def _loss(self, rounds: int) -> Exact:
-        """The loss of one of ``rounds`` rounds of the exponential mechanism."""
-        if self.epsilon is None:
-            return loss_from_rho(self.rho, rounds)
-        whole = parameters.read_epsilon(self.epsilon)
-        return whole if rounds == 1 else lower(whole) / rounds
+        return step if self.column.step == 1 else float(step * self.column.step)
 
 
 def read_q(value: object) -> Fraction:
-    """A quantile strictly between 0 and 1, with a denominator that ranks can be multiplied by."""
+    """A quantile strictly between 0 and 1, with a denominator small enough to multiply ranks by it."""
     q = parameters.read_probability(value, "q")
     if q.denominator > _MOST_PARTS:
         raise parameters.refuse("q", "a simpler fraction", value, "Use at most nine decimals.")
     return q
+
+
+def read_qs(values: object) -> tuple[Fraction, ...]:
+    """One or more quantiles that increase, with a common denominator small enough to multiply ranks by it."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence) or not values:
+        raise ParameterError("qs", "must be one or more quantiles", "Give for example qs=[0.25, 0.5, 0.75].")
+    qs = tuple(read_q(q) for q in values)
+    if any(a >= b for a, b in pairwise(qs)):
+        raise ParameterError("qs", "must increase", "Sort them, and give each once.")
+    if math.lcm(*(q.denominator for q in qs)) > _MOST_PARTS:
+        raise ParameterError("qs", "must be simpler fractions", "Use fewer decimals, or thirds of one kind.")
+    return qs
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -140,7 +137,7 @@ class Quantile(QuantileMechanism):
     @cached_property
     def loss(self) -> Exact:
         """The pure ε: as given, or √(8ρ) rounded down."""
-        return self._loss(1)
+        return loss_of_round(self.epsilon, self.rho)
 
     @cached_property
     def factor(self) -> Fraction:
@@ -149,12 +146,8 @@ class Quantile(QuantileMechanism):
 
     @property
     def event(self) -> Event:
-        """What one release amounts to."""
+        """The event that describes one release."""
         return ExponentialEvent(epsilon=self.loss, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def release(self, values: npt.ArrayLike, *, source: EntropySource = SYSTEM) -> int | float:
         """The quantile: an int on the grid of whole numbers, otherwise the float next to a grid value."""
@@ -164,7 +157,7 @@ class Quantile(QuantileMechanism):
     def probability(self, output: Number, given: npt.ArrayLike) -> Interval:
         """The probability of one grid value, certified to about 150 bits."""
         first, last = self.ends
-        step = round(parameters.read_number(output, "output") / self._step)
+        step = round(parameters.read_number(output, "output") / self.column.step)
         if not first <= step <= last:
             raise parameters.refuse("output", "within the bounds", output, "Ask about values of the grid.")
         return probability(runs_of(self._encode(given), read_q(self.q), first, last), self.factor, step)
@@ -204,14 +197,7 @@ class Quantiles(QuantileMechanism):
 
     def __post_init__(self) -> None:
         QuantileMechanism.__post_init__(self)
-        if isinstance(self.qs, str | bytes) or not isinstance(self.qs, Sequence) or not self.qs:
-            raise ParameterError("qs", "must be one or more quantiles", "Give for example qs=[0.25, 0.5, 0.75].")
-        read = tuple(read_q(q) for q in self.qs)
-        if any(a >= b for a, b in pairwise(read)):
-            raise ParameterError("qs", "must increase", "Sort them, and give each once.")
-        if math.lcm(*(q.denominator for q in read)) > _MOST_PARTS:
-            raise ParameterError("qs", "must be simpler fractions", "Use fewer decimals, or thirds of one kind.")
-        settle(self, qs=read)
+        settle(self, qs=read_qs(self.qs))
         first, last = self.ends
         if (last - first + 1) << _PART_BITS >= 1 << _GRID_BITS:
             raise ParameterError("resolution", "is too fine for the bounds", "Use coarser steps or tighter bounds.")
@@ -225,16 +211,12 @@ class Quantiles(QuantileMechanism):
     @cached_property
     def loss(self) -> Exact:
         """The ε₀ of one level."""
-        return self._loss(self.levels)
+        return loss_of_round(self.epsilon, self.rho, self.levels)
 
     @property
     def event(self) -> Event:
-        """What one release amounts to: one exponential mechanism for each level."""
+        """The event of one release: one exponential mechanism for each level."""
         return ExponentialEvent(epsilon=self.loss, count=self.levels, neighbours=self.neighbours, unit=self.unit)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        return (self.event,)
 
     def _factor(self, q: Fraction) -> Fraction:
         """The multiple of the rank error in the exponent, for a quantile q of one side."""

@@ -1,7 +1,7 @@
-"""Several quantiles of many small groups at once: every row is drawn its place, and all groups go level by level.
+"""Several quantiles of many small groups at once: draws a place for every row, and goes level by level in all groups.
 
-The same law as ``ties``, which is for groups with many rows. Groups that are drawn together differ in nothing but
-their rows and the ends of their sides, so that one call of numpy serves them all.
+The law is that of ``lazy_rows``, which is for groups with many rows. Groups that are drawn together differ only in
+their rows and in the ends of their sides, so one call of numpy draws them all.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Several quantiles of counted rows: equal rows are told apart by random places, which come to light where needed.
+"""Several quantiles of counted rows: equal rows get random places, which are drawn only where they are needed.
 
-Every cell is divided into 2^bits places, and every row stands in one of them, uniformly and independently of the
-others. ``quantile.Quantiles`` draws all places and sorts the rows. Here nobody looks at a row: ``LazyRows`` knows how
-many rows each cell has, and when a part of a cell is halved, how many of its k rows fall into the lower half is the
-number of heads in k fair coins. That is the very law of the places, seen only as far as the answer depends on it.
+Every cell is divided into 2^bits places. Every row is in one of them, uniformly and independently of the others.
+``column_quantiles.Quantiles`` draws all places and sorts the rows. Here no single row is drawn. ``LazyRows`` knows how
+many rows each cell has. When a part of a cell with k rows is halved, the number of rows in its lower half is the number
+of heads of k fair coins. This is exactly the law of the places, drawn only as far as the answer depends on it.
 
-*A draw* wants the value v with probability ∝ w(v) = e^(−factor·rank error of v), for the places as they are. The values
-are covered by pieces. Within a piece the rank error is at least what it would be if all rows of the piece were at v, so
-length·e^(−that) bounds the weight of a piece. Pieces are halved while their bounds are loose; then one is proposed by
-its bound, a value in it uniformly, its rank is looked up, and it is taken with the chance w(v) over its part of the
-bound; otherwise all starts again. Whatever has come to light by then, a value that is taken has been taken in
-proportion to w(v): so the law is exact, given all places, and no row far from the quantile has been touched.
+*A draw* gives the value v with probability ∝ w(v) = e^(−factor·rank error of v), for the places as they are. Pieces
+cover the values. Within a piece the rank error is at least what it would be if all rows of the piece were at v, so
+length·e^(−that) bounds the weight of a piece. Pieces are halved while their bounds are loose. Then a piece is proposed
+by its bound, and a value in it uniformly. The rank of the value is looked up, and the value is accepted with the chance
+w(v) over its part of the bound; otherwise the draw starts again. Whichever places have been drawn by then, a value is
+accepted in proportion to w(v). So the law is exact, given all places, and no row far from the quantile was drawn.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from discreet.exact import Integers
 from discreet.mechanisms.quantiles.segments import GUARD, RAISE, SUM_BITS, share_bounds
 from discreet.samplers import lazy, uniform_below
 
-# Pieces are halved until at least half of all proposals are taken, or until no piece wastes much by itself.
+# Pieces are halved until at least half of all proposals are accepted, or until no single piece wastes much.
 _LOOSE, _WASTE, _MOST = 0.5, 1 / 256, 4096
-_CHUNK = 1 << 26  # coins that are thrown at once
+_CHUNK = 1 << 26  # coins that are flipped at once
 
 
 def count_heads(coins: int, source: EntropySource) -> int:
-    """How many of so many fair coins show heads: the ones among as many random bits."""
+    """How many of these fair coins show heads: the number of ones among as many random bits."""
     if coins <= 1024:
         return source.bits(coins).bit_count()
     found = 0
@@ -51,10 +51,10 @@ def count_heads(coins: int, source: EntropySource) -> int:
 
 
 class LazyRows:
-    """The rows of one group: how many are in each cell, and where in their cells, as far as that is known.
+    """The rows of one group: how many are in each cell, and their places, as far as these were drawn.
 
-    Places are whole numbers: cell c has those from c·2^bits on. What is known of a cell is a row of parts, each with
-    the number of its rows; a part that holds rows has a width of a power of two.
+    Places are whole numbers: cell c has those from c·2^bits on. A cell is known as a list of parts, each with the
+    number of its rows; the width of a part that has rows is a power of two.
     """
 
     def __init__(self, cells: Integers, counts: Integers, bits: int, source: EntropySource) -> None:
@@ -68,7 +68,7 @@ class LazyRows:
         return int(self._before[-1])
 
     def look(self, place: int) -> tuple[int, int]:
-        """How many rows are below a place, and how many at it; brings all halves around it to light."""
+        """How many rows are below a place, and how many at it; draws all halves around it."""
         i = int(np.searchsorted(self._cells, place >> self._bits))
         if i == len(self._cells) or int(self._cells[i]) != place >> self._bits:
             return int(self._before[i]), 0
@@ -83,7 +83,7 @@ class LazyRows:
     def cut(self, low: int, high: int) -> tuple[int, int]:
         """Where to divide the places from low to high, and how many rows are below the cut.
 
-        There are rows among them, and either end is that of a part or lies where no rows are.
+        There must be rows among them. Each end must be the end of a part, or lie where no rows are.
         """
         first = int(np.searchsorted(self._cells, low >> self._bits))
         last = int(np.searchsorted(self._cells, high >> self._bits, side="right"))
@@ -129,7 +129,7 @@ _first_place: Callable[[_CellPart], int] = itemgetter(0)
 class Side:
     """The places from low to high, with ``rows`` rows after ``skipped`` others.
 
-    Where an end is ``taken``, it was chosen before, and the rows at it belong to no side.
+    An end that is ``taken`` was chosen before, and the rows at it belong to no side.
     """
 
     low: int
@@ -166,7 +166,7 @@ class Piece:
 
     @property
     def length(self) -> int:
-        """How many places."""
+        """How many places the piece has."""
         return self.high - self.low + 1
 
     def __lt__(self, other: Piece) -> bool:

@@ -1,4 +1,4 @@
-"""Ranks on a grid: how good a q-quantile each grid value is, and an exact draw of a good one.
+"""Ranks on a grid: computes how good a q-quantile each grid value is, and draws a good one exactly.
 
 Grid values between two data points are equally good, so they are handled as runs: at most 2m + 1 of them for m
 distinct values, however fine the grid is and however many rows there are.
@@ -47,7 +47,7 @@ def runs_of(steps: Integers, q: Fraction, low: int, high: int) -> Runs:
 
 
 def runs_of_counts(groups: Sequence[CellCounts], q: Fraction, low: int, high: int) -> Runs:
-    """The same for data that is counted by value already, in several groups at once."""
+    """The runs of data that is counted by value, in several groups at once."""
     sizes = np.array([len(cells) for cells, _ in groups], dtype=np.int64)
     values = np.concatenate([cells for cells, _ in groups])
     counts = np.concatenate([counts for _, counts in groups])
@@ -57,7 +57,7 @@ def runs_of_counts(groups: Sequence[CellCounts], q: Fraction, low: int, high: in
 def runs_of_groups(
     values: Integers, counts: Integers, sizes: Integers, q: Fraction, *, low: Integers | int, high: Integers | int
 ) -> Runs:
-    """The same for groups that follow one another, with so many distinct values each, perhaps each with its own range.
+    """The runs of groups that follow one another, with ``sizes`` distinct values each, and perhaps a range for each.
 
     In all of them together value i lies between run 2i + g, the gap before it, and run 2i + g + 2, where g is the
     number of its group.
@@ -111,6 +111,6 @@ def draw(runs: Runs, factor: Fraction, source: EntropySource) -> int:
 
 
 def draw_all(runs: Runs, factor: Fraction, source: EntropySource) -> Integers:
-    """Such a value in each of the groups."""
+    """One value for each group, drawn as in ``draw``."""
     found, places = draw_each(Segments(runs.lengths, runs.errors, runs.offsets), factor / runs.scale, source)
     return runs.starts[found] + places

@@ -1,7 +1,7 @@
-"""One draw in each of many groups at once: runs of equally good values, better ones exponentially likelier.
+"""One draw in each of many groups at once: a group consists of runs of equally good values.
 
-A group is a row of runs. Run i stands for ``lengths[i]`` values, each with the weight e^(−factor·errors[i]). All groups
-are drawn together, so that ten thousand small ones take milliseconds.
+Run i has ``lengths[i]`` values, each with the weight e^(−factor·errors[i]). All groups are drawn together, so that ten
+thousand small ones take milliseconds.
 
 *How.* Run i is proposed with a whole-number weight W_i ≥ 2^s·length_i·e^(−x_i), found in floats and raised, and
 accepted with 2^s·length_i·e^(−x_i)/W_i, decided exactly; otherwise the group starts again. So a run comes out in
@@ -21,8 +21,8 @@ from discreet.exact import Integers, ceil_div, exp_minus_bounds
 from discreet.samplers import lazy
 from discreet.samplers.lazy import RealBounds
 
-# Float weights are raised by this part, and compared with uniforms only up to this: both are far more than they can be
-# off, which is below 2^-41 of themselves (exponents up to 745, each within 2^-51 of itself).
+# Float weights are multiplied by RAISE. A float comparison counts only beyond GUARD. Both are far larger than the error
+# of the weights, which is below 2^-41 of themselves (exponents up to 745, each within 2^-51 of itself).
 RAISE = 1 + 2.0**-36
 GUARD = 2.0**-36
 # A group's float weights are scaled to a sum of so many bits, which leaves room for raising them.

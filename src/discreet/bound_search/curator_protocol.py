@@ -1,4 +1,4 @@
-"""Who takes questions: what this package needs of a curator, and how an offer is divided among questions."""
+"""What this package needs of a curator, and how an offer is divided among several questions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from discreet.preview import Preview
 from discreet.privacy import Budget
 
 
-class CuratorLike(Protocol):
-    """Takes questions, as plans with an offer. The curator is one."""
+class CuratorProtocol(Protocol):
+    """Prices and answers questions, which are given as plans with an offer. Member: ``Curator``."""
 
     catalog: Catalog
 
@@ -26,22 +26,22 @@ class CuratorLike(Protocol):
 
     @property
     def ask(self) -> Callable[..., Answer]:
-        """Answer a question and charge for it."""
+        """Answers a question and charges for it."""
         ...
 
     @property
     def preview(self) -> Callable[..., Preview]:
-        """What it would cost; free."""
+        """Says what a question would cost. It is free."""
         ...
 
     @property
     def answered(self) -> Callable[..., bool]:
-        """Whether it was answered before, so that asking again is free."""
+        """Says whether a question was answered before. Then it is free to ask it again."""
         ...
 
 
-def divide(offered: Offer, budget: Budget, shares: Sequence[Fraction]) -> list[dict[str, Fraction]]:
-    """Shares of an offer, each an offer of its own, in the budget's own currency: together they cost the whole."""
+def divide_offer(offered: Offer, budget: Budget, shares: Sequence[Fraction]) -> list[dict[str, Fraction]]:
+    """Divide an offer into one for each share, in the budget's own currency. Together they cost the whole offer."""
     if offered.error is not None:
         fix = "The error follows from the bounds, which are not known yet: offer epsilon or rho. Nothing was charged."
         raise ParameterError("error", "cannot be promised where bounds are missing", fix)

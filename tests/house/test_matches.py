@@ -1,0 +1,104 @@
+"""Every ``match`` over a closed set ends in ``assert_never``, so that a new member is missed by the type checker.
+
+The others are over open sets: words of users, values from outside, classes that anybody may add to. They are listed
+here with the reason, and each of them refuses, or says that nothing is known, where nothing fits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.house.test_house import MODULES
+
+# Engines have a contract and a suite of their own.
+ELSEWHERE = ("discreet.engines.",)
+
+NOTIONS = "a loss may be stated in notions that are not known here"
+EVENTS = "an event that is not known has an unknown loss, which is refused"
+VALUES = "values of any type come from outside"
+PARSER = "classes of the parser, of which all others are refused"
+OPEN = {
+    "accounting.account._take_larger": NOTIONS,
+    "accounting.calibrate.scale_event": EVENTS,
+    "accounting.calibrate._exact_factor": NOTIONS,
+    "accounting.calibrate._fits": NOTIONS,
+    "accounting.currencies.choose_currency": "pairs of words, most of which do not fit together",
+    "accounting.currencies.price": NOTIONS,
+    "accounting.events._dump_value": VALUES,
+    "accounting.notions._take_least": NOTIONS,
+    "accounting.profiles.has_profile": EVENTS,
+    "accounting.profiles._make_pair": EVENTS,
+    "accounting.profiles.group_event": EVENTS,
+    "audit.claims.read": VALUES,
+    "audit.greybox.check_distance": "mechanisms of anybody are audited",
+    "audit.output_encoding.add": VALUES,
+    "bounding.shape.check_expression": "plans may be built by hand, and are checked here",
+    "bounding.shape.check_released": "plans may be built by hand, and are checked here",
+    "cli.bounds._show": "whatever a search gives is printed",
+    "codebook.codebook._find_start": "a word of the codebook, checked when it is read",
+    "codebook.entry_reader._to_problem": "words of the library that reads codebooks",
+    "codebook.entry_reader._find_model": "paths in a file",
+    "codebook.rules._ends_of": "bounds of any type stand in a file",
+    "codebook.rules._has_too_many_bins": "bounds of any type stand in a file",
+    "curator._read": "a question is a text, a plan, or anything that has one",
+    "frontends.sql.aggregates._read_count": PARSER,
+    "frontends.sql.expression_forms._read_is": PARSER,
+    "frontends.sql.from_clause._read_source": PARSER,
+    "frontends.terms.constants.read_python_value": VALUES,
+    "ledger.administration.export": "a word of the user",
+    "ledger.state._declare": "a ledger may hold entries of a later version",
+    "local.shuffle._shape_of": "protocols are a Protocol, to which anybody may add",
+    "mechanisms.composition._fits": NOTIONS,
+    "mechanisms.keys._sort_key": VALUES,
+    "plan.types.type_of": VALUES,
+}
+
+
+def find_matches(tree: ast.AST, inside: str = "") -> Iterator[tuple[str, ast.Match]]:
+    """Every match with the function that it stands in."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Match):
+            yield inside, node
+        own = node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else inside
+        yield from find_matches(node, own)
+
+
+def is_closed(node: ast.Match) -> bool:
+    """Whether a match ends in ``assert_never``, for everything that is left, and nothing else is caught before."""
+    *others, last = node.cases
+    caught = isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None and last.guard is None
+    earlier = any(isinstance(c.pattern, ast.MatchAs) and c.pattern.pattern is None for c in others)
+    return caught and not earlier and ast.unparse(last.body[0]).startswith("assert_never(")
+
+
+def open_matches() -> list[str]:
+    found = []
+    for name, path in MODULES.items():
+        if not name.startswith(ELSEWHERE):
+            short = name.removeprefix("discreet.")
+            found += [
+                f"{short}.{function}"
+                for function, node in find_matches(ast.parse(path.read_text()))
+                if not is_closed(node)
+            ]
+    return found
+
+
+def test_matches_over_closed_sets_are_closed() -> None:
+    """A match without ``assert_never`` is one of the open ones, and each of these is still there."""
+    assert sorted(open_matches()) == sorted(OPEN)
+
+
+def test_the_check_can_fail() -> None:
+    """Negative control: a catch-all, an early one, and a missing end are seen."""
+    for text, closed in (
+        ("match x:\n  case 1: pass\n  case _: assert_never(x)", True),
+        ("match x:\n  case 1: pass\n  case never: assert_never(never)", True),
+        ("match x:\n  case 1: pass\n  case _: y = 1", False),
+        ("match x:\n  case 1: pass", False),
+        ("match x:\n  case other if y: pass\n  case _: assert_never(x)", False),
+        ("match x:\n  case 1: pass\n  case _ if y: assert_never(x)", False),
+    ):
+        ((_, node),) = find_matches(ast.parse(text))
+        assert is_closed(node) is closed
