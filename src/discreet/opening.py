@@ -14,7 +14,7 @@ from discreet.codebook import Codebook
 from discreet.codebook.entries import OTHERS
 from discreet.codebook.spending import DATABASES
 from discreet.curator import Curator
-from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.registry import open_engine
 from discreet.errors import LedgerError
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.ledger import Ledger
@@ -77,7 +77,7 @@ def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
     return Curator(
         name=book.name,
         catalog=catalog,
-        engine=DuckDBEngine(book.sources if frames is None else frames, catalog),
+        engine=open_engine(book.sources if frames is None else frames, catalog),
         ledger=_open_ledger(book),
         per_query=book.per_query,
         analysts=book.analysts,

@@ -12,6 +12,7 @@ from typing import Any
 from discreet.answer import Answer
 from discreet.codebook.frame_types import types_of
 from discreet.errors import ParameterError, UsageError
+from discreet.plan.arrow import to_arrow_table
 from discreet.plan.evaluate import settle
 from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value, is_storable_text
@@ -41,9 +42,7 @@ def _read_values(name: str, table: Any) -> Values:
 
 
 def _read_frame(name: str, table: Any) -> list[tuple[str, Type, list[Value]]]:
-    """The names, types and values of the columns that questions can use."""
-    from discreet.engines.duckdb.sources import to_arrow_table
-
+    """The columns of a frame that questions can use."""
     kinds = types_of(table)
     arrow = to_arrow_table(table)
     found = []

@@ -13,7 +13,7 @@ from discreet.audit import Verdict, check_fit, check_law, installation, neighbou
 from discreet.audit.greybox import PRIMITIVES, CallRecorder, record_calls, run
 from discreet.audit.questions import CuratorLine, RecordingEngine, check_question, check_questions, make_small_engine
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.engine import Engine, Groups, ProgressCallback
+from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.exact import Interval
 from discreet.mechanisms import (
@@ -183,6 +183,10 @@ class Bent:
         self.plain = MemoryEngine(sources, catalog)
         self.rows = next(iter(sources.values())).num_rows
         self.fault = fault
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.plain.capabilities
 
     def schema(self, table: str) -> Any:
         return self.plain.schema(table)

@@ -15,7 +15,7 @@ import pytest
 
 import discreet
 from discreet import demo
-from discreet.cli import main
+from discreet.cli import ask
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
 from tests.cli.commands import Run, on_terminal
@@ -239,7 +239,7 @@ def test_exit_codes_by_root(run: Run, monkeypatch: pytest.MonkeyPatch, error: Ba
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(main, "open_curator", fail)
+    monkeypatch.setattr(ask, "open_curator", fail)
     assert run("explain", "x.toml", COUNT)[0] == code
 
 

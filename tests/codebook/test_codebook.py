@@ -41,6 +41,7 @@ from discreet.errors import CodebookError, ParameterError
 from discreet.opening import terms_of
 from discreet.plan.catalog import Catalog
 from discreet.plan.reach import reach
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -168,8 +169,10 @@ def test_sources(tmp_path: Path) -> None:
     more = '[tables.lab]\nsource = {{ duckdb = "lab.duckdb"{} }}\nmax_rows = 1\ncolumns.patient_id = "integer"\n'
     file.write_text(GOOD + more.format(', table = "results"'))
     sources = Codebook.load(file).sources
-    assert sources["visits"] == TableSource(kind="parquet", path=str(tmp_path / "sub" / "visits.parquet"))
-    assert sources["lab"] == TableSource(kind="duckdb", path=str(tmp_path / "sub" / "lab.duckdb"), table="results")
+    assert sources["visits"] == TableSource(kind=SourceKind.PARQUET, path=str(tmp_path / "sub" / "visits.parquet"))
+    assert sources["lab"] == TableSource(
+        kind=SourceKind.DUCKDB, path=str(tmp_path / "sub" / "lab.duckdb"), table="results"
+    )
     file.write_text(GOOD + more.format(""))
     assert Codebook.load(file).sources["lab"].table == "lab"
     file.write_text(

@@ -16,6 +16,7 @@ from discreet.codebook import Codebook
 from discreet.codebook.codebook import TableSource
 from discreet.codebook.draft import Choices, DataFiles, draft, inspect
 from discreet.errors import CodebookError, UsageError
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type
 
 TABLE = pa.table({"patient_id": [1], "age": [41], "cost": [1.5], "ward": ["Marker Ward"], "tags": [["x"]]})
@@ -70,7 +71,9 @@ def test_csv_reads_the_header_only(tmp_path: Path) -> None:
     assert found.tables == {"visits": dict.fromkeys(("patient_id", "a,ge", "ward"), Type.TEXT)} and not found.typed
     text = draft(found, CHOICES, tmp_path)
     assert "Only the header" in text and '"a,ge" = { type = "text" }' in text
-    assert Codebook.read(text, tmp_path / "x.toml").sources["visits"] == TableSource(kind="csv", path=str(file))
+    assert Codebook.read(text, tmp_path / "x.toml").sources["visits"] == TableSource(
+        kind=SourceKind.CSV, path=str(file)
+    )
 
 
 def test_duckdb_files_have_many_tables(tmp_path: Path) -> None:
@@ -84,7 +87,7 @@ def test_duckdb_files_have_many_tables(tmp_path: Path) -> None:
     assert found.tables["visits"]['odd "name'] == Type.TEXT
     assert found.columns == ["patient_id"]
     book = Codebook.read(draft(found, CHOICES, tmp_path), tmp_path / "x.toml")
-    assert book.sources["lab"] == TableSource(kind="duckdb", path=str(file), table="lab")
+    assert book.sources["lab"] == TableSource(kind=SourceKind.DUCKDB, path=str(file), table="lab")
 
 
 def several(folder: Path) -> DataFiles:
@@ -136,7 +139,7 @@ def test_ids_by_the_name_of_their_table() -> None:
         "patients": {"name": Type.TEXT, "id": Type.INTEGER},
         "visits": {"id": Type.INTEGER, "patient_id": Type.INTEGER, "name": Type.INTEGER},
     }
-    found = DataFiles(tables, dict.fromkeys(tables, TableSource(kind="parquet", path="x.parquet")))
+    found = DataFiles(tables, dict.fromkeys(tables, TableSource(kind=SourceKind.PARQUET, path="x.parquet")))
     text = draft(found, Choices(unit="patients.id"), Path())
     assert text.count("# foreign_keys") == 1 and '# foreign_keys = { patient_id = "patients.id" }' in text
     assert "do not name the unit" in text.partition("[tables.visits]")[2]
@@ -201,7 +204,7 @@ def test_any_names_make_toml(names: list[str]) -> None:
     schema = {**dict.fromkeys(names, Type.INTEGER), "patient_id": Type.INTEGER, "zz hidden\n#": None}
     other = f"{names[0]}s"
     tables: dict[str, dict[str, Type | None]] = {names[0]: schema, other: dict.fromkeys(names, Type.INTEGER)}
-    found = DataFiles(tables, dict.fromkeys(tables, TableSource(kind="parquet", path="data.parquet")))
+    found = DataFiles(tables, dict.fromkeys(tables, TableSource(kind=SourceKind.PARQUET, path="data.parquet")))
     raw = tomllib.loads(draft(found, CHOICES, Path()))
     assert raw["tables"].keys() == {names[0], other}
     assert set(raw["tables"][names[0]]["columns"]) == {*names, "patient_id"}

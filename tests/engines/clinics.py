@@ -13,16 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import duckdb
 import pyarrow as pa
-import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.memory import relations
 from discreet.engines.sql.relations import columns_of
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import settle
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Expression
 from discreet.plan.functions import find_common_type, make_call, make_literal
 from discreet.plan.relations import (
     Caps,
@@ -248,22 +245,6 @@ class Maker:
 POSITIONS = (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK, Feature.LAG, Feature.LEAD)
 
 
-def same_secret_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the memory engine order rows as the DuckDB engine does, so that truncation can be compared."""
-    connection = duckdb.connect()
-    kinds = {N: "BIGINT", R: "DOUBLE", X: "VARCHAR", B: "BOOLEAN", D: "DATE", T: "TIMESTAMP"}
-
-    def place(columns: Sequence[Column], row: relations.MemoryRow, salt: bytes) -> tuple[int, tuple[Any, ...]]:
-        ordered = sorted(columns, key=lambda column: (column.table, column.name))
-        marks = [f"CAST(? AS {kinds[column.type]})" for column in ordered]
-        salts = [f"CAST({int.from_bytes(part, 'little')} AS UBIGINT)" for part in (salt[:8], salt[8:])]
-        values = [row[column] for column in ordered]
-        (found,) = connection.execute(f"SELECT hash({', '.join(marks + salts)})", values).fetchall()
-        return found[0], tuple((value is None, value) for value in values)
-
-    monkeypatch.setattr(relations, "_secret_place", place)
-
-
 __all__ = [
     "CATALOG",
     "SALT",
@@ -272,6 +253,5 @@ __all__ = [
     "columns_of",
     "everything",
     "frames",
-    "same_secret_order",
     "some_tables",
 ]

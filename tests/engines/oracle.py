@@ -18,9 +18,7 @@ from typing import Any
 from discreet.bounding.contributions import BoundedPlan, Reach, Sensitivity, sensitivity
 from discreet.bounding.contributions import reach as reach_of
 from discreet.bounding.stability import Owner
-from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.memory.engine import MemoryEngine
 from discreet.engines.memory.relations import RelationReader
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
@@ -30,6 +28,7 @@ from discreet.plan.relations import (
 )
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
+from tests.engines.conformance.engines import MEMORY, EngineUnderTest
 from tests.engines.relational import (
     DIRECT,
     LINKS,
@@ -175,14 +174,8 @@ def overreaches(before: Groups, after: Groups, position: int, claim: Reach, rela
     return max(shares, default=Fraction(0)) > 1 or sum(shares) > claim.groups
 
 
-def run(kind: str, tables: Tables, catalog: Catalog, bounded: BoundedPlan) -> Groups:
-    if kind == "memory":
-        return MemoryEngine(tables, catalog).run(bounded, salt=SALT)
-    engine = DuckDBEngine(frames(tables), catalog, threads=1)
-    try:
-        return engine.run(bounded, salt=SALT)
-    finally:
-        engine.close()
+def run(engine: EngineUnderTest, tables: Tables, catalog: Catalog, bounded: BoundedPlan) -> Groups:
+    return engine.run(frames(tables) if engine.slow else tables, catalog, bounded)
 
 
 @dataclass(frozen=True)
@@ -198,13 +191,15 @@ def claimable(bounded: BoundedPlan) -> bool:
     return bounded.unit is None or not bounded.keys or bool(bounded.max_groups or bounded.max_rows or bounded.domain)
 
 
-def check(world: World, rng: random.Random, kind: str = "memory", claims: Claims | None = None) -> list[str]:
+def check(
+    world: World, rng: random.Random, engine: EngineUnderTest = MEMORY, claims: Claims | None = None
+) -> list[str]:
     """The claims that were broken, in words."""
     claims = claims or Claims()
-    before = run(kind, world.tables, world.catalog, world.bounded)
+    before = run(engine, world.tables, world.catalog, world.bounded)
     broken = []
     for pair in neighbours(world, rng):
-        after = run(kind, pair.after, world.catalog, world.bounded)
+        after = run(engine, pair.after, world.catalog, world.bounded)
         broken += _moves(world.bounded, pair.relation, before, after, claims)
         broken += _rows(world, pair, claims)
     return broken

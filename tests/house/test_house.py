@@ -12,6 +12,7 @@ import pytest
 
 import discreet
 from discreet import errors
+from tests.house.floors import FLOORS, PAGE, write_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "discreet"
@@ -20,28 +21,6 @@ MODULES = {
     for path in sorted(SOURCE.rglob("*.py"))
 }
 
-# Who may import whom: a module imports only from floors below its own. Rooms on one floor do not know each other.
-FLOORS: list[set[str]] = [
-    {"errors"},
-    {"exact"},
-    {"parameters", "odds"},
-    {"privacy", "entropy"},
-    {"samplers", "plan"},
-    {"accounting", "bounding"},
-    {"mechanisms"},
-    {"frontends", "engines", "ledger", "codebook", "local"},
-    {"offer", "release"},
-    {"price", "finish", "explanation"},
-    {"batch_price", "preview"},
-    {"quote"},
-    {"picture"},
-    {"answer"},
-    {"public_tables", "bound_search"},
-    {"curator", "bounds"},
-    {"demo", "opening"},
-    {"audit", "attacks"},
-    {"cli"},
-]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # Packages with rooms of their own: for each room inside, the rooms of the same package that it may import.
 ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
@@ -54,6 +33,19 @@ ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
         "read_sql": {"terms", "resolve", "sql", "google"},
     },
 }
+
+# The same inside engines/: the oracle and the SQL that all share know no engine, and blocks are DuckDB's own affair.
+ENGINE_FLOORS: list[set[str]] = [
+    {"engine", "failure", "steps"},
+    {"order", "lookups"},
+    {"memory", "sql"},
+    {"duckdb"},
+    {"registry"},
+]
+ENGINE_FLOOR = {room: number for number, rooms in enumerate(ENGINE_FLOORS) for room in rooms}
+# Modules of the DuckDB engine that know about blocks.
+BLOCKS = "discreet.engines.duckdb.blocks"
+BLOCK_USERS = {"discreet.engines.duckdb.engine"}
 
 
 def imported(path: Path) -> set[str]:
@@ -132,6 +124,13 @@ def test_every_room_has_a_floor() -> None:
     assert {room(name) for name in MODULES} - {""} == set(FLOOR)
 
 
+def test_the_page_shows_the_floors_that_are_enforced() -> None:
+    """docs/architecture.md has the table that these tests read; another one would be seen."""
+    page = PAGE.read_text()
+    assert page == write_table(page), "run: python -m tests.house.floors"
+    assert page != write_table(page).replace("| `errors` |", "| `mistakes` |")
+
+
 def test_imports_point_one_way() -> None:
     """No module imports from its own floor or above, not even lazily."""
     assert [edge for name, path in MODULES.items() for edge in upward(name, imported(path))] == []
@@ -150,6 +149,51 @@ def test_no_import_cycles() -> None:
     edges = {name: imported(path) - {name} for name, path in MODULES.items()}
     # A package's __init__ names its members; members never import their own package.
     assert find_cycle(edges) == []
+
+
+def engine_room(module: str) -> str:
+    """The part of engines/ a module belongs to; nothing for modules elsewhere and for the package itself."""
+    parts = module.split(".")
+    return parts[2] if parts[1:2] == ["engines"] and len(parts) > 2 else ""
+
+
+def upward_in_engines(module: str, targets: set[str]) -> list[str]:
+    """Imports between rooms of engines/ that do not point down, and imports of blocks from elsewhere."""
+    own = engine_room(module)
+    found = []
+    for target in targets:
+        there = engine_room(target)
+        up = own and there and there != own and ENGINE_FLOOR[there] >= ENGINE_FLOOR[own]
+        stray = target.startswith(BLOCKS) and not module.startswith(BLOCKS) and module not in BLOCK_USERS
+        found += [f"{module} -> {target}"] if up or stray else []
+    return found
+
+
+def test_every_room_of_engines_has_a_floor() -> None:
+    assert {engine_room(name) for name in MODULES} - {""} == set(ENGINE_FLOOR)
+
+
+def test_engines_are_built_in_layers() -> None:
+    """The oracle and the shared SQL know nothing of DuckDB or of each other, and one module alone knows blocks."""
+    assert [edge for name, path in MODULES.items() for edge in upward_in_engines(name, imported(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "target"),
+    [
+        ("sql.statement", "duckdb.blocks.kernel"),
+        ("sql.relations", "duckdb.prepared"),
+        ("sql.spreads", "duckdb.session"),
+        ("memory.engine", "duckdb.sources"),
+        ("memory.engine", "sql.layers"),
+        ("duckdb.prepared", "duckdb.blocks.kernel"),
+        ("duckdb.engine", "registry"),
+    ],
+)
+def test_edges_that_were_cut_stay_cut(module: str, target: str) -> None:
+    """Negative control: each of these would be seen."""
+    edge = (f"discreet.engines.{module}", f"discreet.engines.{target}")
+    assert upward_in_engines(edge[0], {edge[1]}) == [" -> ".join(edge)]
 
 
 def test_the_layer_checks_can_fail() -> None:

@@ -1,4 +1,4 @@
-"""Magnitudes are exact: at every power of two and beside it, for every type, in memory and in DuckDB."""
+"""Magnitudes are exact: at every power of two and beside it, for every type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.bounding.facts import facts_of
-from discreet.engines.sql.layers import _write_magnitude
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column
@@ -17,7 +16,6 @@ from discreet.plan.functions import make_call, make_literal
 from discreet.plan.magnitude import BUCKETS, LARGEST, SMALLEST, IntOrFloat, ends, magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from discreet.privacy import Neighbours, Unit
-from tests.engines.test_dialect import in_duckdb
 
 WHOLE, REAL = Column("t", "n", Type.INTEGER), Column("t", "x", Type.REAL)
 
@@ -52,18 +50,6 @@ def test_beside_every_power_of_two() -> None:
         assert (
             type(found) is type(number) and found in BUCKETS[Type.REAL if isinstance(number, float) else Type.INTEGER]
         )
-
-
-def test_duckdb_agrees_beside_every_power_of_two() -> None:
-    """The tree of comparisons gives the very same buckets, and a positive zero."""
-    reals, whole = around_powers_of_reals(), around_powers_of_integers()
-    for column, numbers in ((REAL, [*reals, None]), (WHOLE, [*whole, None])):
-        asked = make_call("magnitude", column)
-        found = in_duckdb([asked], (column,), [(number,) for number in numbers])
-        for number, (got,) in zip(numbers, found):
-            wanted = evaluate(asked, {column: number})
-            assert got == wanted and type(got) is type(wanted), number
-            assert not isinstance(got, float) or got != 0 or math.copysign(1, got) == 1
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(INTEGER_MIN, INTEGER_MAX))
@@ -127,14 +113,3 @@ def test_no_value_within_bounds_is_left_out(kind: Type, bounds: tuple[Fraction, 
     else:
         number = data.draw(st.floats(float(low), float(high)))
     assert magnitude(number) in (facts_with(kind, low, high).keys or ())
-
-
-def test_the_tree_is_shallow() -> None:
-    """A row is compared about eight times, not two hundred times."""
-    for column in (WHOLE, REAL):
-        sql = _write_magnitude(make_call("magnitude", column), ["x"])
-        depth = deepest = 0
-        for word in sql.replace("(", " ").replace(")", " ").split():
-            depth += (word == "CASE") - (word == "END")
-            deepest = max(deepest, depth)
-        assert depth == 0 and deepest <= 9

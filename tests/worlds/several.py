@@ -158,9 +158,12 @@ class Data:
     def duckdb(self) -> DuckDBEngine:
         return DuckDBEngine(frames(self.tables, self.catalog), self.catalog, threads=1)
 
+    @cached_property
+    def statement(self) -> DuckDBEngine:
+        """DuckDB's other way, without blocks."""
+        return DuckDBEngine(frames(self.tables, self.catalog), self.catalog, threads=1, blocks=False)
+
     def run(self, kind: str, bounded: BoundedPlan) -> Groups:
-        if kind == "statement":  # DuckDB's other way, without blocks
-            return self.duckdb._run(bounded, SALT, None, blocks=False)
         engine: MemoryEngine | DuckDBEngine = getattr(self, kind)
         return engine.run(bounded, salt=SALT)
 

@@ -20,8 +20,8 @@ from discreet.audit.neighbours import AuditRow
 from discreet.audit.output_encoding import RaisedError
 from discreet.bounding.contributions import BoundedPlan, Sensitivity, sensitivity
 from discreet.curator import Curator
-from discreet.engines.duckdb.engine import DuckDBEngine
-from discreet.engines.engine import Engine, Groups, ProgressCallback
+from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
+from discreet.engines.registry import open_engine
 from discreet.entropy import SYSTEM
 from discreet.ledger.memory import MemoryLedger
 from discreet.plan.arrow import load_arrow_types
@@ -45,6 +45,10 @@ class RecordingEngine:
     salt: bytes
     seen: list[tuple[BoundedPlan, Groups]]
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.engine.capabilities
+
     def schema(self, table: str) -> Mapping[str, Type | None]:
         return self.engine.schema(table)
 
@@ -65,7 +69,7 @@ class RecordingEngine:
 
 def make_small_engine(sources: Mapping[str, Any], catalog: Catalog) -> Engine:
     """The engine for real data, small: audits ask many questions about few rows."""
-    return DuckDBEngine(sources, catalog, threads=1)
+    return open_engine(sources, catalog, threads=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

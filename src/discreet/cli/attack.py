@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli.option_groups import take_groups
+from discreet.cli.output import OutputOptions, Printout
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from discreet.attacks.outcome import Outcome
 
+_BARS = {"label": "text", "value": "real", "low": "real", "high": "real", "n": "integer"}
 
+
+@take_groups
 def attack(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The lesson; without it, all are listed.")] = None,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a picture.")] = False,
+    output: OutputOptions,
 ) -> None:
     """Run an attack, without privacy and with it.
 
@@ -22,40 +29,51 @@ def attack(
     the most that any attack could. Without a name, the list. For example: discreet attack differencing
     """
     if name is None:
-        _list(as_json=as_json)
+        output.print(_make_list())
         return
     from discreet import attacks
 
-    outcome = attacks.run(name)
-    if as_json:
-        typer.echo(json.dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
-    else:
-        _show(outcome)
+    output.print(_make_printout(attacks.run(name)))
 
 
-def _list(*, as_json: bool) -> None:
+def _make_list() -> Printout:
     from discreet.attacks import LESSONS
+    from discreet.cli.rows import make_rows
 
-    if as_json:
-        typer.echo(json.dumps(dict(LESSONS), indent=2, ensure_ascii=False))
-        return
-    from rich.console import Console
+    found = [{"name": name, "about": about} for name, about in LESSONS.items()]
+    return Printout(
+        rows=lambda: make_rows({"name": "text", "about": "text"}, found),
+        document=lambda: dict(LESSONS),
+        draw=_draw_list,
+    )
 
+
+def _draw_list(console: Console) -> None:
+    from discreet.attacks import LESSONS
     from discreet.cli import printing
 
-    printing.print_facts(Console(highlight=False), LESSONS.items())
-    typer.echo("Run one: discreet attack differencing")
+    printing.print_facts(console, LESSONS.items())
+    console.out("Run one: discreet attack differencing", highlight=False)
 
 
-def _show(outcome: Outcome) -> None:
+def _make_printout(outcome: Outcome) -> Printout:
+    from discreet.cli.rows import make_rows
+
+    document = outcome.to_dict()
+    return Printout(
+        rows=lambda: make_rows(_BARS, document["picture"]),
+        document=lambda: document,
+        draw=lambda console: _draw(console, outcome),
+    )
+
+
+def _draw(console: Console, outcome: Outcome) -> None:
     """The picture as it is, and the words below it folded to the screen."""
-    from rich.console import Console
     from rich.text import Text
 
     from discreet.attacks import LESSONS
     from discreet.cli import printing
 
-    console = Console(highlight=False)
     printing.print_heading(console, f"{outcome.name}: {LESSONS[outcome.name]}")
     console.print()
     for line in outcome.picture():

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.options import (
-    AnalystOption,
-    CodebookPath,
-    DeltaOption,
-    EpsilonOption,
-    JsonOption,
-    LevelOption,
-    ProjectOption,
-    PublicOption,
-    RhoOption,
-    make_console,
-    note_forgetful,
-    open_curator,
-    print_json,
-    read_number,
-    read_offer,
-    read_question,
-)
-from discreet.errors import UsageError
+from discreet.cli.ask import answer_to_document
+from discreet.cli.option_groups import leave_out, take_groups
+from discreet.cli.options import CodebookPath, OfferOptions, note_forgetful, open_curator, read_number, read_question
+from discreet.cli.output import OutputOptions, Printout
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from discreet.answer import Answer
+    from discreet.preview import BatchPreview
 
 
+@take_groups
 def batch(
     codebook: CodebookPath,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="SQL questions, each ended by a semicolon.")],
     *,
-    epsilon: EpsilonOption = None,
-    rho: RhoOption = None,
-    delta: DeltaOption = None,
     weights: Annotated[
         str | None, typer.Option(help="How much of the price each question gets, such as 2,1,1.", metavar="W,W,...")
     ] = None,
@@ -45,11 +32,8 @@ def batch(
         bool, typer.Option("--fixed", help="Price all as one plan, charged as one (ε, δ): less noise.")
     ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Show the price and the errors; charge nothing.")] = False,
-    level: LevelOption = "0.95",
-    public: PublicOption = None,
-    analyst: AnalystOption = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
+    offer: Annotated[OfferOptions, leave_out("error", "bounds")],
+    output: OutputOptions,
 ) -> None:
     """Answer all questions of a file under one price.
 
@@ -58,40 +42,43 @@ def batch(
     from discreet.frontends.sql.script import split_statements
 
     questions = split_statements(read_question("", file))
-    if epsilon is None and rho is None:
-        raise UsageError("Say what all of it may cost: --epsilon 2, or --rho 0.1. Nothing was charged.")
-    offered = read_offer(
-        "", epsilon=epsilon, rho=rho, delta=delta, level=level, analyst=analyst, project=project, public=public
-    )
-    offered |= {"fixed": fixed}
+    offered = offer.read("Say what all of it may cost: --epsilon 2, or --rho 0.1.") | {"fixed": fixed}
     if weights is not None:
         offered["weights"] = [read_number(weight, "--weights") for weight in weights.split(",")]
     with open_curator(codebook) as curator:
         if preview:
-            shown = curator.preview_batch(questions, **offered)
-            print_json(shown.to_dict()) if as_json else typer.echo(str(shown))
+            output.print(_make_preview(curator.preview_batch(questions, **offered)))
             return
         answers = curator.ask_batch(questions, **offered)
         note_forgetful(curator)
-    if as_json:
-        print_json([_to_plain(answer) for answer in answers])
-        return
-    _show(questions, answers)
+    output.print(_make_printout(questions, answers))
 
 
-def _to_plain(answer: Answer) -> dict[str, Any]:
-    return {
-        "rows": answer.table.to_pylist(),
-        "receipt": dict(answer.receipt),
-        "remaining": answer.remaining,
-        "replayed": answer.replayed,
-    }
+def _make_preview(shown: BatchPreview) -> Printout:
+    from discreet.cli import printing, rows
+
+    return Printout(
+        rows=lambda: rows.batch_preview_rows(shown.each),
+        document=shown.to_dict,
+        draw=lambda console: console.out(str(shown), highlight=False),
+        note=printing.describe_price(shown),
+    )
 
 
-def _show(questions: list[str], answers: tuple[Answer, ...]) -> None:
+def _make_printout(questions: Sequence[str], answers: Sequence[Answer]) -> Printout:
+    from discreet.cli import printing, rows
+
+    return Printout(
+        rows=lambda: rows.batch_rows(answers),
+        document=lambda: [answer_to_document(answer) for answer in answers],
+        draw=lambda console: _draw(console, questions, answers),
+        note=printing.describe_receipt(answers[-1]),
+    )
+
+
+def _draw(console: Console, questions: Sequence[str], answers: Sequence[Answer]) -> None:
     from discreet.cli import printing
 
-    out = make_console()
     for text, answer in zip(questions, answers):
-        out.print(" ".join(text.split()), style="bold", markup=False)
-        printing.print_answer(out, answer)
+        console.print(" ".join(text.split()), style="bold", markup=False)
+        printing.print_answer(console, answer)

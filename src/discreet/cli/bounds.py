@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, assert_never
 
 import typer
 
-from discreet.cli.options import (
-    AnalystOption,
-    CodebookPath,
-    EpsilonOption,
-    JsonOption,
-    RhoOption,
-    make_console,
-    note_forgetful,
-    open_curator,
-    print_json,
-    read_number,
-)
+from discreet.cli.option_groups import leave_out, take_groups
+from discreet.cli.options import CodebookPath, OfferOptions, note_forgetful, open_curator, read_number
+from discreet.cli.output import OutputOptions, Printout, make_console
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow
     from rich.console import Console
 
     from discreet.bound_search import Bounds, BoundsPreview, Contributions
     from discreet.curator import Curator
+    from discreet.preview import Preview
+
+_LIMITS = {
+    "of": "text",
+    "by": "text",
+    "share": "real",
+    "max_rows": "integer",
+    "max_groups": "integer",
+    "max_rows_per_group": "integer",
+}
 
 
+@take_groups
 def bounds(
     codebook: CodebookPath,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table.")],
@@ -37,11 +40,9 @@ def bounds(
         list[str] | None, typer.Option(help="A column to group by; repeat for more.", metavar="COLUMN")
     ] = None,
     share: Annotated[str, typer.Option(help="The share of units that limits should leave whole.")] = "0.95",
-    epsilon: EpsilonOption = None,
-    rho: RhoOption = None,
-    analyst: AnalystOption = None,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what it would cost; free.")] = False,
-    as_json: JsonOption = False,
+    offer: Annotated[OfferOptions, leave_out("error", "delta", "level", "public", "bounds")],
+    output: OutputOptions,
 ) -> None:
     """Find bounds of a column, or how much a unit contributes.
 
@@ -51,22 +52,19 @@ def bounds(
     """
     if column is not None and by:
         raise UsageError("--by is for limits on units; leave out the column. Nothing was charged.")
-    offer: dict[str, Any] = _read_offer(epsilon, rho)
-    if analyst is not None:
-        offer["analyst"] = analyst
+    offered = offer.read("Say what it may cost: --epsilon 0.1, or --rho 0.01.")
     limits: dict[str, Any] = {"by": tuple(by or ()), "share": read_number(share, "--share")}
     with open_curator(codebook) as curator:
         look = _preview if preview else _ask
-        found = look(curator, table, column, limits, offer)
+        found = look(curator, table, column, limits, offered)
         if not preview:
             note_forgetful(curator)
-        if as_json:
-            print_json(found.to_dict())
-        else:
-            _show(found)
+        output.print(_make_printout(found))
 
 
-def _preview(curator: Curator, table: str, column: str | None, limits: dict[str, Any], offer: dict[str, Any]) -> Any:
+def _preview(
+    curator: Curator, table: str, column: str | None, limits: dict[str, Any], offer: dict[str, Any]
+) -> BoundsPreview | Preview:
     from discreet import bound_search as search
 
     if column is None:
@@ -89,79 +87,97 @@ def _ask(curator: Curator, table: str, column: str | None, limits: dict[str, Any
         return search.buy_bounds(curator, table, column, **watched)
 
 
-def _show(found: Any) -> None:
+def _make_printout(found: Bounds | BoundsPreview | Contributions | Preview) -> Printout:
     from discreet.bound_search import Bounds, BoundsPreview, Contributions
-    from discreet.cli import printing
+    from discreet.cli import printing, rows
+    from discreet.preview import Preview
 
-    screen = make_console()
     match found:
         case Bounds():
-            _show_bounds(screen, found)
+            note = f"{found.words} {printing.describe_receipt(found.answer)}"
+            return Printout(
+                rows=lambda: _make_bounds_row(found),
+                document=found.to_dict,
+                draw=lambda console: _draw_bounds(console, found),
+                note=note,
+            )
         case BoundsPreview():
-            _show_preview(screen, found)
+            types = {"of": "text", "above": "integer", "words": "text"}
+            return Printout(
+                rows=lambda: rows.make_rows(types, [found.to_dict()]),
+                document=found.to_dict,
+                draw=lambda console: _draw_preview(console, found),
+                note=printing.describe_price(found.preview),
+            )
         case Contributions():
-            _show_contributions(screen, found)
+            return Printout(
+                rows=lambda: rows.make_rows(_LIMITS, [found.to_dict() | {"by": ", ".join(found.by)}]),
+                document=found.to_dict,
+                draw=lambda console: _draw_contributions(console, found),
+                note=printing.describe_receipt(found.answer),
+            )
+        case Preview():
+            return Printout(
+                rows=lambda: rows.preview_rows(found),
+                document=found.to_dict,
+                draw=lambda console: printing.print_preview(console, found),
+                note=printing.describe_price(found),
+            )
         case _:
-            printing.print_preview(screen, found)
+            assert_never(found)
 
 
-def _show_bounds(screen: Console, found: Bounds) -> None:
+def _make_bounds_row(found: Bounds) -> pyarrow.Table:
+    from discreet.cli.rows import make_rows
+
+    kind = "integer" if isinstance(found.low, int) and isinstance(found.high, int) else "real"
+    types = {"of": "text", "low": kind, "high": kind, "above": "integer", "doubt": "real", "codebook": "text"}
+    return make_rows(types, [found.to_dict()])
+
+
+def _draw_bounds(console: Console, found: Bounds) -> None:
     """A picture of the sizes that were seen, the bounds in words, and the line for the codebook."""
     from rich.text import Text
 
     from discreet.cli import printing
 
     if found.found:
-        printing.print_answer(screen, replace(found.answer, rows=found.rows))
-        screen.print(Text(found.words))
-        _show_codebook_lines(screen, [str(found.suggestion)])
+        printing.print_answer(console, replace(found.answer, rows=found.rows))
+        console.print(Text(found.words))
+        _draw_codebook_lines(console, [str(found.suggestion)])
     else:
-        screen.print(Text(found.words))
-        printing.print_facts(screen, [*_list_costs(found), ("left", found.answer.remaining)])
+        console.print(Text(found.words))
+        printing.print_facts(console, [*printing.list_costs(found.answer), ("left", found.answer.remaining)])
 
 
-def _show_contributions(screen: Console, found: Contributions) -> None:
+def _draw_contributions(console: Console, found: Contributions) -> None:
     from rich.text import Text
 
     from discreet.cli import printing
 
-    screen.print(Text(found.words))
-    _show_codebook_lines(screen, list(found.suggestions))
-    printing.print_facts(screen, [*_list_costs(found), ("left", found.answer.remaining)])
+    console.print(Text(found.words))
+    _draw_codebook_lines(console, list(found.suggestions))
+    printing.print_facts(console, [*printing.list_costs(found.answer), ("left", found.answer.remaining)])
 
 
-def _show_preview(screen: Console, found: BoundsPreview) -> None:
+def _draw_preview(console: Console, found: BoundsPreview) -> None:
     from discreet.cli import printing
 
     shown = found.preview
-    printing.print_heading(screen, "Preview: nothing was charged, no data was read")
+    printing.print_heading(console, "Preview: nothing was charged, no data was read")
     cost = shown.cost + ("" if shown.fits else "  (more than is left)")
     protects = f"{shown.plan.unit} ({shown.plan.neighbours})"
     pairs = [("bounds", found.words), ("protects", protects), ("cost", cost), ("left", shown.remaining)]
-    printing.print_facts(screen, pairs)
+    printing.print_facts(console, pairs)
 
 
-def _show_codebook_lines(screen: Console, ways: list[str]) -> None:
+def _draw_codebook_lines(console: Console, ways: list[str]) -> None:
     """The lines to copy, by themselves."""
     from rich.text import Text
 
-    screen.print(Text("\nFor the codebook" + (", either:" if len(ways) > 1 else ":")))
+    console.print(Text("\nFor the codebook" + (", either:" if len(ways) > 1 else ":")))
     for lines in ways:
         if lines != ways[0]:
-            screen.print("  or:")
+            console.print("  or:")
         for line in lines.splitlines():
-            screen.print(Text(f"    {line}", style="bold"))
-
-
-def _list_costs(found: Bounds | Contributions) -> list[tuple[str, str]]:
-    receipt = found.answer.receipt
-    cost = "nothing: given before" if found.answer.replayed else str(receipt["cost"])
-    return [("protects", str(receipt["protects"])), ("cost", cost)]
-
-
-def _read_offer(epsilon: str | None, rho: str | None) -> dict[str, Any]:
-    given = {"epsilon": epsilon, "rho": rho}
-    offer = {name: read_number(text, f"--{name}") for name, text in given.items() if text is not None}
-    if len(offer) != 1:
-        raise UsageError("Say what it may cost: --epsilon 0.1, or --rho 0.01. Nothing was charged.")
-    return offer
+            console.print(Text(f"    {line}", style="bold"))

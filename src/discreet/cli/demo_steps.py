@@ -17,6 +17,7 @@ from discreet.exact import float_up
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from discreet.answer import Answer
     from discreet.curator import Curator
 
 QUESTION = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward ORDER BY n DESC"
@@ -35,7 +36,7 @@ def run(console: Console, path: Path, curator: Curator) -> None:
     printing.print_preview(console, curator.preview(QUESTION, epsilon=EPSILON))
     _print_step(console, "Ask it")
     _print_command(console, f'discreet ask {path} "{QUESTION}" --epsilon {EPSILON}')
-    printing.print_answer(console, curator.ask(QUESTION, epsilon=EPSILON))
+    printing.print_answer(console, ask_question(curator))
     _print_step(console, "Or say how exact it must be; rare groups stay unnamed")
     _print_command(console, f'discreet ask {path} "{RARE}" --error n={ERROR}')
     printing.print_answer(console, curator.ask(RARE, error={"n": ERROR}))
@@ -51,7 +52,7 @@ def run(console: Console, path: Path, curator: Curator) -> None:
 def run_as_record(path: Path, curator: Curator) -> dict[str, Any]:
     """The same as plain values."""
     preview = curator.preview(QUESTION, epsilon=EPSILON).to_dict()
-    answer = curator.ask(QUESTION, epsilon=EPSILON)
+    answer = ask_question(curator)
     return {
         "codebook": str(path),
         "preview": preview,
@@ -60,6 +61,11 @@ def run_as_record(path: Path, curator: Curator) -> dict[str, Any]:
         "refused": find_refusal(curator).code,
         "remaining": curator.remaining,
     }
+
+
+def ask_question(curator: Curator) -> Answer:
+    """The answer of the demo; free where it was given before."""
+    return curator.ask(QUESTION, epsilon=EPSILON)
 
 
 def find_refusal(curator: Curator) -> DiscreetError:

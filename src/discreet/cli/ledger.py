@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.errors import LedgerError
+from discreet.cli.option_groups import take_groups
+from discreet.cli.output import Format, OutputOptions, Printout
+from discreet.errors import LedgerError, UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discreet.ledger.administration import Share
     from discreet.ledger.base_ledger import BaseLedger
     from discreet.ledger.chain import Head
 
@@ -24,36 +31,64 @@ app = typer.Typer(
 )
 
 LedgerPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The codebook, or the ledger's own file.")]
-LedgerJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Write to a file instead of the terminal.")]
 ByOption = Annotated[str, typer.Option(help="Who declares it; stays on record.")]
 ReasonOption = Annotated[str, typer.Option(help="Why, in a sentence; stays on record.")]
 
+_REPORT = {
+    "whole": "boolean",
+    "entries": "integer",
+    "charges": "integer",
+    "unanswered": "integer",
+    "first": "text",
+    "last": "text",
+    "head": "text",
+}
+_CHARGES = {
+    "number": "integer",
+    "time": "text",
+    "analyst": "text",
+    "project": "text",
+    "cost": "text",
+    "answered": "boolean",
+    "question": "text",
+}
+_SHARES = {"analyst": "text", "charges": "integer", "spent": "real", "cap": "real"}
+
 
 @app.command()
+@take_groups
 def verify(
     ledger: LedgerPath,
     *,
     head: Annotated[list[Path] | None, typer.Option(help="A head kept earlier; the log must still hold it.")] = None,
-    as_json: LedgerJsonOption = False,
+    output: OutputOptions,
 ) -> None:
     """Check every entry, hash, answer and sum, and heads kept earlier."""
+    from discreet.cli.rows import make_rows
     from discreet.ledger import administration
 
     with _open_existing(ledger) as book:
         report = administration.verify(book, [_read_head(path) for path in head or []])
-    if as_json:
-        found = {name: getattr(report, name) for name in ("entries", "charges", "unanswered", "first", "last")}
-        typer.echo(json.dumps({"whole": True, **found, "head": json.loads(report.head.to_json())}, indent=2))
-    else:
-        typer.echo(str(report))
+    found = {name: getattr(report, name) for name in ("entries", "charges", "unanswered", "first", "last")}
+    known = {"whole": True, **found, "head": json.loads(report.head.to_json())}
+    output.print(
+        Printout(
+            rows=lambda: make_rows(_REPORT, [known | {"head": report.head.to_json()}]),
+            document=lambda: known,
+            draw=lambda console: console.out(str(report), highlight=False),
+        )
+    )
 
 
 @app.command()
-def history(ledger: LedgerPath, *, as_json: LedgerJsonOption = False) -> None:
+@take_groups
+def history(ledger: LedgerPath, *, output: OutputOptions) -> None:
     """Every charge, oldest first."""
+    from discreet.cli.rows import make_rows
+
     with _open_existing(ledger) as book:
-        rows: list[dict[str, Any]] = [
+        charges: list[dict[str, Any]] = [
             {
                 "number": entry.number,
                 "time": entry.time,
@@ -65,13 +100,21 @@ def history(ledger: LedgerPath, *, as_json: LedgerJsonOption = False) -> None:
             }
             for entry in book.history()
         ]
-    if as_json:
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    for row in rows:
+    output.print(
+        Printout(
+            rows=lambda: make_rows(_CHARGES, charges),
+            document=lambda: charges,
+            draw=lambda console: _draw_history(console, charges),
+        )
+    )
+
+
+def _draw_history(console: Console, charges: Sequence[dict[str, Any]]) -> None:
+    for row in charges:
         mark = "" if row["answered"] else "  (not answered)"
         question = " ".join(row["question"].split())
-        typer.echo(f"{row['number']:>6}  {row['time'][:19]}  {row['analyst']}  {row['cost']}{mark}  {question}")
+        line = f"{row['number']:>6}  {row['time'][:19]}  {row['analyst']}  {row['cost']}{mark}  {question}"
+        console.out(line, highlight=False)
 
 
 @app.command()
@@ -98,26 +141,44 @@ def export(
 
 
 @app.command()
+@take_groups
 def burndown(
-    ledger: LedgerPath, *, svg: Annotated[bool, typer.Option(help="Draw an SVG.")] = False, out: OutOption = None
+    ledger: LedgerPath,
+    *,
+    svg: Annotated[bool, typer.Option(help="Draw an SVG.")] = False,
+    output: OutputOptions,
 ) -> None:
     """How the budget went down, and what each analyst spent."""
+    from discreet.cli.rows import make_rows
     from discreet.ledger import administration
     from discreet.ledger import burndown as curve
 
+    if svg and output.form is not Format.TABLE:
+        raise UsageError(f"--svg draws a picture and contradicts the format {output.form}. Leave one of them out.")
     with _open_existing(ledger) as book:
         if svg:
-            _write(curve.as_svg(book), out)
+            output.print_text(curve.as_svg(book))
             return
-        found = administration.find_shares(book)
-        lines = [curve.as_text(curve.read_curve(book))]
-        most = max([share.cap or share.spent for share in found], default=1.0)
-        width = max([len(share.analyst) for share in found], default=0)
-        for share in found:
-            bar = "█" * round(30 * share.spent / most)
-            of = "" if share.cap is None else f" of {share.cap:.4g}"
-            lines.append(f"{share.analyst:<{width}}  {bar:<30}  {share.spent:.4g}{of}  ({share.charges:,} charges)")
-        _write("\n".join(lines) + "\n", out)
+        found, points = administration.find_shares(book), curve.read_curve(book)
+    shares = [asdict(share) for share in found]
+    output.print(
+        Printout(
+            rows=lambda: make_rows(_SHARES, shares),
+            document=lambda: {"curve": [asdict(point) for point in points], "analysts": shares},
+            draw=lambda console: _draw_burndown(console, curve.as_text(points), found),
+        )
+    )
+
+
+def _draw_burndown(console: Console, picture: str, found: Sequence[Share]) -> None:
+    console.out(picture, highlight=False)
+    most = max([share.cap or share.spent for share in found], default=1.0)
+    width = max([len(share.analyst) for share in found], default=0)
+    for share in found:
+        bar = "█" * round(30 * share.spent / most)
+        of = "" if share.cap is None else f" of {share.cap:.4g}"
+        line = f"{share.analyst:<{width}}  {bar:<30}  {share.spent:.4g}{of}  ({share.charges:,} charges)"
+        console.out(line, highlight=False)
 
 
 @app.command()

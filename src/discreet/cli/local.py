@@ -10,7 +10,6 @@ Nothing heavy is imported until a command needs it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,30 +17,27 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from discreet.cli.option_groups import leave_out, take_groups
+from discreet.cli.output import OutputOptions
 from discreet.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from discreet.local.aggregate import Aggregator
     from discreet.local.domain import Domain
-    from discreet.local.estimation import Distribution, Frequencies, MeanEstimate
     from discreet.local.task import Task
 
 app = typer.Typer(
     name="local", help="Collect answers that are private before they leave the person.", no_args_is_help=True
 )
 
-LocalJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 TaskPath = Annotated[Path, typer.Argument(metavar="TASK", help="The task file.")]
 CandidatesOption = Annotated[
     Path | None, typer.Option(help="A file with one candidate value a line, for open domains.", metavar="FILE")
 ]
-_BAR = 24
-_SHOWN = 50
 
 
 @app.command()
+@take_groups
 def plan(
     name: Annotated[str, typer.Argument(help="What the task is called.")],
     *,
@@ -60,9 +56,10 @@ def plan(
     epoch: Annotated[int, typer.Option(help="Which round of collection this is.", min=0)] = 0,
     remember: Annotated[int | None, typer.Option(help="Memoise answers: at most so many distinct ones.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the task to a file.")] = None,
-    as_json: LocalJsonOption = False,
+    output: Annotated[OutputOptions, leave_out("out")],
 ) -> None:
     """Compare the protocols for a question, choose one, and write its task."""
+    from discreet.cli import local_results
     from discreet.local.protocol_choice import Limits, choose
     from discreet.local.task import Task
 
@@ -75,17 +72,7 @@ def plan(
     needed = None if error is None else _find_people_needed(task, error)
     if out is not None:
         out.write_text(task.json + "\n", encoding="utf-8")
-    if as_json:
-        rows = [dict(zip(("protocol", *choice.HEADS[1:-1], "note"), row)) for row in choice.table()]
-        shown = {"task": json.loads(task.json), "id": task.id, "loss": float(task.loss), "candidates": rows}
-        _print_json({**shown, "because": choice.because, "people_needed": needed})
-        return
-    _print_table(choice.HEADS, choice.table())
-    typer.echo(choice.because if protocol is None else f"{protocol}: as you asked.")
-    typer.echo(f"One report costs its sender at most ε = {float(task.loss):.6g}; task {task.id}.")
-    if needed is not None:
-        typer.echo(f"An error of {error} takes {needed:,} people.")
-    typer.echo(f"Wrote {out}." if out is not None else "Nothing was written: give --out to keep the task.")
+    output.print(local_results.make_choice(choice, task, needed, error=error, out=out, protocol=protocol))
 
 
 @app.command()
@@ -119,15 +106,17 @@ def encode(
 
 
 @app.command()
+@take_groups
 def aggregate(
     task: TaskPath,
     reports: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files of JSON lines, or .parquet.")],
     *,
     state: Annotated[Path, typer.Option(help="The aggregate; continued when it exists.", metavar="FILE")],
     candidates: CandidatesOption = None,
-    as_json: LocalJsonOption = False,
+    output: OutputOptions,
 ) -> None:
     """Add files of reports to an aggregate. A file that is in already is not counted twice."""
+    from discreet.cli import local_results
     from discreet.local.aggregate import Aggregator
 
     asked = _read_task(task)
@@ -139,124 +128,28 @@ def aggregate(
         total = Aggregator(asked, candidates=_read_candidates(candidates))
     added = [_add(total, path) for path in reports]
     total.save(state)
-    shown = {"task": asked.id, "people": total.people, "set_aside": dict(total.rejected)}
-    if as_json:
-        _print_json({**shown, "added": sum(added), "known": len(added) - sum(added)})
-        return
-    typer.echo(f"{total.people:,} reports in {state}, {sum(added)} of {len(added)} files new.")
-    for reason, count in sorted(total.rejected.items()):
-        typer.echo(f"Set aside: {count:,} with a wrong {reason}.")
+    output.print(local_results.make_aggregate(total, state, added))
 
 
 @app.command()
+@take_groups
 def estimate(
     state: Annotated[Path, typer.Argument(metavar="STATE", help="The aggregate.")],
     *,
     level: Annotated[float, typer.Option(help="The confidence of intervals.")] = 0.95,
     candidates: CandidatesOption = None,
-    as_json: LocalJsonOption = False,
+    output: OutputOptions,
 ) -> None:
     """Show what the reports say, with intervals."""
+    from discreet.cli import local_results
     from discreet.local.aggregate import Aggregator
-    from discreet.local.estimation import Frequencies, MeanEstimate
-    from discreet.local.estimation import estimate as estimated
+    from discreet.local.estimation import estimate as estimate_all
 
     if not state.exists():
         raise UsageError(f"{state} does not exist. Make it with discreet local aggregate.")
     total = Aggregator.load(state)
-    found = estimated(total, level=level, candidates=_read_candidates(candidates))
-    if isinstance(found, Frequencies):
-        _show_shares(total, found, as_json=as_json)
-    elif isinstance(found, MeanEstimate):
-        _show_mean(total, found, as_json=as_json)
-    else:
-        _show_distribution(total, found, as_json=as_json)
-
-
-def _show_shares(total: Aggregator, found: Frequencies, *, as_json: bool) -> None:
-    rows = sorted(found.rows(), key=lambda row: -_to_real(row["share"]))
-    if as_json:
-        _print_json(
-            {"task": total.task.id, "people": found.people, "level": found.level, "about": found.about, "rows": rows}
-        )
-        return
-    top = max((_to_real(row["high"]) for row in rows), default=1.0)
-    cells: list[tuple[Any, ...]] = []
-    for row in rows[:_SHOWN]:
-        share, low, high, kept = (_to_real(row[key]) for key in ("share", "low", "high", "consistent"))
-        shown = (str(row["value"]), f"{share:.4f}", f"[{low:.4f}, {high:.4f}]", f"{kept:.4f}")
-        cells.append((*shown, _draw_bar(share, low, high, top)))
-    _print_table(("value", "share", f"{found.level:.0%} interval", "consistent", ""), cells)
-    if len(rows) > _SHOWN:
-        typer.echo(f"... {len(rows) - _SHOWN:,} more values; --json shows all")
-    typer.echo(
-        f"{found.people:,} reports. The intervals are about {found.about}; one report cost ε = {_loss_of(total)}."
-    )
-
-
-def _show_mean(total: Aggregator, found: MeanEstimate, *, as_json: bool) -> None:
-    shown = {"mean": found.value, "low": found.low, "high": found.high, "consistent": found.consistent}
-    if as_json:
-        _print_json(
-            {"task": total.task.id, "people": found.people, "level": found.level, "about": found.about, **shown}
-        )
-        return
-    typer.echo(f"mean {found.value:.6g}  [{found.low:.6g}, {found.high:.6g}] at {found.level:.0%}")
-    typer.echo(f"{found.people:,} reports. The interval is about {found.about}; one report cost ε = {_loss_of(total)}.")
-
-
-def _show_distribution(total: Aggregator, found: Distribution, *, as_json: bool) -> None:
-    if as_json:
-        lists = {"edges": found.edges.tolist(), "shares": found.shares.tolist()}
-        _print_json({"task": total.task.id, "people": found.people, "mean": found.mean, **lists})
-        return
-    step = -(-len(found.shares) // 24)
-    parts = [float(found.shares[at : at + step].sum()) for at in range(0, len(found.shares), step)]
-    top = max(parts)
-    rows = [
-        (f"{found.edges[at * step]:.6g} …", f"{share:.4f}", _draw_bar(share, share, share, top))
-        for at, share in enumerate(parts)
-    ]
-    _print_table(("from", "share", ""), rows)
-    typer.echo(f"mean {found.mean:.6g}, median {found.quantile(0.5):.6g}; {found.people:,} reports.")
-
-
-def _draw_bar(value: float, low: float, high: float, top: float) -> Text:
-    """A bar up to the value, lighter over the interval."""
-    from rich.text import Text
-
-    def place(x: float) -> int:
-        return round(max(0.0, min(1.0, x / top if top > 0 else 0.0)) * _BAR)
-
-    start, at, end = place(low), place(value), place(high)
-    solid = "█" * min(start, at) + "▓" * max(0, at - start)
-    return Text.assemble((solid, "cyan"), ("░" * max(0, end - at), "dim cyan"))
-
-
-def _to_real(value: object) -> float:
-    return value if isinstance(value, float) else float(str(value))
-
-
-def _loss_of(total: Aggregator) -> str:
-    return f"{float(total.task.loss):.6g}"
-
-
-def _print_table(heads: tuple[str, ...], rows: list[Any]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for place, head in enumerate(heads):
-        table.add_column(head, style="cyan" if place == 0 else "", no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    Console(highlight=False).print(table)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    found = estimate_all(total, level=level, candidates=_read_candidates(candidates))
+    output.print(local_results.make_estimate(total, found))
 
 
 def _read_task(path: Path) -> Task:

@@ -1,9 +1,10 @@
-"""What all commands of the shell share: options, exact numbers, the question's text, public tables, and printing."""
+"""What the commands of the shell take: arguments, the options of an offer, exact numbers, and the question's text."""
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,6 @@ import typer
 from discreet.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from discreet.curator import Curator
 
 CodebookPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The TOML file about the dataset.")]
@@ -21,35 +20,70 @@ Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads i
 SqlFile = Annotated[Path | None, typer.Option("--file", help="Read the question from a file.")]
 EpsilonOption = Annotated[str | None, typer.Option(help="The loss ε to spend.", metavar="ε")]
 RhoOption = Annotated[str | None, typer.Option(help="The loss ρ to spend (zCDP).", metavar="ρ")]
-ErrorOption = Annotated[
-    list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
-]
 DeltaOption = Annotated[str | None, typer.Option(help="What naming groups from the data may cost.", metavar="δ")]
-LevelOption = Annotated[str, typer.Option(help="The confidence of errors and intervals.")]
-AnalystOption = Annotated[str | None, typer.Option(help="Who asks.")]
-ProjectOption = Annotated[str | None, typer.Option(help="For which project, where the codebook has any.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-BoundsOption = Annotated[
-    str | None, typer.Option("--bounds", help="auto: buy missing bounds with half of the offer.", metavar="auto")
-]
-PublicOption = Annotated[
-    list[str] | None,
-    typer.Option(help="A public table for the question: a .csv, .parquet or answer (.json) file.", metavar="NAME=FILE"),
-]
+
+_LEVEL = "0.95"
 
 
-def make_console(*, stderr: bool = False) -> Console:
-    """Where to print for eyes."""
-    from rich.console import Console
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferOptions:
+    """What an analyst offers for an answer: a price or a wanted error, and for whom. As typed."""
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    epsilon: EpsilonOption = None
+    rho: RhoOption = None
+    error: Annotated[
+        list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
+    ] = None
+    delta: DeltaOption = None
+    level: Annotated[str, typer.Option(help="The confidence of errors and intervals.")] = _LEVEL
+    public: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A public table for the question: a .csv, .parquet or answer (.json) file.", metavar="NAME=FILE"
+        ),
+    ] = None
+    bounds: Annotated[
+        str | None, typer.Option("--bounds", help="auto: buy missing bounds with half of the offer.", metavar="auto")
+    ] = None
+    analyst: Annotated[str | None, typer.Option(help="Who asks.")] = None
+    project: Annotated[str | None, typer.Option(help="For which project, where the codebook has any.")] = None
+
+    @property
+    def prices(self) -> int:
+        """In how many ways the price is stated; one is right."""
+        return sum(form is not None for form in (self.epsilon, self.rho, self.error or None))
+
+    def read(self, wanted: str) -> dict[str, Any]:
+        """The offer for the curator, as exact numbers; ``wanted`` says which price is missing."""
+        if self.prices != 1:
+            raise UsageError(f"{wanted} Nothing was charged.")
+        return self._read_all()
+
+    def read_for(self, question: str) -> dict[str, Any]:
+        """The offer for a question. One in the GoogleSQL form may state its price by itself."""
+        if self.prices == 0 and _states_price(question):
+            return self._read_all()
+        return self.read("Say what it may cost: --epsilon 0.5, --rho 0.01, or --error n=12.")
+
+    def read_if_stated(self, question: str) -> dict[str, Any]:
+        """The offer for an explanation, which needs none; but what belongs to a price needs the price."""
+        stated = self.prices or _states_price(question) or self.delta is not None or self.level != _LEVEL
+        return self.read_for(question) if stated else self._read_public()
+
+    def _read_all(self) -> dict[str, Any]:
+        numbers = {"level": self.level, "epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        offer: dict[str, Any] = {n: read_number(text, f"--{n}") for n, text in numbers.items() if text is not None}
+        if self.error:
+            offer["error"] = dict(_read_error(pair) for pair in self.error)
+        names = {"bounds": self.bounds, "analyst": self.analyst, "project": self.project}
+        return offer | self._read_public() | {word: name for word, name in names.items() if name is not None}
+
+    def _read_public(self) -> dict[str, Any]:
+        return {"public": dict(_read_public_table(pair) for pair in self.public)} if self.public else {}
 
 
-def print_json(value: Any) -> None:
-    """Print for programs."""
-    from discreet.cli.printing import to_json_value
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=to_json_value))
+def _states_price(question: str) -> bool:
+    return "DIFFERENTIAL_PRIVACY" in question.upper()
 
 
 def open_curator(codebook: str) -> Curator:
@@ -79,40 +113,6 @@ def read_question(sql: str, file: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{file} cannot be read. Nothing was charged.") from error
     return sys.stdin.read() if sql == "-" else sql
-
-
-def read_offer(
-    asked: str,
-    *,
-    epsilon: str | None,
-    rho: str | None,
-    delta: str | None,
-    level: str,
-    analyst: str | None,
-    project: str | None = None,
-    error: list[str] | None = None,
-    public: list[str] | None = None,
-    bounds: str | None = None,
-) -> dict[str, Any]:
-    """What the analyst offers, as exact numbers. A question in the GoogleSQL form may say it by itself."""
-    forms = sum(form is not None for form in (epsilon, rho, error or None))
-    if forms > 1 or (not forms and "DIFFERENTIAL_PRIVACY" not in asked.upper()):
-        raise UsageError("Say what it may cost: --epsilon 0.5, --rho 0.01, or --error n=12. Nothing was charged.")
-    said: dict[str, Any] = {"level": read_number(level, "--level")}
-    if epsilon is not None:
-        said["epsilon"] = read_number(epsilon, "--epsilon")
-    if rho is not None:
-        said["rho"] = read_number(rho, "--rho")
-    if delta is not None:
-        said["delta"] = read_number(delta, "--delta")
-    if error:
-        said["error"] = dict(_read_error(pair) for pair in error)
-    if bounds is not None:
-        said["bounds"] = bounds
-    if public:
-        said["public"] = dict(_read_public_table(pair) for pair in public)
-    who = {"analyst": analyst, "project": project}
-    return said | {word: name for word, name in who.items() if name is not None}
 
 
 def _read_public_table(pair: str) -> tuple[str, Any]:

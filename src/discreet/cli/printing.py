@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -18,7 +17,7 @@ from discreet.exact import float_down, float_up
 from discreet.finish import Cell
 from discreet.picture import show
 from discreet.plan.types import Value
-from discreet.preview import ColumnPreview, Preview, list_clamped
+from discreet.preview import BatchPreview, ColumnPreview, Preview, list_clamped
 
 _BAR = 20
 _SHOWN = 50
@@ -28,6 +27,29 @@ _STYLES = {Grade.GOOD: "green", Grade.WEAK: "yellow", Grade.WRONG: "bold red"}
 
 def _make_table(*, header: bool = True) -> Table:
     return Table(box=box.SIMPLE_HEAD if header else None, show_header=header, pad_edge=False, header_style="bold")
+
+
+def print_table(
+    console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]], bars: Sequence[Text] = ()
+) -> None:
+    """A table of short texts, and bars beside them if there is room.
+
+    Where the table itself has no room, each row is a sentence: a number that is cut or folded would be another one.
+    """
+    widths = [max(map(len, column)) for column in zip(heads, *rows)]
+    room = console.width - sum(widths) - 3 * len(widths) + 1
+    if room < 0:
+        for name, *cells in rows:
+            parts = [f"{head} {cell}".strip() for head, cell in zip(heads[1:], cells) if cell]
+            console.print(Text(name, style="cyan").append(f"  {', '.join(parts)}", style="default"))
+        return
+    drawn = bars if max((len(bar) for bar in bars), default=0) + 3 <= room else ()
+    table = _make_table()
+    for place, head in enumerate([*heads, ""] if drawn else heads):
+        table.add_column(head, style="cyan" if place == 0 else "", no_wrap=True)
+    for number, row in enumerate(rows):
+        table.add_row(*map(Text, row), *drawn[number : number + 1])
+    console.print(table)
 
 
 def print_heading(console: Console, text: str) -> None:
@@ -101,7 +123,8 @@ def print_answer(console: Console, given: Answer) -> None:
     for name, kind, measured in zip(rows.names, rows.types, rows.measured):
         table.add_column(Text(name), justify="right" if kind.is_number else "left", overflow="ellipsis", no_wrap=True)
         if measured:
-            table.add_column(str(given.receipt["level"]), style="dim", no_wrap=True)
+            # Where there is no room an interval goes on in the next line: a number that is cut would be another one.
+            table.add_column(str(given.receipt["level"]), style="dim", overflow="fold")
     if drawn:
         table.add_column("", no_wrap=True)
     for number, row in enumerate(body):
@@ -112,8 +135,25 @@ def print_answer(console: Console, given: Answer) -> None:
         console.print(f"... {len(rows.rows) - _SHOWN:,} more rows; --json shows all")
     if not rows.rows:
         console.print("No group was named: all were too small to be shown safely.")
+    print_facts(console, [*list_costs(given), ("left", given.remaining)])
+
+
+def list_costs(given: Answer) -> list[tuple[str, str]]:
+    """Who is protected, and what the answer cost now."""
     cost = "nothing: given before" if given.replayed else str(given.receipt["cost"])
-    print_facts(console, [("protects", str(given.receipt["protects"])), ("cost", cost), ("left", given.remaining)])
+    return [("protects", str(given.receipt["protects"])), ("cost", cost)]
+
+
+def describe_receipt(given: Answer) -> str:
+    """What an answer cost and what is left, in one line."""
+    cost = "given before, free now" if given.replayed else f"cost {given.receipt['cost']}"
+    return f"{cost}; left {given.remaining}"
+
+
+def describe_price(shown: Preview | BatchPreview) -> str:
+    """What an answer would cost and what is left, in one line."""
+    fits = "" if shown.fits else " (more than is left)"
+    return f"cost {shown.cost}{fits}; left {shown.remaining}; nothing was charged, no data was read"
 
 
 def _format_cell(cell: Cell, *, measured: bool) -> list[str]:
@@ -180,8 +220,9 @@ def print_budget(console: Console, curator: Curator, odds: str) -> None:
     left, whole = float_down(curator.ledger.remaining), float_up(curator.budget.amount())
     words, entries, of = curator.remaining, curator.history(), curator.budget
     share = 0.0 if whole <= 0 else max(0.0, min(1.0, left / whole))
-    full = math.floor(share * 2 * _BAR)
-    bar = Text("█" * full, style="green").append("░" * (2 * _BAR - full), style="dim")
+    size = max(_BAR // 2, min(2 * _BAR, console.width - len(words) - 8))
+    full = math.floor(share * size)
+    bar = Text("█" * full, style="green").append("░" * (size - full), style="dim")
     console.print(Text("left  ", style="cyan").append(bar).append(f"  {words}"))
     console.print(Text(odds))
     if not entries:
@@ -205,8 +246,3 @@ def print_error(console: Console, message: str, code: str) -> None:
     text = Text("✗ ", style="bold red").append(Text(message, style=""))
     console.print(text)
     console.print(Text(f"  code {code}, see docs/errors.md#{code}", style="dim"))
-
-
-def to_json_value(value: Any) -> Any:
-    """A value that JSON can hold."""
-    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -18,13 +18,14 @@ from typing import Any
 
 from discreet.codebook import owners
 from discreet.codebook.column_facts import FactsByName
-from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, FileKind, SourceEntry, TableEntry
+from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.codebook.entry_reader import read_entries
 from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, InternalError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -33,7 +34,7 @@ from discreet.privacy import Budget, Neighbours, Unit
 class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file."""
 
-    kind: FileKind
+    kind: SourceKind
     path: str
     table: str | None = None
 
@@ -238,8 +239,8 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind: FileKind = "parquet" if place.parquet else "csv" if place.csv else "duckdb"
-    table = (place.table or name) if kind == "duckdb" else None
+    kind = SourceKind.PARQUET if place.parquet else SourceKind.CSV if place.csv else SourceKind.DUCKDB
+    table = (place.table or name) if kind is SourceKind.DUCKDB else None
     return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
 
 

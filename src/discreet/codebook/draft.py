@@ -12,16 +12,16 @@ import glob
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import assert_never
 
 from discreet.codebook.codebook import TableSource
-from discreet.codebook.entries import BLANK, ROW, kind_of_file
+from discreet.codebook.entries import BLANK, ROW
 from discreet.codebook.frame_types import type_of_arrow
 from discreet.codebook.owners import UnitName
 from discreet.errors import UsageError
+from discreet.plan.source_kinds import SourceKind, kind_of_path
 from discreet.plan.types import Type
 
 _HEADER_LIMIT = 1 << 20
@@ -38,8 +38,8 @@ class DataFiles:
 
     @property
     def typed(self) -> bool:
-        """Whether all files have types. CSV files do not."""
-        return all(source.kind != "csv" for source in self.sources.values())
+        """Whether all files say what their columns hold; CSV files do not."""
+        return all(source.kind is not SourceKind.CSV for source in self.sources.values())
 
     @property
     def columns(self) -> list[str]:
@@ -89,21 +89,13 @@ def inspect(*files: str) -> DataFiles:
 
 
 def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema]]:
-    kind = kind_of_file(file)
+    kind = kind_of_path(file)
     paths = [file] if Path(file).is_file() else sorted(glob.glob(file))
     if kind is None or not paths:
         problem = "There is no such file" if kind is not None else "The kind of this file is not known"
         raise UsageError(f"{problem}: {file}. Give a .parquet, .csv or .duckdb file. Nothing was read or charged.")
     try:
-        match kind:
-            case "parquet":
-                return TableSource(kind="parquet", path=file), {_table_name_of(paths[0]): _read_parquet(paths[0])}
-            case "csv":
-                return TableSource(kind="csv", path=file), {_table_name_of(paths[0]): _read_header(paths[0])}
-            case "duckdb":
-                return TableSource(kind="duckdb", path=file), _read_duckdb(paths[0])
-            case _:
-                assert_never(kind)
+        return TableSource(kind=kind, path=file), _SCHEMA_READERS[kind](paths[0])
     except (OSError, ValueError, RuntimeError):
         # The reader's own words may quote the file, so they are not passed on.
         raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None
@@ -144,6 +136,14 @@ def _read_duckdb(path: str) -> dict[str, Schema]:
     return {name: {field.name: type_of_arrow(field.type) for field in table.schema} for name, table in empty.items()}
 
 
+# How the schemas in a file of each kind are read: tables by name.
+_SCHEMA_READERS: Mapping[SourceKind, Callable[[str], Mapping[str, Schema]]] = {
+    SourceKind.PARQUET: lambda path: {_table_name_of(path): _read_parquet(path)},
+    SourceKind.CSV: lambda path: {_table_name_of(path): _read_header(path)},
+    SourceKind.DUCKDB: _read_duckdb,
+}
+
+
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -155,7 +155,7 @@ def draft(found: DataFiles, choices: Choices, folder: Path) -> str:
         for name, source in found.sources.items()
     }
     first = next(iter(found.sources.values()))
-    shared = len(set(places.values())) == 1 and first.kind == "duckdb"
+    shared = len(set(places.values())) == 1 and first.kind is SourceKind.DUCKDB
     lines = [
         "# A codebook: what is public about this dataset, who is protected, and what may be spent.",
         "# Written from the schema alone: no value of the data was read. All words: docs/codebook.md",
@@ -193,7 +193,7 @@ def _write_table(table: str, found: DataFiles, choices: Choices, place: str) -> 
         "",
         f"[tables.{_to_key(table)}.columns]",
     ]
-    if found.sources[table].kind == "csv":
+    if found.sources[table].kind is SourceKind.CSV:
         lines.append(f"# Only the header of the CSV file was read. Mend the types: {', '.join(Type)}.")
     return [*lines, *(_write_column(name, kind, owner=name == unit) for name, kind in schema.items())]
 

@@ -20,22 +20,13 @@ from pydantic_core import PydanticCustomError
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.plan.functions import TRUNCATIONS
+from discreet.plan.source_kinds import kind_of_path
 from discreet.plan.types import Type, Value
 
 # The unit of a codebook that protects single rows.
 ROW = "row"
 # A blank, which ``discreet init`` writes where only a person can know the answer.
 BLANK = "?"
-# Endings of files, and what they hold.
-FileKind: TypeAlias = Literal["parquet", "csv", "duckdb"]
-ENDINGS: Mapping[str, FileKind] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".duckdb": "duckdb",
-    ".ddb": "duckdb",
-    ".db": "duckdb",
-}
 # The name that means everyone else in ``per_analyst`` and ``per_project``.
 OTHERS = "*"
 TYPES = tuple(map(str, Type))
@@ -91,19 +82,14 @@ def _read_width(value: object) -> Fraction | str:
         raise PydanticCustomError("width", "must be a number, or for dates one of {words}", {"words": words}) from error
 
 
-def kind_of_file(path: str) -> FileKind | None:
-    """The kind of a file by the ending of its name; None for an unknown ending."""
-    return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), None)
-
-
 def _expand_source(value: object) -> object:
     """A plain text means a file, whose ending tells its kind."""
     if not isinstance(value, str) or value == BLANK:
         return value
-    kind = kind_of_file(value)
+    kind = kind_of_path(value)
     if kind is None:
         raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv or duckdb')
-    return {kind: value}
+    return {str(kind): value}
 
 
 def _expand_column(value: object) -> object:

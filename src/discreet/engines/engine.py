@@ -1,14 +1,39 @@
 """What an engine is: something that runs a bounded question exactly, and knows nothing about noise.
 
 Members: ``memory.MemoryEngine`` (slow, obvious Python over rows: the oracle for every other one) and
-``duckdb.DuckDBEngine`` (embedded, for real data).
+``duckdb.DuckDBEngine`` (embedded, for real data). ``registry`` says which one opens which kind of source.
+
+An engine is trusted with the rows and with nothing else, and the guarantee rests on these nine points. Each names the
+test in ``tests/engines/conformance`` that holds every engine to it. What an engine does not keep yet stands in its
+table of gaps there, with the reason.
+
+1. *The steps of* ``bounding/contributions.py``, *exactly.* The integers are those that the oracle computes, and so are
+   the choices by the secret order. Checked by ``test_engines_agree_where_limits_bind``.
+2. *Every expression is total.* Whatever the data holds, an expression yields a value of its type or NULL, and never an
+   error: an error would tell that a value is there. Checked by ``test_no_expression_fails_whatever_the_data``.
+3. *Integer sums are exact to 2^127.* They neither wrap nor saturate nor become reals. Checked by
+   ``test_sums_beyond_64_bits_neither_wrap_nor_fail``.
+4. *The secret order is a function of the salt, the unit and key values only* (``order``): not of positions, codes,
+   threads, blocks or other units. Checked by ``test_the_order_of_rows_does_not_matter``.
+5. *Groups come in key order* (``key_order``), because the order in which rows are found is a fact about rows. Checked
+   by ``test_groups_come_in_key_order``.
+6. *A version is free of row facts.* It goes on record, so it is made of names, times and labels, and not of sizes,
+   counts or contents. Checked by ``test_a_version_says_nothing_about_rows``.
+7. *Its own words never leave.* An engine's messages quote data. They go to the curator's log, and the caller gets one
+   constant sentence. Checked by ``test_a_failing_engine_says_one_constant_sentence``.
+8. *Read-only and locked down.* It runs only statements that were written from plans, and changes no source. Checked by
+   ``test_a_question_changes_no_source``; the tests of each engine check how its connection is locked.
+9. *Work is bounded by public facts.* This holds in part. A setting bounds the memory, and no question compares all rows
+   of a unit with all others unless it joins them. Time does grow with the rows, and so does the space that a join of
+   two private tables needs: see "Time" in ``docs/guarantees.md``. Checked, as far as it holds, by
+   ``test_a_long_history_is_no_trap``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,8 +55,8 @@ class Groups:
     """Exact, private integers: for each observed group its key tuple, for each measure one integer a group, and for
     each spread one histogram a group.
 
-    Only the curator sees this, and only to add noise. Groups appear in no particular order; a group that no row fell
-    into may be missing. Without keys there is exactly one group, ``()``.
+    Only the curator sees this, and only to add noise. Groups come in key order (``key_order``). A group that no row
+    fell into may be missing. Without keys there is exactly one group, ``()``.
     """
 
     keys: tuple[tuple[Value, ...], ...]
@@ -39,8 +64,32 @@ class Groups:
     spreads: tuple[tuple[GroupHistogram, ...], ...] = ()
 
 
+def key_order(key: Sequence[Value]) -> tuple[tuple[bool, Any], ...]:
+    """What to sort keys by: value after value, ascending, NULL last; texts by code points, false before true.
+
+    >>> sorted([("b", 1), (None, 2), ("b", None), ("a", 3)], key=key_order)
+    [('a', 3), ('b', 1), ('b', None), (None, 2)]
+    """
+    return tuple((value is None, value) for value in key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What an engine can do beyond the contract. None of these may change an integer of an answer."""
+
+    prepares: bool = False  # ``prepare`` makes later questions faster; otherwise it does nothing
+    reports_progress: bool = False  # ``watch`` hears shares while the work goes on, not only at its end
+    bounds_in_blocks: bool = False  # contributions may be bounded outside SQL, block by block
+    spills: bool = False  # work beyond the memory that it may use goes through the disk
+
+
 class Engine(Protocol):
-    """Runs bounded questions over the declared tables of one dataset."""
+    """Runs bounded questions over the declared tables of one dataset, as the nine points above say."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this engine can do beyond the contract."""
+        ...
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
         """The columns a source really has, and the plan type each would get (None: a type without one). No values."""
@@ -55,7 +104,7 @@ class Engine(Protocol):
         ...
 
     def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
-        """The exact integers of ``contributions.py``. ``salt`` (16 secret bytes) orders a unit's groups."""
+        """The exact integers of ``contributions.py``. ``salt`` is 16 secret bytes, the key of the secret order."""
         ...
 
     def close(self) -> None:

@@ -1,21 +1,15 @@
-"""Step 2 of ``contributions.py`` in DuckDB's SQL: the integers of a row.
-
-An integer is NULL where the row does not count. Rounding is as ``Measure`` says, and the clamp is the very last thing,
-so whatever the data holds, an integer lies within its bounds.
-"""
+"""Step 2 of ``contributions.py``: which integers a row yields, and whether their sums can be held. No SQL here."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.engines.sql.layers import Layers, cast
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
+from discreet.plan.types import Value
 
 MAX_ROW = 2**79
 """The most that one row may add to a sum."""
@@ -47,7 +41,7 @@ def has_steps(measure: Measure) -> bool:
 
 
 def collect_steps(bounded: BoundedPlan) -> tuple[StepGrid, ...]:
-    """One entry for each integer that a row yields: first those of spreads, because the kernel sorts by the first.
+    """One entry for each integer that a row yields: first those of spreads, since the block kernel sorts by the first.
 
     Values that are only counted need an entry where nothing else reads them.
     """
@@ -105,59 +99,3 @@ def _check_grid(what: Measure | Spread) -> None:
         raise InternalError("The grid of a measure is beyond doubles.") from None
     if resolution <= 0 or not math.isfinite(resolution):
         raise InternalError("The grid of a measure is beyond doubles.")
-
-
-def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
-    """The integer of a row. ``number`` names the table of listed values, ``raw`` reals that may not be finite."""
-    value = layers.write_value(steps.argument)
-    if steps.values is not None:
-        return f"listed{number}.cell"
-    if not steps.argument.type.is_number:
-        return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
-    if steps.argument.type is Type.INTEGER and steps.origin.denominator == steps.resolution.denominator == 1:
-        return _write_whole_steps(steps, value)
-    value = raw.get(steps.argument, value)
-    return _write_real_steps(steps, cast(value, steps.argument.type, Type.REAL), layers)
-
-
-def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:
-    """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
-    first, last = grid.first, grid.last
-    moved = f"{value} - {_write_double(float(grid.origin))}" if grid.origin else value
-    steps = layers.define(f"floor(({moved}) / {_write_double(float(grid.resolution))} + 0.5::DOUBLE)", grid.argument)
-    low, high = _write_double(float(first)), _write_double(float(last))
-    clamped = (
-        f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN TRY_CAST({steps} AS BIGINT) "
-        f"WHEN isfinite({value}) IS NOT TRUE THEN NULL "
-        f"WHEN {steps} < {low} THEN {_write_whole(first)} ELSE {_write_whole(last)} END"
-    )
-    if max(-first, last) <= 2**53:
-        return clamped  # such bounds are doubles themselves, so the comparisons were exact
-    return (
-        f"CASE WHEN isfinite({value}) THEN least(greatest({clamped}, {_write_whole(first)}), {_write_whole(last)}) END"
-    )
-
-
-def _write_whole_steps(grid: StepGrid, value: str) -> str:
-    """In integers: the value is clamped first, then counted from the lowest step, so that nothing is negative."""
-    first, last = grid.first, grid.last
-    origin, resolution = int(grid.origin), int(grid.resolution)
-    low, high = origin + first * resolution, origin + last * resolution
-    clamped = f"least(greatest({value}, {_write_whole(max(low, INTEGER_MIN))}), {_write_whole(min(high, INTEGER_MAX))})"
-    if low > INTEGER_MAX or high < INTEGER_MIN:
-        raise InternalError("The bounds of a measure lie outside 64 bits.")
-    wide = max(abs(low), abs(high), (high - low + resolution) * 2) >= 2**62
-    number = f"CAST({clamped} AS HUGEINT)" if wide else clamped
-    if resolution == 1:
-        steps = f"{number} - ({origin})"
-    else:
-        steps = f"(({number} - ({low})) * 2 + {resolution}) // {2 * resolution} + ({first})"
-    return f"CASE WHEN {value} IS NOT NULL THEN CAST({steps} AS BIGINT) END"
-
-
-def _write_double(value: float) -> str:
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def _write_whole(value: int) -> str:
-    return f"CAST({value} AS BIGINT)"

@@ -12,6 +12,8 @@ True
 Aggregator(...: 2 reports, 1 set aside)
 """
 
+from __future__ import annotations
+
 import warnings
 from typing import TYPE_CHECKING
 
@@ -36,9 +38,8 @@ else:
     def __getattr__(name: str) -> object:
         """The deprecated name ``Mean``, which is now ``MeanEstimate``."""
         if name == "Mean":
-            warnings.warn(
-                "discreet.local.Mean is deprecated. Use discreet.local.MeanEstimate.", DeprecationWarning, stacklevel=2
-            )
+            message = "discreet.local.Mean is deprecated and goes with 0.3.0. Use discreet.local.MeanEstimate."
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
             return MeanEstimate
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -4,14 +4,11 @@ Every question gets a locked-down connection of its own. Where rows are their ow
 Where units own many rows, their contribution is bounded either in SQL or, when there are groups to choose among, by
 sorting blocks of whole units in NumPy (``kernel``). Both ways give the same integers: the secret order is one function
 of the salt, the unit and the key, so which way is taken may depend on the data.
-
-An engine's own words quote data. They go to the log ``discreet.curator`` and nowhere else.
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import tempfile
@@ -22,24 +19,23 @@ from typing import Any, TypeAlias
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.blocks.block_run import run_in_blocks, suits_blocks
-from discreet.engines.duckdb.prepared import PreparedTable, ordinal_of, prepare
+from discreet.engines.duckdb.dialect import DIALECT, quote_name
+from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source, open_source
-from discreet.engines.engine import Groups, ProgressCallback
+from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
+from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
-from discreet.engines.sql.layers import quote_name
+from discreet.engines.order import EngineHash
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
-from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan, find_tables, split
 from discreet.plan.types import Type
-
-LOG = logging.getLogger("discreet.curator")
-LOG.addHandler(logging.NullHandler())  # without a handler of the curator's, nothing is printed
 
 StoredColumns: TypeAlias = dict[str, tuple[str, str]]
 """For each column by its small name: its name and its DuckDB type in the source."""
@@ -50,6 +46,7 @@ class DuckDBEngine:
 
     ``sources`` gives for each table a path or pattern, a codebook's source, or a frame. ``memory_limit`` bounds what
     DuckDB holds in memory; larger work goes through ``temp_directory``, by default a private folder that is deleted.
+    ``blocks`` False bounds contributions in SQL alone. ``order`` is the rule of the secret order.
     """
 
     def __init__(
@@ -60,7 +57,11 @@ class DuckDBEngine:
         memory_limit: str = "1GB",
         threads: int | None = None,
         temp_directory: str | Path | None = None,
+        blocks: bool = True,
+        order: EngineHash | None = None,
     ) -> None:
+        self.capabilities = Capabilities(prepares=True, reports_progress=True, bounds_in_blocks=blocks, spills=True)
+        self._order = order or EngineHash()
         self._folder = Path(tempfile.mkdtemp(prefix="discreet-", dir=temp_directory))
         self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._settings = Settings(
@@ -95,7 +96,7 @@ class DuckDBEngine:
         try:
             self._prepared[table] = prepare(self._find_source(table), facts, columns, self._folder, self._settings)
         except Exception as error:
-            raise _hide_error(error) from None
+            raise hide_error(error) from None
 
     def find_prepared_path(self, table: str) -> str | None:
         """Where the prepared copy of a table is, for the curator's own eyes; None where there is none."""
@@ -106,20 +107,19 @@ class DuckDBEngine:
         try:
             return self._run(bounded, salt, watch)
         except Exception as error:
-            raise _hide_error(error) from None
+            raise hide_error(error) from None
 
-    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, *, blocks: bool = True) -> Groups:
-        """``blocks`` False forces the SQL form, for tests."""
+    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None) -> Groups:
         base, _ = split(bounded.source)
         sources = {table: self._find_prepared(table) or self._find_source(table) for table in find_tables(base)}
         relation, values, ready = self._choose_rows(bounded, sources, salt)
-        statement = BoundedStatement(bounded, relation, salt)
+        statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
         with Session(self._settings, list(sources.values())) as session:
             for name, table in values.items():
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():
                 session.fill(name, table)
-            if blocks and suits_blocks(bounded):
+            if self.capabilities.bounds_in_blocks and suits_blocks(bounded):
                 answer = run_in_blocks(session, statement, ready, watch)
                 if answer is not None:
                     return answer
@@ -147,7 +147,9 @@ class DuckDBEngine:
                 return self._scan_table(bounded, base), {}, None
             if source.serves(bounded.unit, base.name):
                 return source.to_row_source(base.name), {}, source
-        rows, values = rows_of(bounded, self._catalog, lambda table: self._make_table(table, sources[table]), salt)
+        rows, values = rows_of(
+            bounded, self._catalog, lambda table: self._make_table(table, sources[table]), DIALECT, salt
+        )
         return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, None
 
     def _make_table(self, table: str, source: Source) -> StoredTable:
@@ -167,7 +169,7 @@ class DuckDBEngine:
         }
         ordinal = None
         if isinstance(bounded.unit, Column):
-            ordinal = ordinal_of(bounded.unit.type, f"({columns[bounded.unit]})")
+            ordinal = DIALECT.code(f"({columns[bounded.unit]})", bounded.unit.type)
         raw = {c: sql for c in columns if (sql := write_unguarded_real(*stored[c.name.lower()], c.type)) is not None}
         return RowSource(self._find_source(scan.table).write_from(), columns, raw, ordinal=ordinal or "")
 
@@ -213,16 +215,8 @@ class DuckDBEngine:
 
 def _make_groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
     """Sorted by key, because the order in which an engine finds groups is that of the rows."""
-    found = sorted(found, key=lambda row: tuple((value is None, value) for value in row[:keys]))
+    found = sorted(found, key=lambda row: key_order(row[:keys]))
     return Groups(
         tuple(row[:keys] for row in found),
         tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),
     )
-
-
-def _hide_error(error: Exception) -> DiscreetError:
-    """Our own words as they are. Whatever else was said goes to the curator's log; the caller gets one sentence."""
-    if isinstance(error, DiscreetError):
-        return error
-    LOG.error("The engine failed.", exc_info=error)
-    return EngineFailure()

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.engines.duckdb.dialect import DIALECT, TYPES, quote_name, quote_text
 from discreet.engines.duckdb.scanning import write_stored_column
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source
-from discreet.engines.sql.layers import SQL_TYPES, quote_name, quote_text
 from discreet.engines.sql.statement import RowSource
 from discreet.plan.catalog import TableFacts
 from discreet.plan.expressions import Column, Expression
-from discreet.plan.types import Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -92,7 +91,7 @@ class PreparedTable:
 
     def to_row_source(self, table: str | None = None) -> RowSource:
         """How questions about these rows alone read them, whose columns may carry another name than the table's."""
-        has_codes = self.unit is not None and ordinal_of(self.unit.type, "") is None
+        has_codes = self.unit is not None and DIALECT.code("", self.unit.type) is None
         return RowSource(
             source=self.write_from(),
             columns={Column(table or c.table, c.name, c.type): quote_name(name) for c, name in self.names},
@@ -100,21 +99,6 @@ class PreparedTable:
             ordinal=quote_name(ORDINAL) if self.unit is not None else "",
             identity=quote_name(IDENTITY) if has_codes else "",
         )
-
-
-def ordinal_of(kind: Type, value: str) -> str | None:
-    """An integer that is equal exactly where values are; None for types that have none at hand."""
-    match kind:
-        case Type.INTEGER:
-            return value
-        case Type.BOOLEAN:
-            return f"CAST({value} AS BIGINT)"
-        case Type.DATE:
-            return f"CAST({value} - DATE '1970-01-01' AS BIGINT)"
-        case Type.TIMESTAMP:
-            return f"epoch_us({value})"
-        case _:
-            return None
 
 
 def prepare(
@@ -126,7 +110,7 @@ def prepare(
     unit = facts.unit_column
     names = tuple((Column(facts.name, name, kind), name) for name, (kind, _) in facts.columns.items())
     items = [
-        f"CAST({write_stored_column(*stored[name], column.type)} AS {SQL_TYPES[column.type]}) AS {quote_name(name)}"
+        f"CAST({write_stored_column(*stored[name], column.type)} AS {TYPES[column.type]}) AS {quote_name(name)}"
         for column, name in names
     ]
     target = _Target(str(path))
@@ -146,7 +130,7 @@ def _sort_by_unit(session: Session, selection: str, unit: Column) -> str:
     """The rows in the order of their unit's integer; rows without a unit are left out."""
     name = quote_name(unit.name)
     known = f"SELECT * FROM ({selection}) WHERE {name} IS NOT NULL"
-    simple = ordinal_of(unit.type, name)
+    simple = DIALECT.code(name, unit.type)
     if simple is not None:
         return f"SELECT *, {simple} AS {quote_name(ORDINAL)} FROM ({known}) ORDER BY {quote_name(ORDINAL)}"
     session.run(
@@ -154,7 +138,8 @@ def _sort_by_unit(session: Session, selection: str, unit: Column) -> str:
         f"FROM (SELECT DISTINCT {name} FROM ({known}))"
     )
     return (
-        f"SELECT r.*, units.code AS {quote_name(ORDINAL)}, hash(r.{name}) AS {quote_name(IDENTITY)} "
+        f"SELECT r.*, units.code AS {quote_name(ORDINAL)}, "
+        f"{DIALECT.identity(f'r.{name}', unit.type)} AS {quote_name(IDENTITY)} "
         f"FROM ({known}) r JOIN units ON r.{name} = units.u ORDER BY {quote_name(ORDINAL)}"
     )
 

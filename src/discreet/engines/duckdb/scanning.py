@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from discreet.engines.sql.layers import (
-    FIRST_DAY,
-    FIRST_MOMENT,
-    LAST_DAY,
-    LAST_MOMENT,
-    quote_name,
-    write_date_from_text,
-    write_finite,
-    write_real_from_text,
-    write_whole_from_text,
-)
+from discreet.engines.duckdb.dialect import DIALECT, quote_name
+from discreet.engines.sql import text_forms
+from discreet.engines.sql.layers import write_finite
 from discreet.plan.types import Type
+
+# The moments that Python, and so the meaning of the plan, knows.
+FIRST_DAY, LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
+FIRST_MOMENT, LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 _PLAN_TYPES: Mapping[str, Type] = {
     "BOOLEAN": Type.BOOLEAN,
@@ -72,7 +69,7 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
         case Type.INTEGER:
             return column if stored == "BIGINT" else f"TRY_CAST({column} AS BIGINT)"
         case Type.REAL:
-            return write_finite(column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
+            return write_finite(DIALECT, column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
         case Type.TEXT:
             return column if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
         case Type.DATE:
@@ -93,28 +90,15 @@ def _write_moment(column: str, stored: str) -> str:
     return f"TRY_CAST({column} AS TIMESTAMP)"
 
 
-def _write_truth_from_text(text: str) -> str:
-    small = f"lower(trim({text}, ' '))"
-    return f"CASE WHEN {small} IN ('true', 't', '1') THEN true WHEN {small} IN ('false', 'f', '0') THEN false END"
-
-
-def _write_moment_from_text(text: str) -> str:
-    """A time as 2001-12-31 23:59:59.5 or 2001-12-31T23:59:59, or a date alone; else NULL."""
-    trimmed = f"trim({text}, ' ')"
-    day, clock = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
-    fitting = f"regexp_full_match({trimmed}, '{day}([ T]{clock})?') AND {trimmed} >= '0001'"
-    return f"CASE WHEN {fitting} THEN TRY_CAST({trimmed} AS TIMESTAMP) END"
-
-
 _CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str], str]] = {
     (Type.INTEGER, Type.REAL): lambda value: f"CAST({value} AS DOUBLE)",
     (Type.DATE, Type.TIMESTAMP): lambda value: f"CAST({value} AS TIMESTAMP)",
     (Type.TIMESTAMP, Type.DATE): lambda value: f"CAST({value} AS DATE)",
-    (Type.TEXT, Type.BOOLEAN): _write_truth_from_text,
-    (Type.TEXT, Type.INTEGER): write_whole_from_text,
-    (Type.TEXT, Type.REAL): lambda value: write_finite(f"({write_real_from_text(value)})"),
-    (Type.TEXT, Type.DATE): write_date_from_text,
-    (Type.TEXT, Type.TIMESTAMP): _write_moment_from_text,
+    (Type.TEXT, Type.BOOLEAN): partial(text_forms.write_boolean_from_text, DIALECT),
+    (Type.TEXT, Type.INTEGER): partial(text_forms.write_integer_from_text, DIALECT),
+    (Type.TEXT, Type.REAL): lambda value: write_finite(DIALECT, f"({text_forms.write_real_from_text(DIALECT, value)})"),
+    (Type.TEXT, Type.DATE): partial(text_forms.write_date_from_text, DIALECT),
+    (Type.TEXT, Type.TIMESTAMP): partial(text_forms.write_moment_from_text, DIALECT),
     (Type.INTEGER, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
     (Type.BOOLEAN, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
     (Type.DATE, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",

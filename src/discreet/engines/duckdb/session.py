@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from discreet.engines.duckdb.dialect import pick_parameters, quote_text
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.engine import ProgressCallback
-from discreet.engines.sql.layers import pick_parameters, quote_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

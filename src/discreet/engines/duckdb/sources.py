@@ -14,10 +14,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
-from discreet.engines.sql.layers import quote_name, quote_text
-from discreet.errors import UsageError
+from discreet.engines.duckdb.dialect import quote_name, quote_text
+from discreet.errors import InternalError, UsageError
+from discreet.plan.arrow import to_arrow_table
+from discreet.plan.source_kinds import SourceKind, kind_of_source
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -134,68 +136,27 @@ class Frame:
 
 def open_source(value: Any, *, table: str) -> Source:
     """A source from what a person gives: a path or pattern, a codebook's source, or a frame."""
-    if isinstance(value, Parquet | Csv | Database | Frame):
-        return value
+    kind = kind_of_source(value, table)
+    if kind is SourceKind.FRAME:
+        return Frame(to_arrow_table(value))
     if isinstance(value, str | Path):
-        return _make_source(_kind_of(str(value)), str(value), table)
-    if hasattr(value, "kind") and hasattr(value, "path"):
-        return _make_source(value.kind, value.path, getattr(value, "table", None) or table)
-    return Frame(to_arrow_table(value))
+        return _open_files(kind, str(value), table)
+    return _open_files(kind, value.path, getattr(value, "table", None) or table)
 
 
-def to_arrow_table(frame: Any) -> Any:
-    """Any frame as an Arrow table: pyarrow, pandas, polars, or a list of dicts."""
-    import pyarrow as pa
-
-    library = type(frame).__module__.partition(".")[0]
-    try:
-        if isinstance(frame, pa.Table):
-            return frame
-        if isinstance(frame, pa.RecordBatch):
-            return pa.Table.from_batches([frame])
-        if library == "pandas":
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        if library == "polars" and hasattr(frame, "to_arrow"):
-            return frame.to_arrow()
-        if hasattr(frame, "to_table"):
-            return frame.to_table()  # a pyarrow dataset
-        if isinstance(frame, list):
-            return pa.Table.from_pylist(frame)
-    except (pa.ArrowException, TypeError, ValueError):
-        # Arrow's own words would quote the value that does not fit.
-        raise UsageError(
-            "A frame has columns of mixed kinds. Give each column one type. Nothing was charged."
-        ) from None
-    raise UsageError(
-        f"A source cannot be a {type(frame).__name__}. Give a path, or a pandas, polars or Arrow table. "
-        "Nothing was charged."
-    )
-
-
-def _kind_of(path: str) -> str:
-    endings = {
-        ".parquet": "parquet",
-        ".pq": "parquet",
-        ".csv": "csv",
-        ".duckdb": "duckdb",
-        ".ddb": "duckdb",
-        ".db": "duckdb",
-    }
-    kind = endings.get(Path(path).suffix.lower())
-    if kind is None:
-        raise UsageError(f"The kind of file {path!r} is not known. Use .parquet, .csv or .duckdb. Nothing was charged.")
-    return kind
-
-
-def _make_source(kind: str, path: str, table: str) -> Source:
+def _open_files(kind: SourceKind, path: str, table: str) -> Source:
     paths = _expand(path)
     match kind:
-        case "parquet":
+        case SourceKind.PARQUET:
             return Parquet(paths)
-        case "csv":
+        case SourceKind.CSV:
             return Csv(paths, _read_header(paths))
-        case _:
+        case SourceKind.DUCKDB:
             return Database(paths[0], table)
+        case SourceKind.FRAME:
+            raise InternalError("A frame is in no file.")
+        case _:
+            assert_never(kind)
 
 
 def _expand(path: str) -> tuple[str, ...]:

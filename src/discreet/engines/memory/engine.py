@@ -7,11 +7,10 @@ The rows of a relation are in ``memory.relations``.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -20,8 +19,12 @@ from typing import Any
 import numpy as np
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.engines.engine import GroupHistogram, Groups, ProgressCallback
+from discreet.engines.engine import Capabilities, GroupHistogram, Groups, ProgressCallback, key_order
+from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
+from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
+from discreet.errors import InternalError
+from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
 from discreet.plan.types import Type, Value, type_of
@@ -50,12 +53,18 @@ class _UnitGroup:
 
 
 class MemoryEngine:
-    """Runs bounded questions over lists of dicts, or Arrow, pandas and polars frames, in memory."""
+    """Runs bounded questions over lists of dicts, or Arrow, pandas and polars frames, in memory.
 
-    def __init__(self, tables: Mapping[str, Any], catalog: Catalog) -> None:
+    ``order`` is the rule of the secret order, so that it can be compared with an engine that has one of its own.
+    """
+
+    capabilities = Capabilities()
+
+    def __init__(self, tables: Mapping[str, Any], catalog: Catalog, *, order: SecretOrder | None = None) -> None:
         self._tables = {name: _to_dicts(rows) for name, rows in tables.items()}
         self._versions = {name: next(_versions) for name in tables}
         self._catalog = catalog
+        self._order = order or PortableOrder()
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
         rows = self._tables[table]
@@ -72,17 +81,25 @@ class MemoryEngine:
         self._tables.clear()
 
     def run(self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None) -> Groups:
+        try:
+            return self._run(bounded, salt, watch)
+        except Exception as error:
+            raise hide_error(error) from None
+
+    def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None) -> Groups:
         found: dict[KeyValues, _Group] = {} if bounded.keys else {(): _Group()}
+        order = _UnitOrder(bounded, self._order, salt)
         for unit, groups in _group_by_unit(bounded, list(self._read_rows(bounded, salt))).items():
-            kept = _choose_groups(bounded, unit, groups, salt)
+            kept = _choose_groups(bounded, unit, groups, order)
             for key, allowed in kept.items():
                 part = _UnitGroup(unit, key, groups[key], allowed, len(kept))
-                _add(bounded, found.setdefault(key, _Group()), part, salt)
+                _add(bounded, found.setdefault(key, _Group()), part, order)
         if watch is not None:
             watch(1.0)
-        collected = list(found.values())
+        keys = sorted(found, key=key_order)
+        collected = [found[key] for key in keys]
         return Groups(
-            tuple(found),
+            tuple(keys),
             tuple(tuple(_total(m, i, group) for group in collected) for i, m in enumerate(bounded.measures)),
             tuple(tuple(_make_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
         )
@@ -90,7 +107,7 @@ class MemoryEngine:
     def _read_rows(self, bounded: BoundedPlan, salt: bytes) -> Iterator[MemoryRow]:
         """Step 1: rows of the source that have a unit, and fall into a public group where keys are public."""
         domain = None if bounded.domain is None else set(bounded.domain)
-        for row in RelationReader(self._tables, self._catalog, salt).read(bounded.source).rows:
+        for row in RelationReader(self._tables, self._catalog, salt, self._order).read(bounded.source).rows:
             if bounded.unit is not None and evaluate(bounded.unit, row) is None:
                 continue
             if domain is None or _key_of(bounded, row) in domain:
@@ -111,16 +128,16 @@ def _group_by_unit(bounded: BoundedPlan, rows: Sequence[MemoryRow]) -> dict[Valu
 
 
 def _choose_groups(
-    bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], salt: bytes
+    bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], order: _UnitOrder
 ) -> dict[KeyValues, int]:
     """Steps 3 and 4: the groups that a unit is kept in, and how many rows are allowed in each.
 
     It is a function of the unit's own rows and the secret order alone.
     """
-    order = sorted(groups, key=lambda key: (_place(salt, unit, key), repr(key)))
+    ordered = sorted(groups, key=lambda key: order.place_of(unit, key)) if len(groups) > 1 else list(groups)
     left = bounded.max_rows
     kept: dict[KeyValues, int] = {}
-    for key in order[: bounded.max_groups]:
+    for key in ordered[: bounded.max_groups]:
         allowed = len(groups[key])
         if bounded.max_rows_per_group is not None:
             allowed = min(allowed, bounded.max_rows_per_group)
@@ -132,16 +149,28 @@ def _choose_groups(
     return kept
 
 
-def _place(salt: bytes, unit: Value, key: KeyValues) -> bytes:
-    return hashlib.blake2b(repr((unit, key)).encode("utf-8", "backslashreplace"), key=salt).digest()
+@dataclass(frozen=True, slots=True)
+class _UnitOrder:
+    """The secret order of a question: where a unit's groups stand, and its values within a group. Ties go by value."""
+
+    bounded: BoundedPlan
+    order: SecretOrder
+    salt: bytes
+
+    def place_of(self, unit: Value, key: KeyValues, *more: TypedValue) -> tuple[Any, ...]:
+        if self.bounded.unit is None:
+            raise InternalError("Rows that are their own units have no secret order.")
+        typed = [(value, part.type) for value, part in zip(key, self.bounded.keys)]
+        place = self.order.place_of_group(self.salt, (unit, self.bounded.unit.type), [*typed, *more])
+        return place, key_order([*key, *(value for value, _ in more)])
 
 
-def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, salt: bytes) -> None:
+def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, order: _UnitOrder) -> None:
     """Step 5: add what one unit has in a group."""
     for i, measure in enumerate(bounded.measures):
         match measure.counts:
             case Counts.DISTINCT:
-                group.values.setdefault(i, set()).update(_some_values(measure, part, salt))
+                group.values.setdefault(i, set()).update(_some_values(measure, part, order))
             case Counts.WEIGHT:
                 group.totals[i] += math.isqrt(measure.last**2 // part.groups)
             case Counts.UNITS:
@@ -158,10 +187,13 @@ def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, salt: bytes) -> 
         group.cells.setdefault(i, Counter()).update(_pick_evenly(cells, part.allowed))
 
 
-def _some_values(measure: Measure, part: _UnitGroup, salt: bytes) -> Sequence[Value]:
+def _some_values(measure: Measure, part: _UnitGroup, order: _UnitOrder) -> Collection[Value]:
     """As many of a unit's distinct values as rows are allowed, in a secret order."""
     values = {value for row in part.rows if (value := _argument_of(measure, row)) is not None}
-    return sorted(values, key=lambda value: _place(salt, part.unit, (*part.key, value)))[: part.allowed]
+    if measure.argument is None or len(values) <= part.allowed:
+        return values
+    kind = measure.argument.type
+    return sorted(values, key=lambda value: order.place_of(part.unit, part.key, (value, kind)))[: part.allowed]
 
 
 def _total(measure: Measure, position: int, group: _Group) -> int:
@@ -236,8 +268,6 @@ def _steps(grid: Measure | Spread, value: int | float) -> int:
 def _to_dicts(rows: Any) -> list[dict[str, Any]]:
     if isinstance(rows, list):
         return rows
-    from discreet.engines.duckdb.sources import to_arrow_table
-
     found: list[dict[str, Any]] = to_arrow_table(rows).to_pylist()
     return found
 

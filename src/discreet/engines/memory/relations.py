@@ -8,14 +8,15 @@ this code run plans that it refuses, to see them fail.
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from discreet.engines.engine import key_order
 from discreet.engines.memory.per_unit import compute_feature, compute_window_feature
+from discreet.engines.order import PortableOrder, SecretOrder
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.evaluate import evaluate, settle
@@ -51,11 +52,12 @@ class MemoryRelation:
 
 @dataclass(frozen=True, slots=True)
 class RelationReader:
-    """Reads relations over some tables. ``salt`` is the secret order of truncations."""
+    """Reads relations over some tables. ``salt`` and ``order`` say which rows truncations keep."""
 
     tables: Mapping[str, Sequence[Mapping[str, Any]]]
     catalog: Catalog
     salt: bytes
+    order: SecretOrder = field(default_factory=PortableOrder)
 
     def read(self, relation: Relation) -> MemoryRelation:
         """The rows of a relation."""
@@ -72,7 +74,7 @@ class RelationReader:
             case Projection():
                 return _derive(relation, self.read(relation.source))
             case Join():
-                return _join(relation, self.read(relation.left), self.read(relation.right), self.salt)
+                return self._read_join(relation)
             case PerUnit():
                 return _group_per_unit(relation, self.read(relation.source))
             case Window():
@@ -90,6 +92,21 @@ class RelationReader:
         return MemoryRelation(
             columns, [_read_row(facts, relation.name, stored) for stored in self.tables[relation.table]]
         )
+
+    def _read_join(self, relation: Join) -> MemoryRelation:
+        left, right = self.read(relation.left), self.read(relation.right)
+        if relation.caps is not None:
+            ours, theirs = ([pair[side] for pair in relation.on] for side in (0, 1))
+            kinds = [find_common_type((pair[0].type, pair[1].type)) for pair in relation.on]
+            left = _truncate(left, relation.caps[0], ours, kinds, self._place_of)
+            right = _truncate(right, relation.caps[1], theirs, kinds, self._place_of)
+        return _join(relation, left, right)
+
+    def _place_of(self, columns: Sequence[Column], row: MemoryRow) -> tuple[Any, ...]:
+        """Where a row stands in the secret order: by its values alone, so equal rows stand together."""
+        values = [_normalise_zero(row[column]) for column in _sort_columns(columns)]
+        kinds = [column.type for column in _sort_columns(columns)]
+        return self.order.place_of_row(self.salt, list(zip(values, kinds))), key_order(values)
 
 
 def _read_row(facts: TableFacts, name: str, stored: Mapping[str, Any]) -> MemoryRow:
@@ -156,12 +173,7 @@ def _unite(relation: Union, sources: Sequence[MemoryRelation]) -> MemoryRelation
 # Joins
 
 
-def _join(relation: Join, left: MemoryRelation, right: MemoryRelation, salt: bytes) -> MemoryRelation:
-    if relation.caps is not None:
-        ours, theirs = ([pair[side] for pair in relation.on] for side in (0, 1))
-        kinds = [find_common_type((pair[0].type, pair[1].type)) for pair in relation.on]
-        left = _truncate(left, relation.caps[0], ours, kinds, salt)
-        right = _truncate(right, relation.caps[1], theirs, kinds, salt)
+def _join(relation: Join, left: MemoryRelation, right: MemoryRelation) -> MemoryRelation:
     matches = _make_matcher(relation, right.rows)
     if relation.kind in (JoinKind.SEMI, JoinKind.ANTI):
         wanted = relation.kind is JoinKind.SEMI
@@ -208,7 +220,11 @@ def _join_key_of(expressions: Sequence[Expression], kinds: Sequence[Type | None]
 
 
 def _truncate(
-    side: MemoryRelation, caps: Caps, on: Sequence[Expression], kinds: Sequence[Type | None], salt: bytes
+    side: MemoryRelation,
+    caps: Caps,
+    on: Sequence[Expression],
+    kinds: Sequence[Type | None],
+    place_of: Callable[[Sequence[Column], MemoryRow], Any],
 ) -> MemoryRelation:
     """At most so many rows of each unit, and of these at most so many with the same value of the join expressions.
 
@@ -216,7 +232,7 @@ def _truncate(
     """
     known = [row for row in side.rows if evaluate(caps.unit, row) is not None]
     whole = [row for row in known if _join_key_of(on, kinds, row) is not None]
-    ordered = sorted(whole, key=lambda row: _secret_place(side.columns, row, salt))
+    ordered = sorted(whole, key=lambda row: place_of(side.columns, row))
     kept = _keep_first(ordered, lambda row: (evaluate(caps.unit, row),), caps.rows)
     kept = _keep_first(kept, lambda row: _join_key_of(on, kinds, row) or (), caps.frequency)
     return MemoryRelation(side.columns, kept)
@@ -230,12 +246,6 @@ def _keep_first(rows: Sequence[MemoryRow], key: Callable[[MemoryRow], KeyValues]
         if seen[key(row)] <= most:
             kept.append(row)
     return kept
-
-
-def _secret_place(columns: Sequence[Column], row: MemoryRow, salt: bytes) -> bytes:
-    """Where a row stands in the secret order: by its values alone, so equal rows stand together."""
-    values = [_normalise_zero(row[column]) for column in _sort_columns(columns)]
-    return hashlib.blake2b(repr(values).encode("utf-8", "backslashreplace"), key=salt).digest()
 
 
 def _normalise_zero(value: Value) -> Value:

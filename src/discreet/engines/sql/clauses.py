@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import Layers
-from discreet.engines.sql.per_unit import FeatureSql as Feature
+from discreet.engines.sql.per_unit import FeatureSql
 from discreet.plan.expressions import Column
 
 
@@ -27,6 +28,7 @@ class CommonTable:
 class Clauses:
     """The common table expressions of one statement. ``texts`` are bound to it, under the names given here."""
 
+    dialect: Dialect
     written: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     count: int = 0
@@ -41,7 +43,15 @@ class Clauses:
         name = self.make_name("r")
         listed = ", ".join(items) or "1 AS nothing"
         word = "SELECT DISTINCT" if distinct else "SELECT"
-        self.written.append(f"{name} AS NOT MATERIALIZED ({word} {listed} FROM {source}{tail})")
+        return self._add_query(name, f"{word} {listed} FROM {source}{tail}")
+
+    def add_first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
+        """The first rows of each part of a relation, in an order, with all of its columns."""
+        query = self.dialect.first_rows(source, parts, order, min(max(most, 0), 2**62))
+        return self._add_query(self.make_name("r"), query)
+
+    def _add_query(self, name: str, query: str) -> str:
+        self.written.append(self.dialect.common_table(name, query, keep=False))
         return name
 
     def add_named(self, items: Mapping[Column, str], source: str) -> CommonTable:
@@ -51,7 +61,7 @@ class Clauses:
 
     def make_layers(self, source: CommonTable) -> Layers:
         """Scalar expressions over a relation, to be asked for by ``value`` and then added by ``add_layers``."""
-        return Layers(source.columns, self.texts)
+        return Layers(source.columns, self.dialect, self.texts)
 
     def add_layers(self, layers: Layers, source: CommonTable) -> str:
         """The name of the relation with the scalar expressions that were asked for."""
@@ -60,7 +70,7 @@ class Clauses:
         return top
 
     def add_features(
-        self, kept: Mapping[Column, str], computed: Mapping[Column, Feature], source: str, tail: str = ""
+        self, kept: Mapping[Column, str], computed: Mapping[Column, FeatureSql], source: str, tail: str = ""
     ) -> CommonTable:
         """Columns that stay, and features: their aggregates in one step, their values in the next."""
         pieces = {column: [self.make_name("p") for _ in feature.pieces] for column, feature in computed.items()}
@@ -68,3 +78,8 @@ class Clauses:
         below = self.add((*kept.values(), *aggregates), source, tail)
         values = {column: computed[column].write_value(names) for column, names in pieces.items()}
         return self.add_named({**kept, **values}, below)
+
+
+def write_order(value: str, *, descending: bool = False) -> str:
+    """A value to order by; NULLs come last either way."""
+    return f"{value} {'DESC' if descending else 'ASC'} NULLS LAST"

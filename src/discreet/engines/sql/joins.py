@@ -1,12 +1,11 @@
-"""Joins in DuckDB's SQL: pairs by plain equality, look-ups, and sides that are truncated first."""
+"""Joins in SQL: pairs by plain equality, look-ups, and sides that are truncated first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.engines.sql.clauses import Clauses, CommonTable
-from discreet.engines.sql.layers import cast
+from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import find_common_type
@@ -33,7 +32,7 @@ def write_join(clauses: Clauses, relation: Join, sides: tuple[CommonTable, Commo
     if relation.single:
         left, right = _add_anchor(clauses, left), _drop_repeated_keys(clauses, _add_anchor(clauses, right))
     same = " AND ".join(f"{ours} = {theirs}" for ours, theirs in zip(left.keys, right.keys)) or "true"
-    return f"{left.rows.name} {str(relation.kind).upper()} JOIN {right.rows.name} ON {same}"
+    return clauses.dialect.join(left.rows.name, relation.kind, right.rows.name, same)
 
 
 def _find_shared_type(ours: Expression, theirs: Expression) -> Type:
@@ -48,7 +47,7 @@ def _add_side(
 ) -> _JoinSide:
     """A side with its keys, each in the type that both sides share."""
     layers = clauses.make_layers(source)
-    values = [cast(layers.write_value(part), part.type, kind) for part, kind in on]
+    values = [clauses.dialect.widen(layers.write_value(part), part.type, kind) for part, kind in on]
     unit = "" if caps is None else layers.write_value(caps.unit)
     keys = tuple(clauses.make_name("k") for _ in values)
     items = [*source.columns.values(), *(f"{sql} AS {key}" for sql, key in zip(values, keys))]
@@ -65,19 +64,15 @@ def _truncate(clauses: Clauses, side: _JoinSide, unit: str, caps: Caps, salt: by
 
     The secret order is that of all columns, so that rows which stand at the same place are equal in everything.
     """
-    values = [side.rows.columns[column] for column in sorted(side.rows.columns, key=lambda c: (c.table, c.name))]
-    salts = (f"CAST({int.from_bytes(part, 'little')} AS UBIGINT)" for part in (salt[:8], salt[8:16]))
+    columns = sorted(side.rows.columns.items(), key=lambda item: (item[0].table, item[0].name))
+    values = [(name, column.type) for column, name in columns]
     place = clauses.make_name("h")
     known = " AND ".join(f"{name} IS NOT NULL" for name in (unit, *side.keys))
-    hashed = clauses.add(["*", f"hash({', '.join([*values, *salts])}) AS {place}"], side.rows.name, f" WHERE {known}")
-    order = ", ".join([place, *(f"{value} NULLS LAST" for value in values)])
-
-    def first(of: str, most: int, source: str) -> str:
-        window = f"row_number() OVER ({of}ORDER BY {order})"
-        return clauses.add(["*"], source, f" QUALIFY {window} <= {min(max(most, 0), 2**62)}")
-
-    by_unit = first(f"PARTITION BY {unit} ", caps.rows, hashed)
-    by_key = first(f"PARTITION BY {', '.join(side.keys)} " if side.keys else "", caps.frequency, by_unit)
+    placed = ["*", f"{clauses.dialect.place_of_row(values, salt)} AS {place}"]
+    hashed = clauses.add(placed, side.rows.name, f" WHERE {known}")
+    order = [place, *(write_order(name) for name, _ in values)]
+    by_unit = clauses.add_first_rows(hashed, [unit], order, caps.rows)
+    by_key = clauses.add_first_rows(by_unit, side.keys, order, caps.frequency)
     return _JoinSide(CommonTable(by_key, side.rows.columns), side.keys)
 
 
@@ -86,7 +81,7 @@ def _add_anchor(clauses: Clauses, side: _JoinSide) -> _JoinSide:
     if side.keys:
         return side
     key = clauses.make_name("k")
-    items = [*side.rows.columns.values(), f"CAST(1 AS BIGINT) AS {key}"]
+    items = [*side.rows.columns.values(), f"{clauses.dialect.literal(1, Type.INTEGER)} AS {key}"]
     return _JoinSide(CommonTable(clauses.add(items, side.rows.name), side.rows.columns), (key,))
 
 

@@ -1,4 +1,4 @@
-"""Features in DuckDB's SQL: what is computed over some rows of one unit, as a function of their values.
+"""Features in SQL: what is computed over some rows of one unit, as a function of their values.
 
 Integers are summed in 128 bits, so no order matters, and what leaves 64 bits is NULL. Reals are summed one by one in
 ascending order, in doubles. Running sums of reals would need that once for every row; they are taken in whole steps
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.engines.sql.layers import SQL_TYPES, cast, write_finite
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.layers import write_finite
 from discreet.errors import InternalError
 from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import Type
@@ -21,7 +22,7 @@ from discreet.plan.types import Type
 STEP_BITS = 77
 # Powers of two beyond this are not needed to be finer: the smallest doubles would only get steps of nothing.
 FINEST = 1000
-# Where a HUGEINT is cut in two to become a double, so that each half is an exact BIGINT.
+# Where a wide integer is cut in two to become a double, so that each half is an exact integer of 64 bits.
 HALF = 2**63
 
 POSITIONS = (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK, Feature.LAG, Feature.LEAD)
@@ -41,7 +42,7 @@ class FeatureSql:
         return self.form.format(*names)
 
 
-def write_aggregate(compute: FeatureCall, value: str, over: str = "") -> FeatureSql:
+def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: str = "") -> FeatureSql:
     """A feature of the column ``value`` (empty: of rows), over a group or, with ``over``, over a frame."""
     kind = None if compute.argument is None else compute.argument.type
     if kind is None:
@@ -54,35 +55,30 @@ def write_aggregate(compute: FeatureCall, value: str, over: str = "") -> Feature
         case Feature.COUNT_DISTINCT:
             return FeatureSql((f"count(DISTINCT {value}){over}",))
         case Feature.SUM | Feature.MEAN:
-            total = f"sum({value}){over}" if kind is Type.INTEGER else f"sum({value} ORDER BY {value}){over}"
-            return _write_sum(compute, kind, total, f"count({value}){over}")
+            whole = kind is Type.INTEGER
+            total = f"{dialect.wide_sum(value)}{over}" if whole else dialect.ordered_sum(value, over)
+            return _write_sum(dialect, compute, total, f"count({value}){over}", whole=whole)
         case Feature.MEDIAN:
-            real = cast(value, kind, Type.REAL)
+            real = dialect.widen(value, kind, Type.REAL)
             # The lower middle of the negatives is the upper middle.
-            pieces = (f"quantile_disc({real}, 0.5){over}", f"quantile_disc(-({real}), 0.5){over}")
-            return FeatureSql(
-                pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {write_finite('(({0} - {1}) / 2)')} END"
-            )
+            pieces = (dialect.lower_median(real, over), dialect.lower_median(f"-({real})", over))
+            apart = dialect.subtract("{0}", "{1}", Type.REAL)
+            between = write_finite(dialect, f"({apart} / {dialect.literal(2.0, Type.REAL)})")
+            return FeatureSql(pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {between} END")
     names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
     if compute.feature not in names:
         raise InternalError(f"{compute.feature} is for windows only.")
-    return FeatureSql((f"{names[compute.feature]}({value}){over}",), cast("{0}", kind, compute.type))
+    return FeatureSql((f"{names[compute.feature]}({value}){over}",), dialect.widen("{0}", kind, compute.type))
 
 
-def _write_sum(compute: FeatureCall, kind: Type, total: str, count: str) -> FeatureSql:
+def _write_sum(dialect: Dialect, compute: FeatureCall, total: str, count: str, *, whole: bool) -> FeatureSql:
     if compute.feature is Feature.MEAN:
-        real = _write_nearest_double("{0}") if kind is Type.INTEGER else "{0}"
-        return FeatureSql((total, count), write_finite(f"({real} / {{1}})"))
-    if kind is Type.INTEGER:
-        return FeatureSql((total,), cast("TRY_CAST({0} AS BIGINT)", kind, compute.type))
-    return FeatureSql((total,), write_finite("{0}"))
-
-
-def _write_nearest_double(whole: str) -> str:
-    """The double nearest to a HUGEINT. DuckDB rounds twice beyond 64 bits, but reads digits correctly."""
-    small = f"TRY_CAST({whole} AS BIGINT)"
-    text = f"CAST(CAST({whole} AS VARCHAR) AS DOUBLE)"
-    return f"CASE WHEN {small} IS NOT NULL THEN CAST({small} AS DOUBLE) ELSE {text} END"
+        real = dialect.real_of_wide("{0}") if whole else "{0}"
+        members = dialect.widen("{1}", Type.INTEGER, Type.REAL)
+        return FeatureSql((total, count), write_finite(dialect, f"({real} / {members})"))
+    if whole:
+        return FeatureSql((total,), dialect.widen(dialect.narrow("{0}"), Type.INTEGER, compute.type))
+    return FeatureSql((total,), write_finite(dialect, "{0}"))
 
 
 def is_stepped(compute: FeatureCall, *, running: bool) -> bool:
@@ -91,37 +87,42 @@ def is_stepped(compute: FeatureCall, *, running: bool) -> bool:
     return running and real and compute.feature in (Feature.SUM, Feature.MEAN)
 
 
-def write_scale(value: str, parts: str) -> str:
+def write_scale(dialect: Dialect, value: str, parts: str) -> str:
     """How many steps make up 1: a power of two, by the largest value of a part; 1 for a part of zeros."""
     largest = f"max(abs({value})) OVER ({parts})"
-    exponent = f"least({STEP_BITS} - floor(log2(nullif({largest}, 0))), {FINEST})"
-    return f"coalesce(pow(CAST(2 AS DOUBLE), {exponent}), CAST(1 AS DOUBLE))"
+    one, two, bits, finest, zero = (dialect.literal(float(n), Type.REAL) for n in (1, 2, STEP_BITS, FINEST, 0))
+    exponent = f"least({bits} - {dialect.floor(dialect.log2(f'nullif({largest}, {zero})'))}, {finest})"
+    return f"coalesce({dialect.power(two, exponent)}, {one})"
 
 
-def write_steps(value: str, scaled: str) -> str:
+def write_steps(dialect: Dialect, value: str, scaled: str) -> str:
     """A value in whole steps, towards zero."""
-    return f"CAST(trunc({value} * {scaled}) AS HUGEINT)"
+    return dialect.wide_of_real(f"{value} * {scaled}")
 
 
-def write_running(compute: FeatureCall, stepped: str, scaled: str, over: str) -> FeatureSql:
+def write_running(dialect: Dialect, compute: FeatureCall, stepped: str, scaled: str, over: str) -> FeatureSql:
     """A running sum or mean of reals, from steps."""
-    half = f"CAST({HALF} AS HUGEINT)"
-    high, low = f"CAST(CAST({{0}} // {half} AS BIGINT) AS DOUBLE)", f"CAST(CAST({{0}} % {half} AS BIGINT) AS DOUBLE)"
-    real = f"(({high} * CAST('{float(HALF)!r}' AS DOUBLE) + {low}) / {{1}})"
-    pieces = (f"sum({stepped}){over}", scaled)
+    half = dialect.wide_literal(HALF)
+    high, low = (
+        dialect.widen(dialect.as_integer(part), Type.INTEGER, Type.REAL)
+        for part in (dialect.trunc_divide("{0}", half), dialect.trunc_remainder("{0}", half))
+    )
+    real = f"(({high} * {dialect.literal(float(HALF), Type.REAL)} + {low}) / {{1}})"
+    pieces = (f"{dialect.wide_sum(stepped)}{over}", scaled)
     if compute.feature is Feature.MEAN:
-        return FeatureSql((*pieces, f"count({stepped}){over}"), write_finite(f"({real} / {{2}})"))
-    return FeatureSql(pieces, write_finite(real))
+        members = dialect.widen("{2}", Type.INTEGER, Type.REAL)
+        return FeatureSql((*pieces, f"count({stepped}){over}"), write_finite(dialect, f"({real} / {members})"))
+    return FeatureSql(pieces, write_finite(dialect, real))
 
 
-def write_position(compute: FeatureCall, value: str, over: str) -> FeatureSql:
+def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str) -> FeatureSql:
     """A feature of a row's place among others. ``over`` tells rows apart where that shows (``UNTIED``)."""
     match compute.feature:
         case Feature.LAG | Feature.LEAD if compute.argument is not None:
-            away = f"CAST({min(max(compute.offset, -HALF + 1), HALF - 1)} AS BIGINT)"
-            kind = SQL_TYPES[compute.argument.type]
-            piece = f"{compute.feature}({value}, {away}, CAST(NULL AS {kind})){over}"
-            return FeatureSql((piece,), cast("{0}", compute.argument.type, compute.type))
+            away = dialect.literal(min(max(compute.offset, -HALF + 1), HALF - 1), Type.INTEGER)
+            kind = compute.argument.type
+            piece = f"{compute.feature}({value}, {away}, {dialect.literal(None, kind)}){over}"
+            return FeatureSql((piece,), dialect.widen("{0}", kind, compute.type))
         case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
             return FeatureSql((f"{compute.feature}(){over}",))
         case _:

@@ -1,4 +1,4 @@
-"""Relations in DuckDB's SQL: one common table expression for each node of ``plan.relations``, innermost first.
+"""Relations in SQL: one common table expression for each node of ``plan.relations``, innermost first.
 
 Every column of every node gets a name of its own (c1, c2 …), and only columns that are read above are carried along.
 Texts are bound, names from codebooks are quoted, and nothing else that anybody wrote becomes part of a statement.
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb.prepared import ordinal_of
 from discreet.engines.sql import per_unit
 from discreet.engines.sql.clauses import Clauses, CommonTable
+from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.joins import write_join
-from discreet.engines.sql.statement import RowSource as Rows
+from discreet.engines.sql.statement import RowSource
 from discreet.engines.sql.windows import write_window
 from discreet.errors import InternalError
 from discreet.plan.arrow import load_arrow_types
@@ -54,22 +54,22 @@ class StoredTable:
 
 
 def rows_of(
-    bounded: BoundedPlan, catalog: Catalog, tables: Callable[[str], StoredTable], salt: bytes
-) -> tuple[Rows, list[Values]]:
+    bounded: BoundedPlan, catalog: Catalog, tables: Callable[[str], StoredTable], dialect: Dialect, salt: bytes
+) -> tuple[RowSource, list[Values]]:
     """The rows that a question reads, for ``statement.BoundedStatement``, and the public rows to fill in: values0 …"""
     base, _ = split(bounded.source)
-    writer = Writer(catalog, tables, salt)
+    writer = Writer(catalog, tables, salt, Clauses(dialect))
     top, clauses = writer.write(base, find_read_columns(bounded)), writer.clauses
     ordinal = ""
     if bounded.unit is not None:
         layers = clauses.make_layers(top)
-        integer = ordinal_of(bounded.unit.type, layers.write_value(bounded.unit))
+        integer = dialect.code(layers.write_value(bounded.unit), bounded.unit.type)
         if integer is not None:
             ordinal = clauses.make_name("o")
             items = [*top.columns.values(), f"{integer} AS {ordinal}"]
             top = CommonTable(clauses.add(items, clauses.add_layers(layers, top)), top.columns)
     source = f"(WITH {', '.join(clauses.written)} SELECT * FROM {top.name})"
-    return Rows(source, top.columns, {}, ordinal=ordinal, texts=clauses.texts), writer.values
+    return RowSource(source, top.columns, {}, ordinal=ordinal, texts=clauses.texts), writer.values
 
 
 def name_of_values(position: int) -> str:
@@ -145,7 +145,7 @@ class Writer:
     catalog: Catalog
     tables: Callable[[str], StoredTable]
     salt: bytes
-    clauses: Clauses = field(default_factory=Clauses)
+    clauses: Clauses
     values: list[Values] = field(default_factory=list)
 
     def write(self, relation: Relation, needed: Set[Column]) -> CommonTable:
@@ -245,7 +245,7 @@ class Writer:
         layers = self.clauses.make_layers(source)
         computed = {
             column: per_unit.write_aggregate(
-                compute, "" if compute.argument is None else layers.write_value(compute.argument)
+                self.clauses.dialect, compute, "" if compute.argument is None else layers.write_value(compute.argument)
             )
             for column, compute in wanted.items()
         }

@@ -1,12 +1,12 @@
-"""Spreads: how many allowed rows each group has in each cell (``contributions.Spread``), with DuckDB.
+"""Spreads: how many allowed rows each group has in each cell (``contributions.Spread``), in SQL.
 
-Where rows are their own units, the cells of all groups are counted in one array while DuckDB streams them, or by DuckDB
-where there are too many. Where units own many rows, a unit's rows with the same cell are counted first. Ranks grow by
-so many from cell to cell, and the rows taken of a cell are a difference of two rounded ranks:
+Where rows are their own units, the cells of all groups are counted in one array while the engine streams them, or by
+the engine where there are too many. Where units own many rows, a unit's rows with one cell are counted first. Ranks
+grow by so many from cell to cell, and the rows taken of a cell are a difference of two rounded ranks:
 
     ⌊upto·allowed/n + 1/2⌋ − ⌊(upto − m)·allowed/n + 1/2⌋
 
-Overflow is impossible: tables have fewer than 2^47 rows, and products are HUGEINT, which holds 2^127.
+Overflow is impossible: tables have fewer than 2^47 rows, and products are wide, to 2^127.
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -20,9 +20,9 @@ from threading import Lock
 
 import numpy as np
 
-from discreet.engines.duckdb.session import Session
 from discreet.engines.engine import EMPTY, GroupHistogram, Groups, ProgressCallback
 from discreet.engines.lookups import make_groups_table
+from discreet.engines.sql.runner import Runner
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
@@ -31,25 +31,26 @@ from discreet.exact import Integers
 MOST_CELLS = 1 << 24
 # Rows that are counted at once.
 BATCH_ROWS = 1 << 20
+_BY_CELL = " ORDER BY cell ROWS UNBOUNDED PRECEDING"
 
 
 def add_spreads(
-    session: Session, statement: BoundedStatement, groups: Groups, watch: ProgressCallback | None = None
+    runner: Runner, statement: BoundedStatement, groups: Groups, watch: ProgressCallback | None = None
 ) -> Groups:
     """An answer with the spreads that the question asks for, by SQL over the observed groups."""
     if not statement.bounded.spreads:
         return groups
     if statement.keys:
-        session.fill("observed", make_groups_table(statement.bounded, groups.keys, coded=True))
+        runner.fill("observed", make_groups_table(statement.bounded, groups.keys, coded=True))
     count = len(groups.keys)
     if statement.bounded.unit is None:
         sizes = [spread.last - spread.first + 1 for spread in statement.bounded.spreads]
         if sum(sizes) * count <= MOST_CELLS:
-            return replace(groups, spreads=_count_stream(session, statement, sizes, count, watch))
+            return replace(groups, spreads=_count_stream(runner, statement, sizes, count, watch))
         queries = [_write_cells_of_rows(statement, i) for i in range(len(sizes))]
     else:
         queries = [_write_cells_of_units(statement, i) for i in range(len(statement.bounded.spreads))]
-    return replace(groups, spreads=tuple(_count_query(session, statement, query, count, watch) for query in queries))
+    return replace(groups, spreads=tuple(_count_query(runner, statement, query, count, watch) for query in queries))
 
 
 def make_histograms(codes: Integers, cells: Integers, counts: Integers, groups: int) -> tuple[GroupHistogram, ...]:
@@ -66,7 +67,7 @@ def make_histograms_from_dense(counts: Integers, first: int, size: int, groups: 
 
 
 def _count_stream(
-    session: Session, statement: BoundedStatement, sizes: Sequence[int], groups: int, watch: ProgressCallback | None
+    runner: Runner, statement: BoundedStatement, sizes: Sequence[int], groups: int, watch: ProgressCallback | None
 ) -> tuple[tuple[GroupHistogram, ...], ...]:
     """Count cells as they come. A row without a cell has the position −1, which is a place of its own at the end."""
     totals = [np.zeros(size * groups + 1, dtype=np.int64) for size in sizes]
@@ -75,16 +76,16 @@ def _count_stream(
     for spread, size in zip(statement.bounded.spreads, sizes):
         start = f"observed.code * {size}" if statement.keys else "0"
         cell = f"v{statement.steps.index(steps_of(spread))} - ({spread.first})"
-        positions.append(f"CAST(coalesce({start} + {cell}, -1) AS BIGINT)")
+        positions.append(statement.dialect.as_integer(f"coalesce({start} + {cell}, -1)"))
     query = statement.write_query([], f"SELECT {', '.join(positions)} FROM rows{_join_observed(statement)}")
 
     def count(number: int, where: Integers) -> None:
         with locks[number]:
             np.add.at(totals[number], where, 1)
 
-    batches = session.stream(query, statement.parameters, BATCH_ROWS, watch)
+    batches = runner.stream(query, statement.parameters, BATCH_ROWS, watch)
     jobs = (partial(count, i, c.to_numpy()) for batch in batches for i, c in enumerate(batch.columns))
-    for _ in session.pipe(jobs):
+    for _ in runner.pipe(jobs):
         pass
     firsts = [spread.first for spread in statement.bounded.spreads]
     return tuple(
@@ -94,10 +95,10 @@ def _count_stream(
 
 
 def _count_query(
-    session: Session, statement: BoundedStatement, query: str, groups: int, watch: ProgressCallback | None
+    runner: Runner, statement: BoundedStatement, query: str, groups: int, watch: ProgressCallback | None
 ) -> tuple[GroupHistogram, ...]:
     """Histograms from rows of code, cell and count, in that order."""
-    batches = list(session.stream(query, statement.parameters, BATCH_ROWS, watch))
+    batches = list(runner.stream(query, statement.parameters, BATCH_ROWS, watch))
     if not batches:
         return (EMPTY,) * groups
     codes, cells, counts = (
@@ -111,7 +112,7 @@ def _join_observed(statement: BoundedStatement, left: str = "rows") -> str:
 
 
 def _write_cells_of_rows(statement: BoundedStatement, position: int) -> str:
-    """Cells counted by DuckDB, each row its own unit."""
+    """Cells counted by the engine, each row its own unit."""
     value = f"v{statement.steps.index(steps_of(statement.bounded.spreads[position]))}"
     code = "observed.code" if statement.keys else "0"
     return statement.write_query(
@@ -124,25 +125,29 @@ def _write_cells_of_rows(statement: BoundedStatement, position: int) -> str:
 def _write_cells_of_units(statement: BoundedStatement, position: int) -> str:
     """Cells of the allowed rows of each unit in the groups it is kept in."""
     value = f"v{statement.steps.index(steps_of(statement.bounded.spreads[position]))}"
+    dialect = statement.dialect
     clauses, kept = statement.write_bounding()
     pair = ", ".join(["u", *statement.keys])
     clauses.append(
-        f"cells AS (SELECT {pair}, {value} AS cell, count(*) AS m FROM rows{statement.write_public_join('rows')} "
-        f"WHERE {value} IS NOT NULL GROUP BY {pair}, cell)"
+        dialect.common_table(
+            "cells",
+            f"SELECT {pair}, {value} AS cell, count(*) AS m FROM {statement.write_public('rows')} "
+            f"WHERE {value} IS NOT NULL GROUP BY {pair}, {value}",
+        )
     )
-    clauses.append(
-        f"ranks AS (SELECT *, sum(m) OVER (PARTITION BY {pair} ORDER BY cell ROWS UNBOUNDED PRECEDING) AS upto, "
-        f"sum(m) OVER (PARTITION BY {pair}) AS n FROM cells)"
+    running, whole = (dialect.wide_sum("m") + f" OVER (PARTITION BY {pair}{more})" for more in (_BY_CELL, ""))
+    clauses.append(dialect.common_table("ranks", f"SELECT *, {running} AS upto, {whole} AS n FROM cells"))
+    up, before = (
+        dialect.trunc_divide(f"2 * {rank} * allowed + ranks.n", "2 * ranks.n") for rank in ("upto", "(upto - m)")
     )
-    up, before = (f"(2 * {rank} * allowed + ranks.n) // (2 * ranks.n)" for rank in ("upto", "(upto - m)"))
     code = "observed.code" if statement.keys else "0"
-    clauses.append(
-        f"taken AS (SELECT {code} AS code, cell, CASE WHEN ranks.n <= allowed THEN m ELSE {up} - {before} END AS taken "
-        f"FROM ranks JOIN {kept} ON ranks.u = {kept}.u AND {statement.write_same_group('ranks', kept)}"
-        f"{_join_observed(statement, 'ranks')})"
-    )
+    some = f"CASE WHEN ranks.n <= allowed THEN m ELSE {up} - {before} END"
+    same = f"ranks.u = {kept}.u AND {statement.write_same_group('ranks', kept)}"
+    taken = f"SELECT {code} AS code, cell, {some} AS taken FROM ranks JOIN {kept} ON {same}"
+    clauses.append(dialect.common_table("taken", taken + _join_observed(statement, "ranks")))
+    total = dialect.wide_sum("taken")
     return statement.write_query(
         clauses,
-        "SELECT code, cell, CAST(sum(taken) AS BIGINT) FROM taken GROUP BY code, cell "
-        "HAVING sum(taken) > 0 ORDER BY code, cell",
+        f"SELECT code, cell, {dialect.as_integer(total)} FROM taken GROUP BY code, cell "
+        f"HAVING {total} > 0 ORDER BY code, cell",
     )

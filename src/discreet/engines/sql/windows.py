@@ -1,4 +1,4 @@
-"""Windows in DuckDB's SQL: more columns for each row, from the other rows of its part."""
+"""Windows in SQL: more columns for each row, from the other rows of its part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from discreet.engines.sql import per_unit
-from discreet.engines.sql.clauses import Clauses, CommonTable
+from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.plan.expressions import Column
 from discreet.plan.relations import FeatureCall, Window
 
@@ -23,22 +23,22 @@ def write_window(
     parts = ", ".join(layers.write_value(part) for part in relation.parts)
     frame = _WindowFrame(
         parts=f"PARTITION BY {parts}" if parts else "",
-        order=tuple(_write_order(layers.write_value(value), descending=down) for value, down in relation.order),
-        ties=tuple(_write_order(source.columns[column]) for column in ties),
+        order=tuple(write_order(layers.write_value(value), descending=down) for value, down in relation.order),
+        ties=tuple(write_order(source.columns[column]) for column in ties),
     )
     values = {c: "" if w.argument is None else layers.write_value(w.argument) for c, w in wanted.items()}
     stepped = {c for c, w in wanted.items() if per_unit.is_stepped(w, running=bool(relation.order))}
     top, steps = _add_steps(clauses, clauses.add_layers(layers, source), frame, {values[c] for c in stepped})
-    computed = {}
+    computed, dialect = {}, clauses.dialect
     for column, compute in wanted.items():
         value = values[column]
         if compute.feature in per_unit.POSITIONS:
             over = frame.write_over(untied=compute.feature in per_unit.UNTIED)
-            computed[column] = per_unit.write_position(compute, value, over)
+            computed[column] = per_unit.write_position(dialect, compute, value, over)
         elif column in stepped:
-            computed[column] = per_unit.write_running(compute, *steps[value], frame.write_over())
+            computed[column] = per_unit.write_running(dialect, compute, *steps[value], frame.write_over())
         else:
-            computed[column] = per_unit.write_aggregate(compute, value, frame.write_over())
+            computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over())
     return top, computed
 
 
@@ -55,10 +55,6 @@ class _WindowFrame:
         return f" OVER ({' '.join(filter(None, (self.parts, f'ORDER BY {order}' if order else '')))})"
 
 
-def _write_order(value: str, *, descending: bool = False) -> str:
-    return f"{value} {'DESC' if descending else 'ASC'} NULLS LAST"
-
-
 def _add_steps(
     clauses: Clauses, source: str, frame: _WindowFrame, values: Set[str]
 ) -> tuple[str, dict[str, tuple[str, str]]]:
@@ -66,7 +62,8 @@ def _add_steps(
     if not values:
         return source, {}
     found = {value: (clauses.make_name("s"), clauses.make_name("s")) for value in sorted(values)}
-    scales = (f"{per_unit.write_scale(value, frame.parts)} AS {scale}" for value, (_, scale) in found.items())
+    dialect = clauses.dialect
+    scales = (f"{per_unit.write_scale(dialect, value, frame.parts)} AS {scale}" for value, (_, scale) in found.items())
     scaled = clauses.add(["*", *scales], source)
-    whole = (f"{per_unit.write_steps(value, scale)} AS {step}" for value, (step, scale) in found.items())
+    whole = (f"{per_unit.write_steps(dialect, value, scale)} AS {step}" for value, (step, scale) in found.items())
     return clauses.add(["*", *whole], scaled), found

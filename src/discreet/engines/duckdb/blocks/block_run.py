@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.bounding.contributions import BoundedPlan, Counts, group_cap
-from discreet.engines.duckdb.blocks import kernel
+from discreet.engines.duckdb.blocks import coded_rows, kernel
 from discreet.engines.duckdb.blocks.tallies import Tally
-from discreet.engines.duckdb.prepared import BLOCK_ROWS, PreparedTable, ordinal_of
+from discreet.engines.duckdb.dialect import pick_parameters
+from discreet.engines.duckdb.prepared import BLOCK_ROWS, PreparedTable
 from discreet.engines.duckdb.session import Session
 from discreet.engines.engine import Groups, ProgressCallback
 from discreet.engines.lookups import weights
-from discreet.engines.sql.layers import pick_parameters
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
@@ -50,7 +50,7 @@ def run_in_blocks(
     session: Session, statement: BoundedStatement, ready: PreparedTable | None, watch: ProgressCallback | None
 ) -> Groups | None:
     """The answer by the kernel; None where the question does not fit it."""
-    session.run(f"CREATE TABLE groups AS {statement.write_distinct_keys()}", statement.parameters)
+    session.run(f"CREATE TABLE groups AS {coded_rows.write_distinct_keys(statement)}", statement.parameters)
     keys: list[tuple[Value, ...]] = [()]
     if statement.keys:
         keys = session.run(f"SELECT {', '.join(statement.keys)} FROM groups ORDER BY code LIMIT {MOST_GROUPS + 1}")
@@ -85,7 +85,7 @@ def _make_block_plan(statement: BoundedStatement, groups: int) -> kernel.BlockPl
         bounded=bounded,
         sources=tuple(statement.source_of(measure) for measure in bounded.measures),
         groups=groups,
-        layout=statement.make_layout(max(1, (groups - 1).bit_length())),
+        layout=coded_rows.make_layout(statement, max(1, (groups - 1).bit_length())),
         spreads=tuple(statement.steps.index(steps_of(spread)) for spread in bounded.spreads),
         weights=tuple(tables),
     )
@@ -98,13 +98,13 @@ def _code_values(session: Session, statement: BoundedStatement) -> tuple[list[st
     """
     items, joins = [], ""
     for i, argument in enumerate(statement.distinct):
-        code = f"rows.x{i}" if argument.type is Type.REAL else ordinal_of(argument.type, f"rows.x{i}")
+        code = f"rows.x{i}" if argument.type is Type.REAL else statement.dialect.code(f"rows.x{i}", argument.type)
         if code is None:
             coded = f"SELECT x{i}, row_number() OVER (ORDER BY x{i}) AS code FROM (SELECT DISTINCT x{i} FROM rows)"
             session.run(f"CREATE TABLE told{i} AS {statement.write_query([], coded)}", statement.parameters)
             code = f"told{i}.code"
             joins += f" LEFT JOIN told{i} ON rows.x{i} = told{i}.x{i}"
-        order = f"CAST({statement.write_hash('rows.', f'rows.x{i}')} AS BIGINT)"
+        order = f"CAST({statement.write_place('rows.', (f'rows.x{i}', argument.type))} AS BIGINT)"
         items.append(f"coalesce({code}, 0) AS x{i}")
         items.append(f"CASE WHEN rows.x{i} IS NULL THEN CAST(-1 AS BIGINT) ELSE {order} END AS h{i}")
     return items, joins
@@ -120,7 +120,7 @@ class _BlockReader:
     joins: str
 
     def _write_query(self, span: str = "") -> str:
-        return self.statement.write_coded_rows(self.shape.layout, span, self.items, self.joins)
+        return coded_rows.write_coded_rows(self.statement, self.shape.layout, span, self.items, self.joins)
 
     def _fits(self, rows: int) -> bool:
         return kernel.fits(self.shape.bounded.measures, rows)
@@ -143,8 +143,9 @@ class _BlockReader:
         self, session: Session, watch: ProgressCallback | None
     ) -> Iterator[tuple[float | None, kernel.BlockResult]]:
         """One ordered stream, cut between units. DuckDB tells the share done, while it sorts."""
-        if self.statement.needs_units:
-            session.run(f"CREATE TABLE units AS {self.statement.write_distinct_units()}", self.statement.parameters)
+        if coded_rows.needs_units(self.statement):
+            units = coded_rows.write_distinct_units(self.statement)
+            session.run(f"CREATE TABLE units AS {units}", self.statement.parameters)
         stream = session.stream(f"{self._write_query()} ORDER BY u", self.statement.parameters, BLOCK_ROWS, watch)
         jobs = (partial(kernel.bound_block, self.shape, block) for block in self._cut_by_unit(stream))
         yield from ((None, part) for part in session.pipe(jobs))

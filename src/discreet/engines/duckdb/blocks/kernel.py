@@ -24,8 +24,6 @@ from discreet.engines.duckdb.blocks import samples
 from discreet.errors import InternalError
 from discreet.exact import Integers
 
-# Bits of the keyed hash that order a unit's groups; ties fall back to the order of the keys themselves.
-HASH_BITS = 24
 # Bits of a packed key that are left for the unit's number within its block: the fewest that are worth it.
 RANK_BITS = 12
 # Rows that are sorted at once: so few that all of their columns stay in the cache of a core.

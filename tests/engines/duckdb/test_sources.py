@@ -25,10 +25,11 @@ from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
+from discreet.plan.functions import make_call, make_literal
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
-from tests.engines.test_agreement import as_dict
+from tests.engines.answers import as_dict
 from tests.engines.worlds import SALT
 
 KINDS = {"who": Type.INTEGER, "ward": Type.TEXT, "cost": Type.REAL, "day": Type.DATE, "ok": Type.BOOLEAN}
@@ -293,3 +294,34 @@ def test_broken_csv_lines_are_left_out_and_never_fail(seed: int, tmp_path: Path)
     (tmp_path / "v.csv").write_bytes(b"who,ward,cost,day,ok\n" + body)
     engine = DuckDBEngine({"visits": tmp_path / "v.csv"}, catalog_of(KINDS))
     assert engine.run(question(keys=()), salt=SALT).values[0][0] >= 0
+
+
+def test_5_narrow_floats_are_widened_first() -> None:
+    """A 32-bit column is read as doubles, so that arithmetic near its end does not become infinite."""
+    table = pa.table({"x": pa.array([3e38, 3e38, float("nan")], pa.float32())})
+    column = Column("n", "x", Type.REAL)
+    engine = DuckDBEngine({"n": table}, catalog_of({"x": Type.REAL}, name="n"))
+    ten = make_call("multiply", column, make_literal(10.0))
+    measures = (
+        Measure(counts=Counts.VALUES, argument=ten),
+        Measure(counts=Counts.STEPS, argument=make_call("divide", ten, make_literal(1e38)), first=0, last=100),
+    )
+    assert engine.run(
+        BoundedPlan(source=Scan("n"), keys=(), domain=None, unit=None, measures=measures), salt=SALT
+    ).values == ((2,), (60,))
+
+
+def test_the_ends_of_time_are_null_beyond_python() -> None:
+    """Dates before year 1 and beyond 9999, and infinite ones, cannot be said in Python and are NULL."""
+    source = duckdb.connect()
+    days = "(DATE '0001-01-01'), (DATE '9999-12-31'), (DATE '0001-01-01' - 1), (DATE '9999-12-31' + 1)"
+    table = source.sql(f"SELECT * FROM (VALUES {days}) v(d)").to_arrow_table()
+    engine = DuckDBEngine({"n": table}, catalog_of({"d": Type.DATE}, name="n"))
+    day = Column("n", "d", Type.DATE)
+    found = engine.run(
+        BoundedPlan(source=Scan("n"), keys=(day,), domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),)),
+        salt=SALT,
+    )
+    assert dict(zip(found.keys, found.values[0])) == {
+        (dt.date(1, 1, 1),): 1, (dt.date(9999, 12, 31),): 1, (None,): 2,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Distinct values, weights, bounded sums and spreads in DuckDB: equal to the oracle, and within the claims."""
+"""Distinct values, weights, bounded sums and spreads: equal to the oracle on every engine, and within the claims."""
 
 # ruff: noqa: S311  # worlds need seeds, not secrets
 from __future__ import annotations
@@ -14,18 +14,15 @@ import numpy as np
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
-from discreet.engines.duckdb.blocks import block_run, kernel, tallies
-from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.memory.engine import MemoryEngine
-from discreet.engines.sql import spreads, statement
 from discreet.errors import InternalError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call
 from discreet.plan.relations import Scan
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
-from tests.engines.test_agreement import Key, duckdb_order, engine_for, uncapped
+from tests.engines.answers import Key, uncapped
+from tests.engines.conformance.engines import MEMORY, EngineUnderTest
 from tests.engines.worlds import (
     AGE,
     CODE,
@@ -33,7 +30,6 @@ from tests.engines.worlds import (
     DAY,
     FLAG,
     NAME,
-    SALT,
     UNIT,
     WARD,
     WHEN,
@@ -45,8 +41,6 @@ from tests.engines.worlds import (
     catalog,
     frame,
 )  # fmt: skip
-
-__all__ = ["duckdb_order"]  # a fixture
 
 UNITS = pytest.mark.parametrize("unit", [None, UNIT, NAME], ids=["row", "integer", "text"])
 ARGUMENTS = (COST, AGE, WARD, CODE, FLAG, DAY, WHEN, make_call("multiply", COST, AGE), make_call("lower", WARD))
@@ -133,59 +127,42 @@ def group_free(bounded: BoundedPlan) -> bool:
 
 
 def in_memory(rows: Rows, bounded: BoundedPlan) -> Answer:
-    return answer(MemoryEngine({"t": rows}, catalog(bounded.unit)).run(bounded, salt=SALT))
+    return answer(MEMORY.run({"t": rows}, catalog(bounded.unit), bounded))
 
 
-def forms(engine: DuckDBEngine, bounded: BoundedPlan) -> Iterator[tuple[str, Answer]]:
-    """The answer in every way that the engine has."""
-    for name in ("source", "prepared"):
-        yield name, answer(engine.run(bounded, salt=SALT))
-        yield name + ", in SQL", answer(engine._run(bounded, SALT, None, blocks=False))
-        engine.prepare("t")
+def run(engine: EngineUnderTest, rows: Rows, bounded: BoundedPlan) -> Answer:
+    return answer(engine.run({"t": frame(rows)}, catalog(bounded.unit), bounded))
 
 
-def agree_unbound(seed: int, unit: Column | None) -> None:
-    world = a_broad_world(seed, unit=unit)
-    bounded = uncapped(world.bounded)
-    wanted = in_memory(world.rows, bounded)
-    engine = engine_for(world.rows, unit)
-    for name, found in forms(engine, bounded):
-        assert found == wanted, (seed, name)
-    engine.close()
-
-
-def agree_bound(seed: int, unit: Column) -> None:
-    world = a_broad_world(seed, unit=unit, most=20)
-    wanted = in_memory(world.rows, world.bounded)
-    engine = engine_for(world.rows, unit)
-    found = dict(forms(engine, world.bounded))
-    engine.close()
-    assert found["source"] == found["source, in SQL"] == wanted, seed
-    assert found["prepared"] == found["prepared, in SQL"], seed
-    if unit is UNIT:  # a prepared table orders texts by a hash of their own
-        assert found["prepared"] == wanted, seed
+def agree(engine: EngineUnderTest, rows: Rows, bounded: BoundedPlan) -> None:
+    tables, declared = {"t": frame(rows)}, catalog(bounded.unit)
+    assert run(engine, rows, bounded) == answer(engine.run_oracle(tables, declared, bounded))
 
 
 @UNITS
-@pytest.mark.parametrize("seed", range(5))
-def test_agreement_where_no_limit_binds(seed: int, unit: Column | None) -> None:
-    """Random tables and questions with the new measures: every form gives the oracle's integers and histograms."""
-    agree_unbound(seed, unit)
+@pytest.mark.parametrize("seed", range(4))
+def test_agreement_where_no_limit_binds(seed: int, unit: Column | None, other: EngineUnderTest) -> None:
+    """Random tables and questions with the new measures: the oracle's integers and histograms."""
+    world = a_broad_world(seed, unit=unit)
+    agree(other, world.rows, uncapped(world.bounded))
 
 
 @pytest.mark.parametrize(("unit", "seeds"), [(UNIT, 6), (NAME, 2)], ids=["integer", "text"])
-def test_agreement_where_limits_bind(unit: Column, seeds: int, duckdb_order: None) -> None:
+def test_agreement_where_limits_bind(unit: Column, seeds: int, other: EngineUnderTest) -> None:
     """With the same secret order in the oracle, the chosen groups, values and ranks are equal, too."""
     for seed in range(200, 200 + seeds):
-        agree_bound(seed, unit)
+        world = a_broad_world(seed, unit=unit, most=20)
+        agree(other, world.rows, world.bounded)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(10))
-def test_agreement_in_many_worlds(part: int, duckdb_order: None) -> None:
+def test_agreement_in_many_worlds(part: int, other: EngineUnderTest) -> None:
     for seed in range(1000 + 20 * part, 1020 + 20 * part):
-        agree_unbound(seed, (None, UNIT, NAME)[seed % 3])
-        agree_bound(seed, (UNIT, NAME)[seed % 2])
+        free = a_broad_world(seed, unit=(None, UNIT, NAME)[seed % 3])
+        agree(other, free.rows, uncapped(free.bounded))
+        world = a_broad_world(seed, unit=(UNIT, NAME)[seed % 2], most=20)
+        agree(other, world.rows, world.bounded)
 
 
 def test_worlds_are_worth_testing() -> None:
@@ -205,26 +182,23 @@ def test_worlds_are_worth_testing() -> None:
 
 
 @pytest.mark.parametrize("seed", [203, 209])
-def test_the_order_of_rows_and_threads_do_not_matter(seed: int) -> None:
+def test_the_order_of_rows_does_not_matter_to_values(seed: int, engine: EngineUnderTest) -> None:
     world = a_broad_world(seed, unit=UNIT, units=8, most=20)
     bounded = replace(world.bounded, measures=(*world.bounded.measures, Measure(counts=Counts.DISTINCT, argument=COST)))
     rows = list(world.rows)
-    wanted = answer(engine_for(rows, UNIT).run(bounded, salt=SALT))
+    wanted = run(engine, rows, bounded)
     random.Random(seed).shuffle(rows)
-    for threads in (1, 3):
-        engine = DuckDBEngine({"t": frame(rows)}, catalog(UNIT), threads=threads)
-        assert answer(engine.run(bounded, salt=SALT)) == wanted
-        engine.close()
+    assert run(engine, rows, bounded) == wanted
 
 
-def test_another_salt_takes_other_values() -> None:
+def test_another_salt_takes_other_values(engine: EngineUnderTest) -> None:
     """Of eight values each unit brings one; which ones are brought at all depends on the secret."""
     template = a_row(random.Random(0), 0)
     rows: Rows = [{**template, "unit": u, "code": c} for u in range(6) for c in range(8)]
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=UNIT, max_rows_per_group=1,
                       measures=(Measure(counts=Counts.DISTINCT, argument=CODE),))  # fmt: skip
-    engine = engine_for(rows, UNIT)
-    counts = [engine.run(bounded, salt=bytes([i] * 16)).values[0][0] for i in range(8)]
+    with engine.open({"t": frame(rows)}, catalog(UNIT)) as opened:
+        counts = [opened.run(bounded, salt=bytes([i] * 16)).values[0][0] for i in range(8)]
     assert len(set(counts)) > 1
     assert all(1 <= count <= 6 for count in counts)
 
@@ -298,37 +272,27 @@ def claimable(world: World) -> bool:
     return not group_free(world.bounded)
 
 
-def run(rows: Rows, world: World, kind: str) -> Answer:
-    engine = engine_for(rows, world.bounded.unit)
-    if kind == "prepared":
-        engine.prepare("t")
-    found = answer(engine._run(world.bounded, SALT, None, blocks=kind != "SQL"))
-    engine.close()
-    return found
-
-
-def keeps_every_claim(world: World, kind: str, seed: int) -> None:
-    before = run(world.rows, world, kind)
+def keeps_every_claim(engine: EngineUnderTest, world: World, seed: int) -> None:
+    before = run(engine, world.rows, world.bounded)
     for relation, rows in neighbours(world, random.Random(seed)):
-        assert broken_claims(world, before, run(rows, world, kind), relation) == 0, (seed, kind, relation)
+        assert broken_claims(world, before, run(engine, rows, world.bounded), relation) == 0, (seed, relation)
 
 
-@pytest.mark.parametrize(("unit", "seeds"), [(None, 1), (UNIT, 4), (NAME, 1)], ids=["row", "integer", "text"])
-def test_every_claim_is_kept(unit: Column | None, seeds: int) -> None:
+@pytest.mark.parametrize(("unit", "seeds"), [(None, 1), (UNIT, 2), (NAME, 1)], ids=["row", "integer", "text"])
+def test_every_claim_is_kept(unit: Column | None, seeds: int, engine: EngineUnderTest) -> None:
     """Every unit of a few random worlds removed and replaced: no measure and no histogram moves beyond its claim."""
     for seed in range(500, 500 + seeds):
         world = a_broad_world(seed, unit=unit, units=2, most=20)
         if claimable(world):
-            keeps_every_claim(world, ("source", "SQL", "prepared")[seed % 3], seed)
+            keeps_every_claim(engine, world, seed)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["source", "SQL", "prepared"])
-def test_every_claim_is_kept_in_many_worlds(kind: str) -> None:
+def test_every_claim_is_kept_in_many_worlds(engine: EngineUnderTest) -> None:
     for seed in range(600, 630):
         world = a_broad_world(seed, unit=(UNIT, NAME, UNIT, None)[seed % 4], units=4, most=20)
         if claimable(world):
-            keeps_every_claim(world, kind, seed)
+            keeps_every_claim(engine, world, seed)
 
 
 def a_tight_world(**limits: int) -> World:
@@ -348,12 +312,12 @@ def a_tight_world(**limits: int) -> World:
     return World([*others, *own], bounded)
 
 
-@pytest.mark.parametrize("kind", ["source", "SQL"])
 @pytest.mark.parametrize("limits", [{"max_groups": 4, "max_rows_per_group": 2}, {"max_rows": 12}], ids=str)
-def test_halved_claims_are_caught(limits: dict[str, int], kind: str) -> None:
+def test_halved_claims_are_caught(limits: dict[str, int], engine: EngineUnderTest) -> None:
     """Negative control: the unit reaches every claim, so half of any would be too little."""
     world = a_tight_world(**limits)
-    before, after = run(world.rows, world, kind), run([r for r in world.rows if r["unit"] != 7], world, kind)
+    rest = [row for row in world.rows if row["unit"] != 7]
+    before, after = run(engine, world.rows, world.bounded), run(engine, rest, world.bounded)
     assert broken_claims(world, before, after, Neighbours.ADD_REMOVE) == 0
     broken = broken_claims(world, before, after, Neighbours.ADD_REMOVE, part=2)
     assert broken == len(world.bounded.measures) + len(world.bounded.spreads)
@@ -362,7 +326,7 @@ def test_halved_claims_are_caught(limits: dict[str, int], kind: str) -> None:
 # Edges
 
 
-def test_groups_without_values_have_empty_histograms() -> None:
+def test_groups_without_values_have_empty_histograms(engine: EngineUnderTest) -> None:
     """A group that was observed stands in the answer, with nothing counted; public groups that do not occur may not."""
     template = dict.fromkeys(frame([]).column_names)
     own = ((1, "A", 5), (2, "B", None), (3, "B", None), (4, "C", 1))
@@ -371,61 +335,34 @@ def test_groups_without_values_have_empty_histograms() -> None:
         for domain in (None, (("A",), ("B",), ("Z",))):
             bounded = BoundedPlan(source=Scan("t"), keys=(WARD,), domain=domain, unit=unit, measures=(),
                               spreads=(Spread(argument=AGE, last=9),), **limits)  # fmt: skip
-            engine = engine_for(rows, unit)
-            for groups in (engine.run(bounded, salt=SALT), engine._run(bounded, SALT, None, blocks=False)):
-                found = {key: (c.tolist(), n.tolist()) for key, (c, n) in zip(groups.keys, groups.spreads[0])}
-                assert found[("A",)] == ([5], [1])
-                assert found[("B",)] == ([], [])
-                assert (("C",) in found) is (domain is None)
-                assert groups.values == ()
-            engine.close()
+            groups = engine.run({"t": frame(rows)}, catalog(unit), bounded)
+            found = {key: (c.tolist(), n.tolist()) for key, (c, n) in zip(groups.keys, groups.spreads[0])}
+            assert found[("A",)] == ([5], [1])
+            assert found[("B",)] == ([], [])
+            assert (("C",) in found) is (domain is None)
+            assert groups.values == ()
 
 
 @pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "integer"])
-def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None) -> None:
+def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None, engine: EngineUnderTest) -> None:
     limits = {"max_rows": 2} if unit is not None else {}
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
                       measures=(Measure(counts=Counts.DISTINCT, argument=WARD),), **limits)  # fmt: skip
     for asked in (bounded, replace(bounded, measures=())):
-        groups = engine_for([], unit).run(asked, salt=SALT)
+        groups = engine.run({"t": frame([])}, catalog(unit), asked)
         assert groups.keys == ((),)
         assert groups.values == ((0,),) * len(asked.measures)
         assert [part.tolist() for part in groups.spreads[0][0]] == [[], []]
 
 
-def test_small_arrays_and_small_bits_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sparse counting, values that do not fit beside the place, ties of hashes and tiny parts: the same answers."""
-    worlds = [a_broad_world(seed, unit=unit, most=20) for seed, unit in ((2, None), (202, UNIT), (207, UNIT))]
-    wide = Spread(argument=AGE, first=-(2**45), last=2**45)
-    worlds.append(replace(worlds[1], bounded=replace(worlds[1].bounded, spreads=(wide, *worlds[1].bounded.spreads))))
-    for world in worlds:
-        engine = engine_for(world.rows, world.bounded.unit)
-        wanted = answer(engine._run(world.bounded, SALT, None, blocks=False))
-        assert answer(engine.run(world.bounded, salt=SALT)) == wanted
-        for module, name, value in (
-            (spreads, "MOST_CELLS", 0), (tallies, "MOST_CELLS", 0), (kernel, "RANK_BITS", 60),
-            (kernel, "PART_ROWS", 2), (block_run, "BLOCK_ROWS", 3),
-        ):  # fmt: skip
-            with monkeypatch.context() as patch:
-                patch.setattr(module, name, value)
-                patch.setattr(tallies, "GATHERED", 2)
-                assert answer(engine.run(world.bounded, salt=SALT)) == wanted, name
-        monkeypatch.setattr(kernel, "HASH_BITS", 1)
-        monkeypatch.setattr(statement, "HASH_BITS", 1)
-        tied = answer(engine._run(world.bounded, SALT, None, blocks=False))
-        assert answer(engine.run(world.bounded, salt=SALT)) == tied
-        monkeypatch.undo()
-        engine.close()
-
-
-def test_listed_values_count_at_their_first_place() -> None:
+def test_listed_values_count_at_their_first_place(engine: EngineUnderTest) -> None:
     """Many listed values, one of them twice: each counts where it stands first, and others count nowhere."""
     values = (*(f"w{i}" for i in range(3000)), "A", "B", "A")
     template = dict.fromkeys(frame([]).column_names)
     rows: Rows = [{**template, "unit": i, "Ward": ward} for i, ward in enumerate(("A", "A", "w2999", "no", None))]
     spread = Spread(argument=WARD, last=len(values) - 1, values=values)
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=None, measures=(), spreads=(spread,))
-    cells, counts = engine_for(rows, None).run(bounded, salt=SALT).spreads[0][0]
+    cells, counts = engine.run({"t": frame(rows)}, catalog(None), bounded).spreads[0][0]
     assert (cells.tolist(), counts.tolist()) == ([2999, 3000], [1, 2])
 
 
@@ -444,10 +381,9 @@ BAD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_could_overflow_is_refused(name: str) -> None:
+def test_what_could_overflow_is_refused(name: str, dialect_engine: EngineUnderTest) -> None:
+    """Plans that the planner never makes are refused before anything is summed."""
     bounded = BoundedPlan(source=Scan("t"), keys=(WARD,), domain=None, unit=UNIT, max_rows_per_group=2,
                       **{"measures": (), **BAD[name]})  # fmt: skip
-    engine = engine_for([], UNIT)
     with pytest.raises(InternalError):
-        engine.run(bounded, salt=SALT)
-    engine.close()
+        dialect_engine.run({"t": frame([])}, catalog(UNIT), bounded)

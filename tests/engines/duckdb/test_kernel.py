@@ -16,12 +16,15 @@ from discreet.engines.duckdb import prepared
 from discreet.engines.duckdb.blocks import block_run as blocks
 from discreet.engines.duckdb.blocks import kernel
 from discreet.engines.duckdb.blocks.kernel import BlockPlan, RowLayout, UnitBlock, bound_block
-from discreet.engines.sql import statement
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.order import EngineHash
 from discreet.exact import Integers
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
-from tests.engines.test_agreement import as_dict, engine_for, uncapped
-from tests.engines.worlds import AGE, NAME, SALT, UNIT, WARD, Rows, World, a_world
+from tests.engines.answers import as_dict, uncapped
+from tests.engines.conformance.engines import DuckDBOrder
+from tests.engines.duckdb.opening import engine_for
+from tests.engines.worlds import AGE, NAME, SALT, UNIT, WARD, Rows, World, a_world, catalog
 
 AGES = Measure(counts=Counts.STEPS, argument=AGE, first=-1000, last=1000)
 
@@ -33,14 +36,16 @@ def grouped(seed: int, unit: Column = UNIT) -> World:
     return replace(world, bounded=bounded if bounded.max_groups else replace(bounded, max_groups=2))
 
 
-def both_ways(world: World) -> None:
+def both_ways(world: World, order: EngineHash | None = None) -> None:
     """Blocks and SQL give the same, on the source and on a prepared table."""
-    engine = engine_for(world.rows, world.bounded.unit)
+    ways = [engine_for(world.rows, world.bounded.unit, blocks=blocks, order=order) for blocks in (True, False)]
     for _ in range(2):
-        blocks = as_dict(engine.run(world.bounded, salt=SALT))
-        assert blocks == as_dict(engine._run(world.bounded, SALT, None, blocks=False))
-        engine.prepare("t")
-    engine.close()
+        in_blocks, in_sql = (as_dict(engine.run(world.bounded, salt=SALT)) for engine in ways)
+        assert in_blocks == in_sql
+        for engine in ways:
+            engine.prepare("t")
+    for engine in ways:
+        engine.close()
 
 
 @pytest.mark.parametrize("unit", [UNIT, NAME], ids=["integer", "text"])
@@ -53,12 +58,14 @@ def test_units_may_span_stretches(size: int, unit: Column, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("bits", [1, 2])
-def test_ties_fall_back_to_the_keys(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With hashes of a bit or two nearly everything is a tie, and both ways still choose the same groups."""
-    monkeypatch.setattr(kernel, "HASH_BITS", bits)
-    monkeypatch.setattr(statement, "HASH_BITS", bits)
+def test_ties_fall_back_to_the_keys(bits: int) -> None:
+    """With hashes of a bit or two nearly everything is a tie; both ways still choose the same groups, by key."""
     for seed in range(3):
-        both_ways(grouped(seed))
+        world = grouped(seed)
+        both_ways(world, EngineHash(bits))
+        oracle = MemoryEngine({"t": world.rows}, catalog(UNIT), order=DuckDBOrder(bits))
+        wanted = as_dict(oracle.run(world.bounded, salt=SALT))
+        assert as_dict(engine_for(world.rows, UNIT, order=EngineHash(bits)).run(world.bounded, salt=SALT)) == wanted
 
 
 def test_a_giant_unit_and_too_many_groups_go_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,4 +187,4 @@ def test_a_cap_that_nothing_reaches_changes_nothing() -> None:
     engine = engine_for(rows, UNIT)
     wanted = as_dict(engine.run(loose, salt=SALT))
     assert as_dict(engine.run(free, salt=SALT)) == wanted
-    assert as_dict(engine._run(free, SALT, None, blocks=False)) == wanted
+    assert as_dict(engine_for(rows, UNIT, blocks=False).run(free, salt=SALT)) == wanted

@@ -1,27 +1,24 @@
-"""From SQL to integers: the DuckDB engine and the oracle agree on what questions about several tables read."""
+"""From SQL to integers: every engine and the oracle agree on what questions about several tables read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import pyarrow as pa
 import pytest
 
 from discreet.bounding.bound import bound_all
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb.engine import DuckDBEngine
-from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.engine import Engine
 from discreet.frontends import read_sql
-from tests.engines.clinics import same_secret_order
-from tests.engines.test_agreement import as_dict, duckdb_order
+from tests.engines.answers import as_dict
+from tests.engines.conformance.engines import EngineUnderTest
 from tests.engines.worlds import ARROW, SALT
 from tests.fixtures.cases import QuestionCase, cases
 from tests.worlds.plain import Tables, some_tables
 from tests.worlds.random_sql import a_question
 from tests.worlds.tables import HOSPITAL, PUBLIC, SEVERAL
-
-__all__ = ["duckdb_order"]  # a fixture
 
 FIXTURES = [case for case in cases() if case.file in SEVERAL and not case.expected.startswith("question")]
 
@@ -37,14 +34,7 @@ def frames(tables: Tables) -> dict[str, pa.Table]:
     }  # fmt: skip  # one table after the other
 
 
-TABLES = some_tables(5, patients=9)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[DuckDBEngine]:
-    made = DuckDBEngine(frames(TABLES), HOSPITAL, threads=2)
-    yield made
-    made.close()
+FRAMES = frames(some_tables(5, patients=9))
 
 
 def forms(text: str) -> list[BoundedPlan]:
@@ -54,20 +44,25 @@ def forms(text: str) -> list[BoundedPlan]:
 
 
 @pytest.mark.parametrize("case", FIXTURES, ids=lambda case: f"{case.file}: {case.question[:60]}")
-def test_fixtures(
-    case: QuestionCase, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch, duckdb_order: None
-) -> None:
+def test_fixtures(case: QuestionCase, stored: EngineUnderTest) -> None:
     """Every accepted fixture about several tables, truncated joins included."""
-    same_secret_order(monkeypatch)
-    for bounded in forms(case.question):
-        wanted = as_dict(MemoryEngine(TABLES, HOSPITAL).run(bounded, salt=SALT))
-        assert as_dict(engine.run(bounded, salt=SALT)) == wanted
+    agree(stored, forms(case.question))
 
 
 @pytest.mark.parametrize("seed", range(0, 600, 15))
-def test_random_questions(seed: int, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch, duckdb_order: None) -> None:
+def test_random_questions(seed: int, stored: EngineUnderTest) -> None:
     """Random questions, counted."""
-    same_secret_order(monkeypatch)
-    (bounded,) = forms(" FROM ".join(("SELECT COUNT(*) AS n", a_question(seed).split(" FROM ", 1)[1])))
-    wanted = as_dict(MemoryEngine(TABLES, HOSPITAL).run(bounded, salt=SALT))
-    assert as_dict(engine.run(bounded, salt=SALT)) == wanted
+    agree(stored, forms(" FROM ".join(("SELECT COUNT(*) AS n", a_question(seed).split(" FROM ", 1)[1]))))
+
+
+def agree(engine: EngineUnderTest, plans: list[BoundedPlan]) -> None:
+    opened = open_once(engine)
+    for bounded in plans:
+        wanted = as_dict(engine.run_oracle(FRAMES, HOSPITAL, bounded))
+        assert as_dict(opened.run(bounded, salt=SALT)) == wanted
+
+
+@cache
+def open_once(engine: EngineUnderTest) -> Engine:
+    """One engine for all questions of this file; it is let go with the process."""
+    return engine.make(FRAMES, HOSPITAL)

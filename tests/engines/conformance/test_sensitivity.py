@@ -10,29 +10,19 @@ from typing import Any
 import pytest
 
 from discreet.bounding.contributions import Sensitivity, sensitivity
-from discreet.engines.duckdb.engine import DuckDBEngine
-from discreet.engines.memory.engine import MemoryEngine
 from discreet.plan.expressions import Column
 from discreet.privacy import Neighbours
-from tests.engines.test_agreement import Key, as_dict, engine_for
-from tests.engines.worlds import NAME, SALT, UNIT, Rows, World, a_row, a_world, catalog, frame
-
-Answer = dict[Key, tuple[int, ...]]
-
-
-def answer(rows: Rows, world: World, kind: str) -> Answer:
-    unit = world.bounded.unit
-    if kind == "memory":
-        return as_dict(MemoryEngine({"t": rows}, catalog(unit)).run(world.bounded, salt=SALT))
-    engine = engine_for(rows, unit)
-    if kind == "prepared":
-        engine.prepare("t")
-    found = as_dict(engine.run(world.bounded, salt=SALT))
-    engine.close()
-    return found
+from tests.engines.answers import Sums, as_dict
+from tests.engines.conformance.engines import MEMORY, EngineUnderTest
+from tests.engines.worlds import NAME, UNIT, Rows, World, a_row, a_world, catalog, frame
 
 
-def moved(before: Answer, after: Answer, measure: int) -> Sensitivity:
+def answer(rows: Rows, world: World, engine: EngineUnderTest) -> Sums:
+    table = frame(rows) if engine.slow else rows  # the oracle needs no types
+    return as_dict(engine.run({"t": table}, catalog(world.bounded.unit), world.bounded))
+
+
+def moved(before: Sums, after: Sums, measure: int) -> Sensitivity:
     """How far one measure's vector moved, in every norm."""
     zero = (0,) * (measure + 1)
     changes = [after.get(k, zero)[measure] - before.get(k, zero)[measure] for k in before.keys() | after.keys()]
@@ -65,46 +55,39 @@ def neighbours(world: World, rng: random.Random) -> list[tuple[Neighbours, Rows,
     return pairs
 
 
-def check(world: World, kind: str, rng: random.Random, shrink: Any = lambda claim: claim) -> int:
+def check(world: World, engine: EngineUnderTest, rng: random.Random, shrink: Any = lambda claim: claim) -> int:
     """The number of claims that were broken."""
     broken = 0
-    known: dict[int, Answer] = {}
+    known: dict[int, Sums] = {}
     for relation, before, after in neighbours(world, rng):
         if id(before) not in known:
-            known[id(before)] = answer(before, world, kind)
-        changed = answer(after, world, kind)
+            known[id(before)] = answer(before, world, engine)
+        changed = answer(after, world, engine)
         for i, measure in enumerate(world.bounded.measures):
             claim = shrink(sensitivity(world.bounded, measure, relation))
             broken += exceeds(moved(known[id(before)], changed, i), claim)
     return broken
 
 
-@pytest.mark.parametrize("unit", [None, UNIT, NAME], ids=["row", "integer", "text"])
-def test_memory_keeps_every_claim(unit: Column | None) -> None:
-    """Hundreds of random worlds, every unit of each removed and replaced: no claim is broken."""
-    for seed in range(250):
-        world = a_world(seed, unit=unit)
-        if _claimable(world):
-            assert check(world, "memory", random.Random(seed)) == 0, seed
+UNITS = pytest.mark.parametrize(("unit", "seeds"), [(None, 1), (UNIT, 2), (NAME, 1)], ids=["row", "integer", "text"])
 
 
-@pytest.mark.parametrize("kind", ["duckdb", "prepared"])
-@pytest.mark.parametrize(("unit", "seeds"), [(None, 1), (UNIT, 4), (NAME, 2)], ids=["row", "integer", "text"])
-def test_duckdb_keeps_every_claim(kind: str, unit: Column | None, seeds: int) -> None:
-    """The same in the engine for real data."""
-    for seed in range(300, 300 + seeds):
-        world = a_world(seed, unit=unit, units=3)
+@UNITS
+def test_every_claim_is_kept(unit: Column | None, seeds: int, engine: EngineUnderTest) -> None:
+    """Random worlds, every unit of each removed and replaced: no claim is broken. Hundreds where engines are quick."""
+    units, many = (3, seeds) if engine.slow else (5, 250)
+    for seed in range(300, 300 + many):
+        world = a_world(seed, unit=unit, units=units)
         if _claimable(world):
-            assert check(world, kind, random.Random(seed)) == 0, seed
+            assert check(world, engine, random.Random(seed)) == 0, seed
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["duckdb", "prepared"])
-def test_duckdb_keeps_every_claim_of_many_worlds(kind: str) -> None:
+def test_every_claim_is_kept_in_many_worlds(engine: EngineUnderTest) -> None:
     for seed in range(400, 480):
         world = a_world(seed, unit=(UNIT, NAME, None)[seed % 3])
         if _claimable(world):
-            assert check(world, kind, random.Random(seed)) == 0, seed
+            assert check(world, engine, random.Random(seed)) == 0, seed
 
 
 def _claimable(world: World) -> bool:
@@ -121,25 +104,19 @@ def halved(name: str) -> Any:
 def test_a_halved_claim_is_caught(name: str) -> None:
     """Negative control: the worlds are rich enough to break a claim that is half of what it should be."""
     worlds = [a_world(seed, unit=UNIT, most=20) for seed in range(60)]
-    broken = sum(check(w, "memory", random.Random(0), halved(name)) for w in worlds if _claimable(w))
+    broken = sum(check(w, MEMORY, random.Random(0), halved(name)) for w in worlds if _claimable(w))
     assert broken > 0
 
 
-def test_a_missing_cap_is_caught() -> None:
+def test_a_missing_cap_is_caught(engine: EngineUnderTest) -> None:
     """Negative control: an engine that forgets the cap on groups breaks the claims."""
-
-    class Forgetful(DuckDBEngine):
-        def run(self, bounded: Any, **more: Any) -> Any:
-            return super().run(replace(bounded, max_groups=10_000), **more)
-
     worlds = (a_world(seed, unit=UNIT, most=20) for seed in range(100))
     world = next(w for w in worlds if w.bounded.max_groups == 1 and len(w.bounded.keys) == 1 and not w.bounded.domain)
-    rows = world.rows
-    full = as_dict(Forgetful({"t": frame(rows)}, catalog(UNIT)).run(world.bounded, salt=SALT))
+    forgetful = replace(world, bounded=replace(world.bounded, max_groups=10_000))
+    full = answer(world.rows, forgetful, engine)
     broken = 0
-    for who in {row["unit"] for row in rows if row["unit"] is not None}:
-        rest = [row for row in rows if row["unit"] != who]
-        less = as_dict(Forgetful({"t": frame(rest)}, catalog(UNIT)).run(world.bounded, salt=SALT))
+    for who in {row["unit"] for row in world.rows if row["unit"] is not None}:
+        less = answer([row for row in world.rows if row["unit"] != who], forgetful, engine)
         broken += any(
             exceeds(moved(full, less, i), sensitivity(world.bounded, m, Neighbours.ADD_REMOVE))
             for i, m in enumerate(world.bounded.measures)

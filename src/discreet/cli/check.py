@@ -1,0 +1,79 @@
+"""``discreet check``: is a codebook right, and are its choices wise?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from discreet.cli.option_groups import take_groups
+from discreet.cli.options import CodebookPath
+from discreet.cli.output import OutputOptions, Printout
+from discreet.errors import DiscreetError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discreet.codebook import Codebook
+    from discreet.codebook.check_lines import CheckLine
+    from discreet.plan.types import Type
+
+
+@take_groups
+def check(codebook: CodebookPath, *, output: OutputOptions) -> None:
+    """Is the codebook right, and are its choices wise?
+
+    It is compared with the schema of the data; no value is read. Exit code 2 if something is wrong.
+    """
+    from discreet.codebook import Codebook
+    from discreet.codebook.check_lines import Grade
+    from discreet.codebook.checklist import make_checklist
+
+    book = Codebook.load(codebook)
+    lines = make_checklist(book, _read_schemas(book))
+    output.print(_make_printout(book.name, lines))
+    if any(line.grade is Grade.WRONG for line in lines):
+        raise typer.Exit(UsageError.exit_code)
+
+
+def _make_printout(name: str, lines: Sequence[CheckLine]) -> Printout:
+    from discreet.cli.rows import make_rows
+
+    found = [
+        {"mark": line.grade.name.lower(), "topic": line.topic, "finding": line.finding, "fix": line.fix}
+        for line in lines
+    ]
+    return Printout(
+        rows=lambda: make_rows(dict.fromkeys(("mark", "topic", "finding", "fix"), "text"), found),
+        document=lambda: found,
+        draw=lambda console: _draw(console, name, lines),
+    )
+
+
+def _draw(console: Console, name: str, lines: Sequence[CheckLine]) -> None:
+    from discreet.cli import printing
+    from discreet.codebook.check_lines import Grade
+
+    printing.print_heading(console, f"Checklist of {name}")
+    printing.print_checks(console, lines)
+    counts = {grade: sum(line.grade is grade for line in lines) for grade in Grade}
+    console.print(f"{counts[Grade.GOOD]} good, {counts[Grade.WEAK]} to think about, {counts[Grade.WRONG]} wrong")
+
+
+def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
+    """What each table's source really has, or why it cannot be opened."""
+    from discreet.engines.registry import open_engine
+    from discreet.plan.catalog import Catalog
+
+    # An engine that declares nothing, because what is declared is what is being checked.
+    nothing = Catalog(tables={}, neighbours=book.neighbours)
+    found: dict[str, Mapping[str, Type | None] | str] = {}
+    for table, source in book.sources.items():
+        try:
+            engine = open_engine({table: source}, nothing)
+            found[table] = engine.schema(table)
+            engine.close()
+        except DiscreetError as error:
+            found[table] = str(error).removesuffix(" Nothing was charged.")
+    return found

@@ -1,0 +1,278 @@
+"""The primitives of ``sql.dialect`` in DuckDB's own words. What each means, and its trap, is said there."""
+
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+from discreet.errors import InternalError
+from discreet.plan.relations import JoinKind
+from discreet.plan.types import Type, Value
+
+TYPES: Mapping[Type, str] = {
+    Type.BOOLEAN: "BOOLEAN",
+    Type.INTEGER: "BIGINT",
+    Type.REAL: "DOUBLE",
+    Type.TEXT: "VARCHAR",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
+# No text is longer, and DuckDB refuses positions beyond 32 bits.
+LONGEST = 2**31 - 1
+
+
+class DuckDBDialect:
+    """DuckDB's form of every primitive. It has no state."""
+
+    # Names, types and constants
+
+    def quote_name(self, name: str) -> str:
+        return quote_name(name)
+
+    def literal(self, value: Value, kind: Type) -> str:
+        match value:
+            case None:
+                return f"CAST(NULL AS {TYPES[kind]})"
+            case bool():
+                return "true" if value else "false"
+            case int() if kind is Type.INTEGER:
+                return f"CAST({value} AS BIGINT)"
+            case int() | float():
+                return f"CAST('{float(value)!r}' AS DOUBLE)"
+            case dt.datetime():
+                return f"CAST('{value.isoformat(sep=' ')}' AS TIMESTAMP)"
+            case dt.date():
+                return f"CAST('{value.isoformat()}' AS {TYPES[kind]})"
+            case str():
+                raise InternalError("A text is bound, never written.")
+
+    def parameter(self, name: str) -> str:
+        return f"CAST(${name} AS VARCHAR)"
+
+    def wide_literal(self, value: int) -> str:
+        return f"CAST({value} AS HUGEINT)"
+
+    def widen(self, value: str, source: Type, target: Type) -> str:
+        return value if source is target else f"CAST({value} AS {TYPES[target]})"
+
+    def common_table(self, name: str, query: str, *, keep: bool | None = None) -> str:
+        words = {True: "AS MATERIALIZED", False: "AS NOT MATERIALIZED", None: "AS"}
+        return f"{name} {words[keep]} ({query})"
+
+    # Integers. TRY turns an overflow into NULL; doubles do not raise.
+
+    def add(self, left: str, right: str, kind: Type) -> str:
+        return _try_integer(f"({left} + {right})", kind)
+
+    def subtract(self, left: str, right: str, kind: Type) -> str:
+        return _try_integer(f"({left} - {right})", kind)
+
+    def multiply(self, left: str, right: str, kind: Type) -> str:
+        return _try_integer(f"({left} * {right})", kind)
+
+    def negate(self, value: str, kind: Type) -> str:
+        return f"TRY({self.literal(0, kind)} - {value})"
+
+    def absolute(self, value: str, kind: Type) -> str:  # noqa: ARG002  # one form for both kinds of numbers
+        return f"TRY(abs({value}))"
+
+    def sign(self, value: str) -> str:
+        return f"CAST(sign({value}) AS BIGINT)"
+
+    def modulo(self, left: str, right: str) -> str:
+        return f"CASE WHEN {right} = -1 THEN {left} & 0 WHEN {right} <> 0 THEN TRY({left} % {right}) END"
+
+    def to_wide(self, value: str) -> str:
+        return f"CAST({value} AS HUGEINT)"
+
+    def wide_sum(self, value: str) -> str:
+        return f"sum({value})"  # of 64 bits or less, it has 128
+
+    def ordered_sum(self, value: str, over: str = "") -> str:
+        return f"sum({value} ORDER BY {value}){over}"
+
+    def trunc_divide(self, left: str, right: str) -> str:
+        return f"({left}) // ({right})"
+
+    def trunc_remainder(self, left: str, right: str) -> str:
+        return f"({left}) % ({right})"
+
+    def as_integer(self, value: str) -> str:
+        return f"CAST({value} AS BIGINT)"
+
+    def narrow(self, value: str) -> str:
+        return f"TRY_CAST({value} AS BIGINT)"
+
+    def real_of_wide(self, value: str) -> str:
+        small = self.narrow(value)
+        digits = f"CAST(CAST({value} AS VARCHAR) AS DOUBLE)"  # digits are read correctly, whatever their number
+        return f"CASE WHEN {small} IS NOT NULL THEN CAST({small} AS DOUBLE) ELSE {digits} END"
+
+    def wide_of_real(self, value: str) -> str:
+        return f"CAST(trunc({value}) AS HUGEINT)"
+
+    def integer_of_real(self, value: str) -> str:
+        return f"TRY_CAST({value} AS BIGINT)"
+
+    # Reals
+
+    def is_finite(self, value: str) -> str:
+        return f"isfinite({value})"
+
+    def divide(self, left: str, right: str) -> str:
+        return f"CASE WHEN {right} <> 0 THEN {left} / {right} END"
+
+    def steps(self, value: str, origin: float, resolution: float) -> str:
+        moved = f"{value} - {self.literal(origin, Type.REAL)}" if origin else value
+        return f"floor(({moved}) / {self.literal(resolution, Type.REAL)} + 0.5::DOUBLE)"
+
+    def floor(self, value: str) -> str:
+        return f"floor({value})"
+
+    def ceil(self, value: str) -> str:
+        return f"ceil({value})"
+
+    def round_away(self, value: str) -> str:
+        return f"round({value})"
+
+    def square_root(self, value: str) -> str:
+        return f"CASE WHEN {value} >= 0 THEN sqrt({value}) END"
+
+    def ln(self, value: str) -> str:
+        return f"CASE WHEN {value} > 0 THEN ln({value}) END"
+
+    def log2(self, value: str) -> str:
+        return f"log2({value})"
+
+    def exp(self, value: str) -> str:
+        return f"exp({value})"
+
+    def power(self, base: str, exponent: str) -> str:
+        return f"pow({base}, {exponent})"
+
+    def lower_median(self, value: str, over: str = "") -> str:
+        return f"quantile_disc({value}, 0.5){over}"
+
+    # Texts
+
+    def lower(self, text: str) -> str:
+        return f"lower({text})"
+
+    def upper(self, text: str) -> str:
+        return f"upper({text})"
+
+    def trim(self, text: str) -> str:
+        return f"trim({text}, ' ')"
+
+    def length(self, text: str) -> str:
+        return f"CAST(length({text}) AS BIGINT)"
+
+    def substring(self, text: str, start: int, count: int) -> str:
+        return f"substring({text}, {min(start, LONGEST)}, {min(count, LONGEST)})"
+
+    def starts_with(self, text: str, start: str) -> str:
+        return f"starts_with({text}, {start})"
+
+    def ends_with(self, text: str, end: str) -> str:
+        return f"ends_with({text}, {end})"
+
+    def contains(self, text: str, part: str) -> str:
+        return f"contains({text}, {part})"
+
+    def like(self, text: str, pattern: str) -> str:
+        return f"({text} LIKE {pattern})"
+
+    def full_match(self, text: str, pattern: str) -> str:
+        return f"regexp_full_match({text}, '{pattern}')"
+
+    def parse(self, text: str, kind: Type) -> str:
+        return f"TRY_CAST({text} AS {TYPES[kind]})"
+
+    def to_text(self, value: str, kind: Type) -> str:
+        return value if kind is Type.TEXT else f"CAST({value} AS VARCHAR)"
+
+    # Times
+
+    def date_part(self, word: str, moment: str) -> str:
+        return f"CAST(date_part('{word}', {moment}) AS BIGINT)"
+
+    def date_trunc(self, word: str, moment: str, kind: Type) -> str:
+        return f"CAST(date_trunc('{word}', {moment}) AS {TYPES[kind]})"
+
+    def date_diff(self, word: str, start: str, end: str) -> str:
+        return f"date_diff('{word}', {start}, {end})"
+
+    def date_of(self, moment: str) -> str:
+        return f"CAST({moment} AS DATE)"
+
+    # Rows and sets
+
+    def same(self, left: str, right: str) -> str:
+        return f"{left} IS NOT DISTINCT FROM {right}"
+
+    def join(self, left: str, kind: JoinKind, right: str, on: str) -> str:
+        return f"{left} {kind.upper()} JOIN {right} ON {on}"
+
+    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int | str) -> str:
+        within = f"PARTITION BY {', '.join(parts)} " if parts else ""
+        return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
+
+    # The secret order
+
+    def identity(self, unit: str, kind: Type) -> str:
+        # Integers and what is stored as one are as quick to hash as a hash; a prepared table keeps the others' hashes.
+        return f"hash({unit})" if self.code(unit, kind) is None else unit
+
+    def place_of_group(self, identity: str, values: Sequence[tuple[str, Type]], salt: bytes, bits: int) -> str:
+        return f"({_write_keyed_hash([identity, *(sql for sql, _ in values)], salt)} >> {64 - bits})"
+
+    def place_of_row(self, values: Sequence[tuple[str, Type]], salt: bytes) -> str:
+        return _write_keyed_hash([sql for sql, _ in values], salt)
+
+    def code(self, value: str, kind: Type) -> str | None:
+        match kind:
+            case Type.INTEGER:
+                return value
+            case Type.BOOLEAN:
+                return f"CAST({value} AS BIGINT)"
+            case Type.DATE:
+                return f"CAST({value} - DATE '1970-01-01' AS BIGINT)"
+            case Type.TIMESTAMP:
+                return f"epoch_us({value})"
+            case Type.REAL | Type.TEXT:
+                return None
+
+
+DIALECT = DuckDBDialect()
+
+
+def quote_name(name: str) -> str:
+    """A quoted name.
+
+    >>> quote_name('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """A quoted text: for paths and names of the curator's own, never for what an analyst wrote."""
+    if "\0" in text:
+        raise InternalError("A path holds a NUL character.")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def pick_parameters(sql: str, parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that a statement names; DuckDB refuses any others, and constants may fall away."""
+    return {name: text for name, text in parameters.items() if f"(${name} AS " in sql}
+
+
+def _try_integer(sql: str, kind: Type) -> str:
+    return f"TRY{sql}" if kind is Type.INTEGER else sql
+
+
+def _write_keyed_hash(values: Sequence[str], salt: bytes) -> str:
+    """A hash of 64 bits. The salt is mixed in last, so that all of its bits count."""
+    salts = (f"CAST({int.from_bytes(part, 'little')} AS UBIGINT)" for part in (salt[:8], salt[8:16]))
+    return f"hash({', '.join([*values, *salts])})"

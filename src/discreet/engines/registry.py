@@ -1,0 +1,69 @@
+"""Which engine opens which kind of source: one table, asked by everything that opens an engine.
+
+An engine is imported when it is needed and not before, so that a preview, a help page or a survey starts without one.
+A new engine adds its kinds of source to ``plan.source_kinds`` and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from discreet.engines.engine import Engine
+from discreet.errors import UsageError
+from discreet.plan.catalog import Catalog
+from discreet.plan.source_kinds import SourceKind, kind_of_source
+
+EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Engine]
+"""Makes an engine from sources, what is declared about them, and the number of threads that it may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredEngine:
+    """An engine by its name, and how it is opened."""
+
+    name: str
+    open: EngineOpener
+
+
+def _open_duckdb(sources: Mapping[str, Any], catalog: Catalog, threads: int | None) -> Engine:
+    from discreet.engines.duckdb.engine import DuckDBEngine
+
+    return DuckDBEngine(sources, catalog, threads=threads)
+
+
+DUCKDB = RegisteredEngine("duckdb", _open_duckdb)
+ENGINES: Mapping[SourceKind, RegisteredEngine] = {
+    SourceKind.PARQUET: DUCKDB,
+    SourceKind.CSV: DUCKDB,
+    SourceKind.DUCKDB: DUCKDB,
+    SourceKind.FRAME: DUCKDB,
+}
+
+
+def open_engine(sources: Mapping[str, Any], catalog: Catalog, *, threads: int | None = None) -> Engine:
+    """The engine for some sources. Each is a path or pattern, a codebook's source, or a frame."""
+    return find_engine(sources).open(sources, catalog, threads)
+
+
+def find_engine(
+    sources: Mapping[str, Any], engines: Mapping[SourceKind, RegisteredEngine] = ENGINES
+) -> RegisteredEngine:
+    """The one engine that reads all of these sources; refused where there is none."""
+    found: dict[RegisteredEngine, str] = {}
+    for table, source in sources.items():
+        kind = kind_of_source(source, table)
+        if kind not in engines:
+            raise UsageError(
+                f"No engine reads the table {table!r}, whose source is of the kind {kind!r}. "
+                f"There are engines for {', '.join(engines)}. Nothing was charged."
+            )
+        found.setdefault(engines[kind], table)
+    if len(found) > 1:
+        (one, first), (two, second), *_ = found.items()
+        raise UsageError(
+            f"The tables {first!r} and {second!r} need different engines ({one.name}, {two.name}), but one engine "
+            "answers for a dataset. Put its tables in one place. Nothing was charged."
+        )
+    return next(iter(found), engines[SourceKind.FRAME])

@@ -1,0 +1,68 @@
+"""Step 2 of ``contributions.py`` in SQL: the integers of a row.
+
+An integer is NULL where the row does not count. Rounding is as ``Measure`` says, and the clamp is the very last thing,
+so whatever the data holds, an integer lies within its bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.layers import Layers
+from discreet.engines.steps import StepGrid
+from discreet.errors import InternalError
+from discreet.plan.expressions import Expression
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
+
+
+def write_integer(steps: StepGrid, number: int, layers: Layers, raw: Mapping[Expression, str]) -> str:
+    """The integer of a row. ``number`` names the table of listed values, ``raw`` reals that may not be finite."""
+    value, dialect = layers.write_value(steps.argument), layers.dialect
+    if steps.values is not None:
+        return f"listed{number}.cell"
+    if not steps.argument.type.is_number:
+        return f"CASE WHEN {value} IS NOT NULL THEN 1 END"  # only ever counted
+    if steps.argument.type is Type.INTEGER and steps.origin.denominator == steps.resolution.denominator == 1:
+        return _write_whole_steps(dialect, steps, value)
+    value = raw.get(steps.argument, value)
+    return _write_real_steps(steps, dialect.widen(value, steps.argument.type, Type.REAL), layers)
+
+
+def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:
+    """In doubles. Most values lie within the bounds and leave at the first branch, which makes this fast."""
+    dialect, (first, last) = layers.dialect, (grid.first, grid.last)
+    steps = layers.define(dialect.steps(value, float(grid.origin), float(grid.resolution)), grid.argument)
+    low, high = (dialect.literal(float(end), Type.REAL) for end in (first, last))
+    least, most = (dialect.literal(end, Type.INTEGER) for end in (first, last))
+    clamped = (
+        f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN {dialect.integer_of_real(steps)} "
+        f"WHEN {dialect.is_finite(value)} IS NOT TRUE THEN NULL "
+        f"WHEN {steps} < {low} THEN {least} ELSE {most} END"
+    )
+    if max(-first, last) <= 2**53:
+        return clamped  # such bounds are doubles themselves, so the comparisons were exact
+    return f"CASE WHEN {dialect.is_finite(value)} THEN least(greatest({clamped}, {least}), {most}) END"
+
+
+def _write_whole_steps(dialect: Dialect, grid: StepGrid, value: str) -> str:
+    """In integers: the value is clamped first, then counted from the lowest step, so that nothing is negative."""
+    first, last = grid.first, grid.last
+    origin, resolution = int(grid.origin), int(grid.resolution)
+    low, high = origin + first * resolution, origin + last * resolution
+    if low > INTEGER_MAX or high < INTEGER_MIN:
+        raise InternalError("The bounds of a measure lie outside 64 bits.")
+    least, most = (dialect.literal(min(max(end, INTEGER_MIN), INTEGER_MAX), Type.INTEGER) for end in (low, high))
+    clamped = f"least(greatest({value}, {least}), {most})"
+    wide = max(abs(low), abs(high), (high - low + resolution) * 2) >= 2**62
+    number = dialect.to_wide(clamped) if wide else clamped
+
+    def constant(whole: int) -> str:
+        return dialect.wide_literal(whole) if wide else dialect.literal(whole, Type.INTEGER)
+
+    if resolution == 1:
+        steps = f"{number} - {constant(origin)}"
+    else:
+        doubled = f"({number} - {constant(low)}) * 2 + {constant(resolution)}"
+        steps = f"{dialect.trunc_divide(doubled, constant(2 * resolution))} + {constant(first)}"
+    return f"CASE WHEN {value} IS NOT NULL THEN {dialect.as_integer(steps)} END"

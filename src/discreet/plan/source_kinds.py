@@ -1,0 +1,55 @@
+"""The kinds of places that rows come from, and how to tell them. ``engines.registry`` says who reads which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import UsageError
+
+
+class SourceKind(StrEnum):
+    """What a table's source is."""
+
+    PARQUET = "parquet"  # one or more files of one schema
+    CSV = "csv"  # one or more files with a header
+    DUCKDB = "duckdb"  # a table in a DuckDB file
+    FRAME = "frame"  # a table in memory
+
+
+# Endings of files, and what they hold.
+ENDINGS: Mapping[str, SourceKind] = {
+    **dict.fromkeys((".parquet", ".pq"), SourceKind.PARQUET),
+    ".csv": SourceKind.CSV,
+    **dict.fromkeys((".duckdb", ".ddb", ".db"), SourceKind.DUCKDB),
+}
+
+
+def kind_of_path(path: str) -> SourceKind | None:
+    """The kind of a file, by its ending; None where it tells nothing.
+
+    >>> kind_of_path("visits-*.PARQUET"), kind_of_path("visits.xlsx")
+    (<SourceKind.PARQUET: 'parquet'>, None)
+    """
+    return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), None)
+
+
+def kind_of_source(source: Any, table: str) -> SourceKind:
+    """The kind of what a person gives for a table: a path or pattern, a codebook's source, or a frame."""
+    if isinstance(source, str | Path):
+        kind = kind_of_path(str(source))
+        if kind is None:
+            raise UsageError(
+                f"The kind of file {str(source)!r} is not known. Use .parquet, .csv or .duckdb. Nothing was charged."
+            )
+        return kind
+    if not hasattr(source, "kind") or not hasattr(source, "path"):
+        return SourceKind.FRAME
+    if source.kind not in set(SourceKind):
+        raise UsageError(
+            f"The source of the table {table!r} is of the kind {str(source.kind)!r}, which is not known. "
+            f"There are {', '.join(SourceKind)}. Nothing was charged."
+        )
+    return SourceKind(source.kind)

@@ -1,0 +1,174 @@
+"""The engines that the suite holds to the contract, each with its gaps. A new engine adds an entry here, nothing else.
+
+A gap is a test that an engine fails, with the reason: the name of the test's module and of the test, perhaps with its
+parameters, as in ``"test_functions.test_function_means_the_same[lower]"``. Gaps are strict: one that no longer fails,
+or that names no test, is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+
+from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.duckdb.dialect import DIALECT, TYPES
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.engine import Engine, Groups
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.order import HASH_BITS, PortableOrder, SecretOrder, TypedValue
+from discreet.plan.catalog import Catalog
+from tests.engines.worlds import SALT
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A source that opens, and that can be damaged so that reading it fails."""
+
+    source: Any
+    damage: Callable[[], None]
+
+
+@dataclass(frozen=True, eq=False)
+class EngineUnderTest:
+    """An engine as the suite sees it.
+
+    ``make`` opens it over Arrow tables, and over the source of a fault that ``make_fault`` makes in a folder. ``order``
+    is its secret order, for the oracle to follow. ``variant_of`` names the engine whose expressions it shares, so that
+    these are tested once. ``prepared`` tables leave out rows without the declared unit, which only plans that no
+    planner makes can see. ``slow`` engines are asked about fewer worlds.
+    """
+
+    name: str
+    make: Callable[[Mapping[str, Any], Catalog], Engine]
+    make_fault: Callable[[Path, Any], Fault]
+    order: SecretOrder = field(default_factory=PortableOrder)
+    variant_of: str = ""
+    prepared: bool = False
+    slow: bool = True
+    gaps: Mapping[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def open(self, tables: Mapping[str, Any], catalog: Catalog) -> Iterator[Engine]:
+        engine = self.make(tables, catalog)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    def run(self, tables: Mapping[str, Any], catalog: Catalog, bounded: BoundedPlan, *, salt: bytes = SALT) -> Groups:
+        with self.open(tables, catalog) as engine:
+            return engine.run(bounded, salt=salt)
+
+    def run_oracle(self, tables: Mapping[str, Any], catalog: Catalog, bounded: BoundedPlan) -> Groups:
+        """What the oracle says, in this engine's secret order."""
+        return MemoryEngine(tables, catalog, order=self.order).run(bounded, salt=SALT)
+
+
+@cache
+def _connect() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@dataclass(frozen=True)
+class DuckDBOrder:
+    """DuckDB's own keyed hash, value by value, by the very words that statements use."""
+
+    bits: int = HASH_BITS
+
+    def place_of_group(self, salt: bytes, unit: TypedValue, key: Sequence[TypedValue]) -> int:
+        identity = DIALECT.identity(_mark(unit), unit[1])
+        return _ask(DIALECT.place_of_group(identity, [(_mark(v), v[1]) for v in key], salt, self.bits), [unit, *key])
+
+    def place_of_row(self, salt: bytes, values: Sequence[TypedValue]) -> int:
+        return _ask(DIALECT.place_of_row([(_mark(v), v[1]) for v in values], salt), values)
+
+
+def _mark(value: TypedValue) -> str:
+    return f"CAST(? AS {TYPES[value[1]]})"
+
+
+def _ask(sql: str, values: Sequence[TypedValue]) -> int:
+    ((found,),) = _connect().execute(f"SELECT {sql}", [value for value, _ in values]).fetchall()
+    return int(found)
+
+
+def _make_duckdb(*, blocks: bool, prepared: bool = False) -> Callable[[Mapping[str, Any], Catalog], Engine]:
+    def make(tables: Mapping[str, Any], catalog: Catalog) -> Engine:
+        engine = DuckDBEngine(tables, catalog, threads=2, blocks=blocks)
+        for table in catalog.tables if prepared else ():
+            engine.prepare(table)
+        return engine
+
+    return make
+
+
+class _NoRow(dict[str, Any]):
+    def items(self) -> Any:
+        raise ValueError("Jane Doe, 42")
+
+
+def _make_bad_row(folder: Path, table: Any) -> Fault:
+    """Rows with one among them that cannot be read."""
+    rows = table.to_pylist()
+    return Fault(rows, lambda: rows.append(_NoRow()))
+
+
+def _make_damaged_file(folder: Path, table: Any) -> Fault:
+    """A Parquet file whose middle is overwritten."""
+    path = folder / "t.parquet"
+    pq.write_table(table, path, compression="none")
+
+    def damage() -> None:
+        content = bytearray(path.read_bytes())
+        content[1000 : len(content) // 2] = bytes(len(content) // 2 - 1000)
+        path.write_bytes(content)
+
+    return Fault(path, damage)
+
+
+MEMORY = EngineUnderTest(
+    "memory",
+    MemoryEngine,
+    _make_bad_row,
+    slow=False,
+    gaps={
+        "test_measures.test_what_could_overflow_is_refused": "Python's integers do not overflow",
+        "test_relations.test_ambiguous_plans_are_refused": "rows are dicts by column, and no text could mix names up",
+    },
+)
+DUCKDB = EngineUnderTest("duckdb", _make_duckdb(blocks=False), _make_damaged_file, DuckDBOrder())
+ENGINES = (
+    MEMORY,
+    DUCKDB,
+    replace(DUCKDB, name="duckdb_blocks", make=_make_duckdb(blocks=True), variant_of="duckdb"),
+    replace(
+        DUCKDB,
+        name="duckdb_prepared",
+        make=_make_duckdb(blocks=False, prepared=True),
+        variant_of="duckdb",
+        prepared=True,
+    ),
+    replace(
+        DUCKDB,
+        name="duckdb_prepared_blocks",
+        make=_make_duckdb(blocks=True, prepared=True),
+        variant_of="duckdb",
+        prepared=True,
+    ),
+)
+
+
+def find_gap(engine: EngineUnderTest, module: str, test: str) -> str | None:
+    """Why a test is expected to fail. ``test`` is its name as pytest writes it, the engine among its parameters."""
+    own = engine.name
+    for old, new in ((f"[{own}]", ""), (f"[{own}-", "["), (f"-{own}]", "]"), (f"-{own}-", "-")):
+        test = test.replace(old, new)
+    bare = test.partition("[")[0]
+    return engine.gaps.get(f"{module}.{test}", engine.gaps.get(f"{module}.{bare}"))

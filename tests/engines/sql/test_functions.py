@@ -1,0 +1,24 @@
+"""The forms of functions in SQL: there is one for each, and none grows too deep."""
+
+from __future__ import annotations
+
+from discreet.engines.duckdb.dialect import DIALECT
+from discreet.engines.sql.functions import FORMS, write_call
+from discreet.plan.expressions import Column
+from discreet.plan.functions import FUNCTIONS, make_call
+from discreet.plan.types import Type
+
+
+def test_every_function_has_a_form() -> None:
+    assert set(FORMS) == set(FUNCTIONS)
+
+
+def test_the_tree_of_magnitudes_is_shallow() -> None:
+    """A row is compared about eight times, not two hundred times."""
+    for column in (Column("t", "n", Type.INTEGER), Column("t", "x", Type.REAL)):
+        sql = write_call(DIALECT, make_call("magnitude", column), ["x"])
+        depth = deepest = 0
+        for word in sql.replace("(", " ").replace(")", " ").split():
+            depth += (word == "CASE") - (word == "END")
+            deepest = max(deepest, depth)
+        assert depth == 0 and deepest <= 9

@@ -1,0 +1,62 @@
+"""The floors of the house: who may import whom. The test reads this table, and so does docs/architecture.md.
+
+python -m tests.house.floors      writes the table of docs/architecture.md anew
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
+BEGIN, END = "<!-- floors -->\n", "<!-- /floors -->\n"
+
+# A module imports only from floors below its own. Rooms on one floor do not know each other.
+FLOORS: list[dict[str, str]] = [
+    {"errors": "every error, and who has to act on it"},
+    {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
+    {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},
+    {"privacy": "units, neighbours, losses, budgets", "entropy": "the only source of randomness"},
+    {"samplers": "exact draws", "plan": "questions as immutable values, and the table of statistics"},
+    {"accounting": "what events cost together", "bounding": "how far one unit can move an answer"},
+    {"mechanisms": "randomised answers that know their loss"},
+    {
+        "frontends": "words to plans",
+        "engines": "exact integers from private rows",
+        "ledger": "the durable record of charges and answers",
+        "codebook": "the declaration of a dataset",
+        "local": "privacy before the data leaves the person",
+    },
+    {"offer": "what an analyst would pay", "release": "what is drawn, and the one function that draws"},
+    {
+        "price": "which mechanism at which scale",
+        "finish": "statistics and intervals from noisy numbers",
+        "explanation": "why a plan is private, in words",
+    },
+    {"batch_price": "several questions under one price", "preview": "cost and error before anything is spent"},
+    {"quote": "questions with their price and identity"},
+    {"picture": "answers as text and HTML"},
+    {"answer": "what is handed out"},
+    {"public_tables": "rows that an analyst brings", "bound_search": "bounds and limits that are bought"},
+    {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
+    {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
+    {"audit": "does it hold?", "attacks": "what goes wrong without it"},
+    {"cli": "the command line"},
+]
+
+
+def make_table() -> str:
+    """The table of floors, from the top of the house to its ground."""
+    lines = ["| floor | room | what it knows |", "|---|---|---|"]
+    for number, rooms in reversed(list(enumerate(FLOORS))):
+        lines += [f"| {number} | `{room}` | {words} |" for room, words in rooms.items()]
+    return "\n".join(lines) + "\n"
+
+
+def write_table(page: str) -> str:
+    """A page with the table in its place."""
+    head, _, rest = page.partition(BEGIN)
+    return head + BEGIN + make_table() + END + rest.partition(END)[2]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(write_table(PAGE.read_text()))
