@@ -216,6 +216,9 @@ BUDGET_KINDS: Mapping[BudgetNotion, BudgetKind] = {
 }
 """The one table of budgets, by the notion they are counted in."""
 
+PAYABLE = tuple(dict.fromkeys(kind.word for kind in BUDGET_KINDS.values() if kind.offers))
+"""The words of budgets from which questions can be paid: those that a codebook may declare."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:

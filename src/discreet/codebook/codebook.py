@@ -27,7 +27,7 @@ from discreet.errors import CodebookError, InternalError, Problem
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
-from discreet.privacy import Budget, Neighbours, Unit
+from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class Codebook:
     def budget(self) -> Budget:
         """What may be spent in all."""
         budget = self.document.budget
-        return Budget(epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho)
+        return Budget(**{word: getattr(budget, word) for word in (*PAYABLE, "delta")})
 
     @property
     def per_query(self) -> Fraction | None:
@@ -230,11 +230,11 @@ def _read_document(raw: Mapping[str, Any], file: str, *, files: bool = True) -> 
 
 
 def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
-    """A budget as entries of a codebook. A budget in μ is refused, because a codebook has no word for it."""
-    if not isinstance(budget, Budget) or budget.notion == "gdp":
+    """A budget as entries of a codebook. One from which no question can be paid is refused."""
+    if not isinstance(budget, Budget) or not budget.kind.offers:
         fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9) or Budget(rho=0.1)."
-        raise CodebookError("curate(...)", (Problem("budget", "must be in epsilon or rho", fix),))
-    words = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "per_query": per_query}
+        raise CodebookError("curate(...)", (Problem("budget", f"must be in {' or '.join(PAYABLE)}", fix),))
+    words = {word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query}
     return {word: value for word, value in words.items() if value is not None}
 
 

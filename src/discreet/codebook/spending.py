@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from discreet.codebook.entries import OTHERS, BudgetEntry, Document, did_you_mean
 from discreet.errors import Problem
 from discreet.parameters import MAX_EPSILON
+from discreet.privacy import PAYABLE
 
 CAPS = ("per_query", "per_day", "per_week", "per_month", "per_year")
 DATABASES = ("postgresql://", "postgres://")
@@ -30,13 +31,14 @@ def find_problems(document: Document) -> Iterator[Problem]:
 
 def _check_budget(budget: BudgetEntry) -> Iterator[Problem]:
     forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1."
-    if budget.epsilon is None and budget.rho is None:
+    stated = [word for word in PAYABLE if getattr(budget, word) is not None]
+    if not stated:
         yield Problem("budget", "must say how much may be spent", forms)
-    if budget.epsilon is not None and budget.rho is not None:
-        yield Problem("budget", "must be given in one form, not in epsilon and rho both", forms)
+    if len(stated) > 1:
+        yield Problem("budget", f"must be given in one form, not in {' and '.join(stated)} both", forms)
     if budget.delta is not None and budget.epsilon is None:
         yield Problem("budget.delta", "goes with epsilon only", forms)
-    for word in ("epsilon", "rho"):
+    for word in PAYABLE:
         yield from _check_amount(f"budget.{word}", getattr(budget, word))
     if budget.delta is not None and not 0 <= budget.delta < 1:
         fix = "Give a probability far below one over the number of people, for example delta = 1e-9."
@@ -52,7 +54,7 @@ def _check_amount(path: str, value: Fraction | None) -> Iterator[Problem]:
 def _check_cap(path: str, amount: Fraction, budget: BudgetEntry) -> Iterator[Problem]:
     wrong = list(_check_amount(path, amount))
     yield from wrong
-    total = budget.epsilon or budget.rho
+    total = next((amount for word in PAYABLE if (amount := getattr(budget, word)) is not None), None)
     if not wrong and total is not None and amount > total:
         yield Problem(path, "is larger than the whole budget", "Give less than the budget, or leave it out.")
 
