@@ -261,9 +261,14 @@ def resume(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
 @app.command()
 def restore(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
     """Go on with a backup that was put back; what is known to be spent stays spent."""
+    from discreet.codebook import Codebook
     from discreet.ledger.sqlite import restore as put_back
+    from discreet.opening import restore_ledger
 
-    made = put_back(_find_file(ledger), by=by, reason=reason)
+    if ledger.endswith(".toml"):
+        made = restore_ledger(Codebook.load(ledger), by=by, reason=reason)
+    else:
+        made = put_back(ledger, by=by, reason=reason)
     typer.echo(f"On record as entry {made.number}.")
 
 

@@ -69,7 +69,7 @@ class BaseLedger:
         weakref.finalize(self, lease_owners.end_session, self._session)
 
     def write_opening(self, terms: LedgerTerms) -> None:
-        """Write the first line of an empty store."""
+        """Write the first line of an empty store. The terms may name the ledger; else it gets a random name."""
         fields = terms.make_opening(str(uuid.UUID(int=SYSTEM.bits(128))))
         self._write(lambda: self._append("opened", fields))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 import os
+import re
 from pathlib import Path
 
 from discreet.entropy import SYSTEM
@@ -80,8 +82,15 @@ def publish(draft: Path, path: Path) -> None:
         _sync(draft)
         os.link(draft, path)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     _sync(path.parent)
+
+
+def remove_drafts(path: Path, file: os.stat_result) -> None:
+    """Remove the names of drafts that a published file still has, because its maker was cut off or is not done yet."""
+    for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if os.path.samestat(draft.stat(), file) and re.fullmatch("[0-9a-f]{16}", draft.suffix[1:]):
+            draft.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

@@ -8,7 +8,6 @@ that is missing, or shorter than that, is refused instead of starting with a ful
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +21,7 @@ from discreet.ledger.base_ledger import LEASE, BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.ledger_terms import DeclaredTerms, LedgerTerms
 from discreet.ledger.log_scan import scan
-from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate
+from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate, read_start
 
 LOG = logging.getLogger("discreet.ledger")
 
@@ -66,6 +65,7 @@ class SQLiteLedger(BaseLedger):
         patience: float = PATIENCE,
     ) -> Self:
         """The ledger at a path on these terms; see ``open``."""
+        path = path.resolve()
         if not path.exists():
             create(path, terms, clock=clock)
         ledger = cls.open_existing(path, clock=clock, lease=lease, patience=patience)
@@ -87,7 +87,7 @@ class SQLiteLedger(BaseLedger):
         trust_head: bool = True,
     ) -> Self:
         """The ledger at a path as it is, for administration; checked from its first line to its last."""
-        file = Path(path)
+        file = Path(path).resolve()
         head = headfile.read(file) if trust_head else None
         _check_kind(file)
         store = None
@@ -128,7 +128,7 @@ def restore(path: str | Path, *, by: str, reason: str) -> Head:
     What was spent according to the head file stays spent. Answers that were lost with the newer file cannot be
     replayed.
     """
-    file = Path(path)
+    file = Path(path).resolve()
     lost = headfile.read(file)
     with SQLiteLedger.open_existing(file, trust_head=False) as ledger:
         return ledger.declare_restored(lost, by=by, reason=reason)
@@ -162,13 +162,14 @@ def create(
 def _check_kind(path: Path) -> None:
     """Refuse a file that is not a ledger, before SQLite opens it."""
     try:
-        with path.open("rb") as file:
-            start = file.read(100)
-            size = os.fstat(file.fileno()).st_size
+        start = read_start(path, 100)
+        size = path.stat().st_size
     except FileNotFoundError:
         raise LedgerError("There is no ledger of this name. Check the path.") from None
     except OSError:
         raise LedgerError("The ledger cannot be read. Check the path and the permissions.") from None
+    if start is None:
+        return  # a store of this process has it open, and looked before
     if not start.startswith(b"SQLite format 3\0") or int.from_bytes(start[68:72], "big") != APPLICATION:
         raise LedgerDamaged(f"{path.name} is not a ledger, or its beginning was damaged. {_LOOK}")
     pages, page = int.from_bytes(start[28:32], "big"), int.from_bytes(start[16:18], "big")
