@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -117,6 +118,11 @@ def open_existing_ledger(book: Codebook) -> BaseLedger:
 
         return PostgresLedger.open_existing(str(book.ledger), schema=schema_of(book.name), place=_place_beside(book))
     return SQLiteLedger.open_existing(ledger_path_of(book))
+
+
+def read_ledger(book: Codebook) -> AbstractContextManager[BaseLedger]:
+    """The ledger of a codebook, to be looked at only; also from a place that cannot be written."""
+    return open_existing_ledger(book) if _is_in_database(book) else sqlite.read_ledger(ledger_path_of(book))
 
 
 def restore_ledger(book: Codebook, *, by: str, reason: str) -> Head:

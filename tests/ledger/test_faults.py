@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import discreet
 from discreet.errors import DiscreetError, LedgerError, LedgerFailure
 from discreet.ledger.sqlite import SQLiteLedger
 from tests.ledger.charges import charge, open_sqlite
@@ -201,3 +202,24 @@ def test_system_calls_fail(tmp_path: Path) -> None:
 def test_every_system_call_fails(tmp_path: Path) -> None:
     """Every fdatasync and pwrite64 of three questions fails or kills, one after the other."""
     syscall_faults(tmp_path, list(range(1, 60)))
+
+
+def _ask_once(holder: discreet.Curator, question: str) -> None:
+    holder.ask(question, epsilon=0.001)
+
+
+def test_a_full_disk_is_no_failure_of_the_engine(hospital: Path) -> None:
+    """At every write of a question: a ledger failure, and after a restart the ledger is not stopped."""
+    for k in range(1, 60):
+        holder = discreet.open(hospital)
+        assert isinstance(holder._ledger, SQLiteLedger)
+        fault = Fault(holder._ledger, k, ERRORS[2], after=False)
+        question = f"SELECT COUNT(*) AS n{k} FROM visits WHERE age > {k}"
+        words = refusal(partial(_ask_once, holder, question))
+        holder.close()
+        assert bool(words) == (fault.left <= 0)
+        if not words:
+            break
+        with discreet.open(hospital) as holder:
+            assert isinstance(holder._ledger, SQLiteLedger) and not holder._ledger.state.stopped
+    assert k > 8

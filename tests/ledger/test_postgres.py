@@ -150,3 +150,24 @@ def test_a_busy_database_says_so(database: Server, schema: str) -> None:
                 book.reserve(charge("r"))
             assert book.spent == 0
         assert book.reserve(charge("r")).record is None
+
+
+def test_a_lost_idle_connection_is_opened_again(database: Server, schema: str) -> None:
+    """While nothing is going on; a connection that is lost inside a transaction halts the ledger."""
+    with open_postgres(database, schema) as book, _import_psycopg().connect(database.address, autocommit=True) as other:
+        book.reserve(charge("a"))
+        pid = book._store.connection.info.backend_pid
+        other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        book.commit(book.reserve(charge("b")), {"value": 1})
+        assert book._store.connection.info.backend_pid != pid
+
+        def lose() -> None:
+            other.execute("SELECT pg_terminate_backend(%s)", (book._store.connection.info.backend_pid,))
+            book._store.find_by_number(0)
+
+        with pytest.raises(LedgerFailure):
+            book._write(lose)
+        with pytest.raises(LedgerFailure):
+            book.reserve(charge("c"))
+    with open_postgres(database, schema) as book:
+        assert len(book.history()) == 2

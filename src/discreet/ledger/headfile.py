@@ -65,10 +65,16 @@ def _overwrite(path: Path, text: bytes) -> bool:
 def _replace(path: Path, text: bytes) -> None:
     draft = make_spare_path(path)
     try:
+        make_private(draft)
         draft.write_bytes(text)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file that only its owner can read. SQLite gives the files beside its own the same permissions."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def make_spare_path(path: Path) -> Path:

@@ -92,7 +92,7 @@ class PostgresStore(BufferedStore):
     def _begin(self, *, write: bool) -> None:
         psycopg = _import_psycopg()
         try:
-            self.connection.execute(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
+            self._start(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
             if write:
                 # Before the first query, so that the transaction's view begins when the lock is held.
                 self.connection.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
@@ -101,6 +101,17 @@ class PostgresStore(BufferedStore):
             raise RequestInFlight(
                 "Other processes keep the ledger busy. Ask again with the same request id. Nothing was charged."
             ) from None
+
+    def _start(self, statement: str) -> None:
+        """Begin a transaction, over a new connection if the old one was lost while nothing was going on."""
+        try:
+            self.connection.execute(statement)
+        except _import_psycopg().OperationalError:
+            if not self._connection.broken:
+                raise
+            self._connection.close()
+            self._connect()
+            self._connection.execute(statement)
 
     def _commit(self) -> None:
         self.connection.execute("COMMIT")

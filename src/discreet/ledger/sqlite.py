@@ -8,9 +8,12 @@ that is missing, or shorter than that, is refused instead of starting with a ful
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Self, Unpack
@@ -120,6 +123,41 @@ class SQLiteLedger(BaseLedger):
             raise LedgerFailure("The backup could not be written; the ledger is as it was.") from error
         with SQLiteLedger.open_existing(target) as made:
             return made.head
+
+
+@contextmanager
+def read_ledger(path: str | Path) -> Iterator[SQLiteLedger]:
+    """The ledger at a path, to be looked at only. Where the place cannot be written, a private copy is looked at."""
+    file = Path(path).resolve()
+    if not file.exists() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        with SQLiteLedger.open_existing(file) as ledger:
+            yield ledger
+        return
+    _check_kind(file)
+    with tempfile.TemporaryDirectory(prefix="discreet-ledger-") as folder:
+        copy = Path(folder) / file.name
+        try:
+            _copy_unwritable(file, copy)
+        except (sqlite3.Error, OSError) as error:
+            raise _to_ledger_error(error) from None
+        with SQLiteLedger.open_existing(copy) as ledger:
+            yield ledger
+
+
+def _copy_unwritable(file: Path, copy: Path) -> None:
+    """Copy a ledger and its head from a place that cannot be written."""
+    head = headfile.head_path_of(file)
+    if head.exists():  # before the ledger, which others may be writing: an older head is still true
+        shutil.copyfile(head, headfile.head_path_of(copy))
+    if file.with_name(f"{file.name}-shm").exists():  # someone may be writing now, so SQLite must make the copy
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+            with closing(sqlite3.connect(copy)) as target:
+                connection.backup(target)
+            return
+    for end in ("", "-wal"):
+        part = file.with_name(file.name + end)
+        if part.exists():
+            shutil.copyfile(part, copy.with_name(copy.name + end))
 
 
 def restore(path: str | Path, *, by: str, reason: str) -> Head:

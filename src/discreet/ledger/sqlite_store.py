@@ -250,6 +250,7 @@ def migrate(store: SQLiteStore, path: Path) -> None:
 
 def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
     """Make an empty store in a new file; ``steps`` is the version of the file."""
+    headfile.make_private(path)
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -269,6 +270,7 @@ def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
 def copy_to(store: SQLiteStore, target: Path) -> None:
     """Write a copy of everything that is committed to a file that does not exist yet."""
     spare = headfile.make_spare_path(target)
+    headfile.make_private(spare)
     copy = sqlite3.connect(spare, isolation_level=None)
     try:
         store.connection.backup(copy)
