@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from discreet import parameters
 from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import ln
+from tests.worlds.visits import curator
 
 READERS: list[Callable[[object, str], object]] = [
     parameters.read_number,
@@ -114,3 +116,29 @@ def test_errors_survive_pickling() -> None:
         and (again.name, str(again)) == ("a", str(error))
     )
     assert isinstance(again, ValueError)
+
+
+@pytest.mark.parametrize(
+    "value", [Decimal("1e999999999"), Decimal("1e-999999999"), 2**2000, 10**4000, Fraction(10**400)]
+)
+def test_numbers_beyond_all_sizes_are_refused(value: Any) -> None:
+    """At once, and in our own words; -0.0 and the least and largest floats are numbers."""
+    with pytest.raises(ParameterError, match=r"in size.*Nothing was charged"):
+        parameters.read_number(value, "x")
+    with pytest.raises(ParameterError):
+        parameters.read_epsilon(value)
+    for known in (5e-324, -1.7976931348623157e308, Decimal("0e999999999"), Fraction(1, 10**400)):
+        parameters.read_number(known, "x")
+
+
+@pytest.mark.parametrize("epsilon", [1e-40, Decimal("1e-300"), 2**2000, Decimal("1e999999999")])
+def test_an_odd_offer_is_refused_before_anything_is_charged(epsilon: Any) -> None:
+    """So is a tiny ρ. A small offer that is not too small is answered."""
+    holder = curator()
+    with pytest.raises(ParameterError):
+        holder.ask("SELECT COUNT(*) AS n FROM visits", epsilon=epsilon)
+    with pytest.raises(ParameterError):
+        holder.ask("SELECT COUNT(*) AS n FROM visits", rho=1e-40)
+    assert not holder.history()
+    holder.ask("SELECT COUNT(*) AS n, AVG(age) AS a FROM visits", epsilon=1e-12)
+    assert len(holder.history()) == 1

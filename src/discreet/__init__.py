@@ -9,12 +9,16 @@ Mechanisms are in ``discreet.mechanisms``, prices in ``discreet.accounting``, ex
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError
 from discreet.exact import ln
 from discreet.privacy import Budget, Loss, Neighbours, Unit
+
+# Without a handler of the user's own, nothing is printed.
+logging.getLogger("discreet").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
     from discreet.frontends.chain.aggregates import (

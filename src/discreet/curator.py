@@ -359,8 +359,11 @@ class Curator:
         public: Mapping[str, Any] | None,
         fixed: bool,
     ) -> Quote:
-        read = [self._read(question, public).question for question in questions]
-        return quote_batch(read, offer, self._quote_context, weights=weights, fixed=fixed)
+        read = [self._read(question, public) for question in questions]
+        if any(each.offer for each in read):
+            rule = "is said in a question, and a batch has one offer for all of its questions"
+            raise ParameterError("cost", rule, "Take it out of the question. Nothing was charged.")
+        return quote_batch([each.question for each in read], offer, self._quote_context, weights=weights, fixed=fixed)
 
     def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""

@@ -19,6 +19,16 @@ KEY_SHARE = Fraction(1, 2)
 KEY_QUESTIONS = 100
 
 
+# The least ε that a question may offer. With less, the noise is larger than any number that is shown.
+LEAST_EPSILON = Fraction(1, 10**12)
+
+
+def _check_least(name: str, amount: Exact, least: Fraction) -> None:
+    if amount < least:
+        fix = f"Offer {float(least):g} or more: with less, noise is all that is left. Nothing was charged."
+        raise ParameterError(name, "is too small for any answer", fix)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
     """What the analyst offers: a loss (``epsilon`` or ``rho``), or the ``error`` wanted for named columns.
@@ -38,9 +48,9 @@ class Offer:
             fix = "Say epsilon=0.5, rho=0.01, or error={'n': 12} to be told the price. Nothing was charged."
             raise ParameterError("cost", "must be given in exactly one form", fix)
         if self.epsilon is not None:
-            parameters.read_epsilon(self.epsilon)
+            _check_least("epsilon", parameters.read_epsilon(self.epsilon), LEAST_EPSILON)
         if self.rho is not None:
-            parameters.read_positive(self.rho, "rho")
+            _check_least("rho", parameters.read_positive(self.rho, "rho"), LEAST_EPSILON**2)
         for name, size in (self.error or {}).items():
             parameters.read_positive(size, f"error[{name!r}]")
         if self.error is not None and not self.error:

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -16,10 +17,14 @@ from discreet.codebook.spending import DATABASES
 from discreet.curator import Curator
 from discreet.engines.registry import open_engine
 from discreet.errors import LedgerError
+from discreet.ledger import sqlite
 from discreet.ledger.base_ledger import BaseLedger
+from discreet.ledger.chain import Head
+from discreet.ledger.headfile import head_path_of
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.memory import MemoryLedger
+from discreet.ledger.other_ledgers import find_other_ledger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
 
@@ -102,6 +107,7 @@ def terms_of(book: Codebook) -> LedgerTerms:
         policy=Policy(
             caps=tuple(caps), analysts=book.analysts, projects=book.projects, stops=book.document.budget.stops
         ),
+        ledger_id=book.ledger_id,
     )
 
 
@@ -110,8 +116,23 @@ def open_existing_ledger(book: Codebook) -> BaseLedger:
     if _is_in_database(book):
         from discreet.ledger.postgres import PostgresLedger
 
-        return PostgresLedger.open_existing(str(book.ledger), schema=schema_of(book.name))
+        return PostgresLedger.open_existing(str(book.ledger), schema=schema_of(book.name), place=_place_beside(book))
     return SQLiteLedger.open_existing(ledger_path_of(book))
+
+
+def read_ledger(book: Codebook) -> AbstractContextManager[BaseLedger]:
+    """The ledger of a codebook, to be looked at only; also from a place that cannot be written."""
+    return open_existing_ledger(book) if _is_in_database(book) else sqlite.read_ledger(ledger_path_of(book))
+
+
+def restore_ledger(book: Codebook, *, by: str, reason: str) -> Head:
+    """Go on with a ledger of a codebook that is older than its head file, after a backup was put back."""
+    place = _place_beside(book)
+    if place is not None and _is_in_database(book):
+        from discreet.ledger import postgres
+
+        return postgres.restore(str(book.ledger), schema=schema_of(book.name), place=place, by=by, reason=reason)
+    return sqlite.restore(ledger_path_of(book), by=by, reason=reason)
 
 
 def ledger_path_of(book: Codebook) -> Path:
@@ -137,11 +158,19 @@ def _check_move(book: Codebook) -> None:
     if book.path is None or book.document.ledger is None:
         return
     beside = book.path.with_suffix(".ledger")
-    if beside.exists() and (_is_in_database(book) or ledger_path_of(book).resolve() != beside.resolve()):
-        raise LedgerError(
-            f"The codebook names another ledger, but {beside.name} lies beside it: its charges would be forgotten. "
-            "Remove the word, or put that file away for good if the data is about other people. Nothing was charged."
-        )
+    if _is_in_database(book):
+        left = [beside]  # its head is that of the database's ledger
+    elif ledger_path_of(book).resolve() != beside.resolve():
+        left = [beside, head_path_of(beside)]
+    else:
+        return
+    for file in left:
+        if file.exists():
+            raise LedgerError(
+                f"The codebook names another ledger, but {file.name} lies beside it: its charges would be forgotten. "
+                "Remove the word; or move that file, too, if it belongs to the ledger; or put it away for good if the "
+                "data is about other people. Nothing was charged."
+            )
 
 
 def _is_in_database(book: Codebook) -> bool:
@@ -154,5 +183,41 @@ def _open_ledger(book: Codebook) -> Ledger:
     if _is_in_database(book):
         from discreet.ledger.postgres import PostgresLedger
 
-        return PostgresLedger.on(str(book.ledger), terms, schema=schema_of(book.name))
-    return MemoryLedger.on(terms) if book.ledger is None else SQLiteLedger.on(ledger_path_of(book), terms)
+        place = _place_beside(book)
+        if place is not None and not head_path_of(place).exists():
+            _check_others(book, place)
+        return PostgresLedger.on(str(book.ledger), terms, schema=schema_of(book.name), place=place)
+    if book.ledger is None:
+        return MemoryLedger.on(terms)
+    path = ledger_path_of(book).resolve()
+    if not path.exists():
+        _check_second_name(book)
+        _check_others(book, path)
+    return SQLiteLedger.on(path, terms)
+
+
+def _place_beside(book: Codebook) -> Path | None:
+    """The path beside the codebook that a ledger in a file would have; its head file is used for databases, too."""
+    return None if book.path is None else book.path.with_suffix(".ledger")
+
+
+def _check_second_name(book: Codebook) -> None:
+    """Refuse to begin a ledger beside one of two names of the same codebook: the other name may have one."""
+    if book.path is not None and book.path.exists() and book.path.stat().st_nlink > 1:
+        raise LedgerError(
+            f"{book.path.name} has a second name (a hard link), and there may be a ledger beside that one. Remove one "
+            "of the two names, or open the codebook that has the ledger. Nothing was charged."
+        )
+
+
+def _check_others(book: Codebook, path: Path) -> None:
+    """Refuse to begin a ledger where another one of the same dataset lies: beside it, the codebook, or the data."""
+    folders = [path.parent] if book.path is None else [path.parent, book.path.parent]
+    folders += [Path(source.path).parent for source in book.sources.values()]
+    other = find_other_ledger(folders, dataset=book.name, ledger_id=book.ledger_id, but=path)
+    if other is not None:
+        raise LedgerError(
+            f"There is no ledger {path.name}, but {other} is one of this dataset: its charges would be forgotten. If "
+            f'the codebook was renamed, write ledger = "{other.name}" into it, or rename the ledger with its head; '
+            "give another dataset another name. Nothing was charged."
+        )

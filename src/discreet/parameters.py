@@ -26,6 +26,12 @@ MAX_SIZE = 1 << 31
 # The largest loss that is counted. A larger one protects nobody.
 MAX_EPSILON = 10_000
 
+# The largest power of ten, and the most digits, of a number that is typed; no float has more.
+MAX_EXPONENT = 324
+MAX_DIGITS = 800
+_SIZE = f"between 1e-{MAX_EXPONENT} and 1e{MAX_EXPONENT} in size, with at most {MAX_DIGITS} digits"
+_SIZE_FIX = "Give a number of everyday size. Nothing was charged."
+
 
 def kind_of(value: object) -> str:
     """The kind of a value in words, never the value itself.
@@ -39,7 +45,7 @@ def kind_of(value: object) -> str:
         return "NaN" if value.is_nan() else "an infinite Decimal"
     if isinstance(value, numbers.Real | Decimal):
         name = type(value).__name__
-        if isinstance(value, numbers.Real) and math.isnan(value):
+        if isinstance(value, float | np.floating) and math.isnan(value):
             return "NaN"
         if isinstance(value, float | np.floating) and math.isinf(value):
             return f"an infinite {name}"
@@ -54,19 +60,31 @@ def refuse(name: str, must: str, value: object, fix: str) -> ParameterError:
 
 
 def read_number(value: object, name: str, *, fix: str = "Give an int, float, Fraction or Decimal.") -> Fraction:
-    """Any finite real number, exactly. A float is read as the decimal that it prints as."""
+    """Any finite real number, exactly. A float is read as the decimal that it prints as.
+
+    Numbers beyond all floats, and decimals with very many digits, are refused before they are written out: the exact
+    form of 1e999999999 would fill the memory.
+    """
     if isinstance(value, bool | np.bool_):
         raise refuse(name, "a finite number", value, fix)
     if isinstance(value, numbers.Integral):
-        return Fraction(int(value))
+        return _check_size(Fraction(int(value)), name, value)
     if isinstance(value, Fraction):
-        return value
+        return _check_size(value, name, value)
     if isinstance(value, Decimal):
         if value.is_finite():
+            if value and (abs(value.adjusted()) > MAX_EXPONENT or len(value.as_tuple().digits) > MAX_DIGITS):
+                raise refuse(name, _SIZE, value, _SIZE_FIX)
             return Fraction(value)
     elif isinstance(value, float | np.floating) and math.isfinite(value):
         return decimal(float(value))
     raise refuse(name, "a finite number", value, fix)
+
+
+def _check_size(exact: Fraction, name: str, value: object) -> Fraction:
+    if abs(exact) > 10**MAX_EXPONENT:
+        raise refuse(name, _SIZE, value, _SIZE_FIX)
+    return exact
 
 
 def read_positive(value: object, name: str, *, fix: str | None = None) -> Fraction:

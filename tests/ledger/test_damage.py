@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerError
-from discreet.ledger import headfile
+from discreet.ledger import administration, headfile
+from discreet.ledger.policy import Policy
 from discreet.ledger.sqlite import SQLiteLedger, restore
-from tests.ledger.charges import charge, open_sqlite
+from tests.ledger.charges import Clock, charge, open_sqlite
 
 NAME = "hospital.ledger"
 
@@ -239,3 +240,34 @@ def test_an_answer_that_changes_under_a_running_process_is_not_handed_out(origin
     with pytest.raises(LedgerDamaged, match="answer was changed"):
         book.replay("identity of r0")
     book.close()
+
+
+def test_caps_count_what_was_lost(tmp_path: Path) -> None:
+    """Nobody knows whose the lost charges were, so each analyst, project and period counts all of them."""
+    clock = Clock()
+    policy = Policy.of(per_analyst=0.5, per_day=0.6)
+    with open_sqlite(tmp_path, policy=policy, clock=clock) as book:
+        book.reserve(charge("a"))
+    kept = (tmp_path / NAME).read_bytes()
+    with open_sqlite(tmp_path, policy=policy, clock=clock) as book:
+        book.reserve(charge("b", "2/5"))
+    (tmp_path / NAME).write_bytes(kept)
+    restore(tmp_path / NAME, by="cora", reason="the disk broke")
+
+    def check(book: SQLiteLedger) -> None:
+        assert not book.fits(charge("c", "1/100"))  # 1/10 and the lost 2/5 are the whole cap
+        assert book.fits(charge("c", "1/10", analyst="ben")) and not book.fits(charge("c", "1/9", analyst="ben"))
+        administration.verify(book)
+
+    with open_sqlite(tmp_path, policy=policy, clock=clock) as book:
+        assert book.spent == Fraction(1, 2)
+        check(book)
+        book.reserve(charge("d", "1/10", analyst="ben"))
+        assert not book.fits(charge("e", "1/10", analyst="cyd"))  # the lost 2/5 and this 1/10 of today
+        clock.move(days=1)
+        assert book.fits(charge("e", "1/10", analyst="cyd")) and not book.fits(charge("e", "1/10", analyst="ben"))
+        book.amend(by="cora", reason="a project", policy=Policy.of(per_analyst=0.5, per_project=0.5))
+        assert book.fits(charge("e", "1/10", analyst="cyd", project="p"))
+        assert not book.fits(charge("e", "1/9", analyst="cyd", project="p"))
+        assert not book.fits(charge("e", "1/100", analyst="ben")) and not book.fits(charge("e", "1/100"))
+        administration.verify(book)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import discreet
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerError, LedgerFailure, RequestInFlight
 from discreet.ledger.sqlite import SQLiteLedger
 from tests.ledger.charges import charge, open_sqlite
@@ -308,3 +309,24 @@ def test_a_disk_that_will_not_take_a_new_ledger(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(LedgerFailure, match="Nothing was charged"):
         open_sqlite(tmp_path, LARGE)
     assert list(tmp_path.iterdir()) == []
+
+
+def _ask_once(holder: discreet.Curator, question: str) -> None:
+    holder.ask(question, epsilon=0.001)
+
+
+def test_a_full_disk_is_no_failure_of_the_engine(hospital: Path) -> None:
+    """At every write of a question: a ledger failure, and after a restart the ledger is not stopped."""
+    for k in range(1, 60):
+        holder = discreet.open(hospital)
+        assert isinstance(holder._ledger, SQLiteLedger)
+        fault = Fault(holder._ledger, k, ERRORS[2], after=False)
+        question = f"SELECT COUNT(*) AS n{k} FROM visits WHERE age > {k}"
+        words = refusal(partial(_ask_once, holder, question))
+        holder.close()
+        assert bool(words) == (fault.left <= 0)
+        if not words:
+            break
+        with discreet.open(hospital) as holder:
+            assert isinstance(holder._ledger, SQLiteLedger) and not holder._ledger.state.stopped
+    assert k > 8

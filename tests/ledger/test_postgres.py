@@ -15,7 +15,7 @@ import pytest
 
 from discreet.errors import BudgetExceeded, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.ledger import administration
-from discreet.ledger.postgres import VERSION, PostgresLedger, _import_psycopg
+from discreet.ledger.postgres import VERSION, PostgresLedger, PostgresStore, _import_psycopg
 from discreet.privacy import Budget
 from tests.ledger.charges import ONE, TERMS, charge
 from tests.ledger.processes import LARGE, PRICE, Outbox, ask, fork, kill, wait
@@ -150,3 +150,29 @@ def test_a_busy_database_says_so(database: Server, schema: str) -> None:
                 book.reserve(charge("r"))
             assert book.spent == 0
         assert book.reserve(charge("r")).record is None
+
+
+def _connection_of(book: PostgresLedger) -> Any:
+    assert isinstance(book._store, PostgresStore)
+    return book._store.connection
+
+
+def test_a_lost_idle_connection_is_opened_again(database: Server, schema: str) -> None:
+    """While nothing is going on; a connection that is lost inside a transaction halts the ledger."""
+    with open_postgres(database, schema) as book, _import_psycopg().connect(database.address, autocommit=True) as other:
+        book.reserve(charge("a"))
+        pid = _connection_of(book).info.backend_pid
+        other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        book.commit(book.reserve(charge("b")), {"value": 1})
+        assert _connection_of(book).info.backend_pid != pid
+
+        def lose() -> None:
+            other.execute("SELECT pg_terminate_backend(%s)", (_connection_of(book).info.backend_pid,))
+            book._store.find_by_number(0)
+
+        with pytest.raises(LedgerFailure):
+            book._write(lose)
+        with pytest.raises(LedgerFailure):
+            book.reserve(charge("c"))
+    with open_postgres(database, schema) as book:
+        assert len(book.history()) == 2

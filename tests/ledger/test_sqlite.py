@@ -16,10 +16,11 @@ from discreet.accounting import events as ev
 from discreet.accounting.account import compose
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
 from discreet.exact import ln
+from discreet.ledger import administration
 from discreet.ledger.chain import Head
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.policy import Policy
-from discreet.ledger.sqlite import SQLiteLedger, create
+from discreet.ledger.sqlite import SQLiteLedger, create, read_ledger
 from discreet.ledger.sqlite_store import VERSION
 from discreet.ledger.state import State
 from discreet.privacy import Budget, Neighbours, Unit
@@ -244,3 +245,43 @@ def test_opening_gives_the_sums_of_the_running_process(tmp_path: Path, budget: B
         for number, line in enumerate(book.read_lines()):
             fold.absorb(number, line)
         assert fold.totals == totals and fold.charges == book.state.charges == 30
+
+
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
+    """From the first moment on, whatever the umask is: ledger, log, head, backup."""
+    before = os.umask(0)
+    try:
+        with open_sqlite(tmp_path) as book:
+            book.commit(book.reserve(charge("r")), {"value": 1})
+            book.backup(tmp_path / "backup")
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert set(modes) >= {NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}.head", "backup"}
+    assert set(modes.values()) == {0o600}, modes
+
+
+def look(folder: Path) -> dict[str, bytes]:
+    """What the files hold, but for the locks, which change when a ledger is read."""
+    return {file.name: b"" if file.suffix == ".ledger-shm" else file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_place_that_cannot_be_written_can_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, live: bool
+) -> None:
+    """Nothing appears or changes there, lines in the write-ahead log are seen, and an older file is noticed."""
+    book = open_sqlite(tmp_path)
+    old = (tmp_path / NAME).read_bytes()
+    book.reserve(charge("r"))
+    if not live:
+        book.close()
+    before = look(tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with read_ledger(tmp_path / NAME) as found:
+        assert administration.verify(found).charges == 1
+    assert look(tmp_path) == before
+    book.close()
+    (tmp_path / NAME).write_bytes(old)
+    with pytest.raises(LedgerDamaged), read_ledger(tmp_path / NAME):
+        pass

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -289,3 +290,12 @@ def test_wrong_protocol_for_a_domain_is_refused() -> None:
         HadamardResponse(domain_size=8, order=8, keep=1 << 63)
     with pytest.raises(ParameterError):
         SubsetSelection.for_epsilon(1, 5000)
+
+
+def test_a_column_of_floats_with_gaps_is_read_as_it_is_meant() -> None:
+    """A frame turns whole numbers into floats where one is missing; the missing one alone is unknown."""
+    domain = Domain(size=4)
+    for column in ([0.0, 3.0, math.nan, 1.5, 4.0, -1.0, math.inf, True, "1"], np.array([0.0, 3.0, math.nan, 1.5])):
+        found = domain.indices(column).tolist()
+        assert found[:4] == [0, 3, -1, -1] and set(found[4:]) <= {-1}
+    assert domain.indices(pd.Series([2, None, 1])).tolist() == [2, -1, 1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.option_groups import take_groups
-from discreet.cli.output import OutputOptions, Printout, make_console
+from discreet.cli.output import OutputOptions, Printout, make_console, write_file
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def audit(
         found = installation.audit(quick=quick, watch=lambda f: bar.update(task, advance=1, description=f.name[:50]))
     seconds = time.monotonic() - start
     if html is not None:
-        html.write_text(report.render_html(found, seconds), encoding="utf-8")
+        write_file(html, report.render_html(found, seconds))
     output.print(_make_printout(found, seconds))
     if not all_hold(found):
         raise typer.Exit(NOT_HELD)

@@ -10,6 +10,7 @@ import typer
 from discreet.cli.option_groups import take_groups
 from discreet.cli.options import open_curator
 from discreet.cli.output import OutputOptions, Printout
+from discreet.errors import UsageError
 
 
 @take_groups
@@ -25,7 +26,10 @@ def demo(
     from discreet import demo as hospital
     from discreet.cli import demo_steps
 
-    path = hospital.write(folder)
+    try:
+        path = hospital.write(folder)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}. Give another --folder.") from None
     with open_curator(str(path)) as curator:
         output.print(
             Printout(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,8 @@ import typer
 
 from discreet.cli.option_groups import leave_out, take_groups
 from discreet.cli.options import DeltaOption, EpsilonOption, RhoOption, read_number
-from discreet.cli.output import OutputOptions, Printout
+from discreet.cli.output import OutputOptions, Printout, write_file
+from discreet.entropy import SYSTEM
 from discreet.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
@@ -45,10 +47,11 @@ def init(
     for name, text in numbers.items():
         if text is not None:
             read_number(text, name)
-    choices = Choices(unit=unit, max_rows=None if max_rows is None else str(max_rows), **numbers)
+    ledger_id = str(uuid.UUID(int=SYSTEM.bits(128), version=4))
+    choices = Choices(ledger_id=ledger_id, unit=unit, max_rows=None if max_rows is None else str(max_rows), **numbers)
     if not yes and sys.stdin.isatty() and output.for_eyes:
         choices = _ask_choices(choices, found.likely, found.units)
-    target.write_text(draft(found, choices, target.parent), encoding="utf-8")
+    write_file(target, draft(found, choices, target.parent))
     output.print(_make_printout(target, found, _list_blanks(choices)))
 
 

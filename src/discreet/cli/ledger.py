@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,7 +69,7 @@ def verify(
     from discreet.cli.rows import make_rows
     from discreet.ledger import administration
 
-    with _open_existing(ledger) as book:
+    with _open_to_read(ledger) as book:
         report = administration.verify(book, [_read_head(path) for path in head or []])
     found = {name: getattr(report, name) for name in ("entries", "charges", "unanswered", "first", "last")}
     known = {"whole": True, **found, "head": json.loads(report.head.to_json())}
@@ -87,7 +88,7 @@ def history(ledger: LedgerPath, *, output: OutputOptions) -> None:
     """Every charge, oldest first."""
     from discreet.cli.rows import make_rows
 
-    with _open_existing(ledger) as book:
+    with _open_to_read(ledger) as book:
         charges: list[dict[str, Any]] = [
             {
                 "number": entry.number,
@@ -122,7 +123,7 @@ def show(ledger: LedgerPath, number: Annotated[int, typer.Argument(help="The num
     """One entry, as it was written."""
     from discreet.ledger import administration
 
-    with _open_existing(ledger) as book:
+    with _open_to_read(ledger) as book:
         typer.echo(json.dumps(administration.show(book, number), indent=2, ensure_ascii=False))
 
 
@@ -136,7 +137,7 @@ def export(
     """Write the whole log out; no answer is in it."""
     from discreet.ledger import administration
 
-    with _open_existing(ledger) as book:
+    with _open_to_read(ledger) as book:
         _write(administration.export(book, form), out)
 
 
@@ -155,7 +156,7 @@ def burndown(
 
     if svg and output.form is not Format.TABLE:
         raise UsageError(f"--svg draws a picture and contradicts the format {output.form}. Leave one of them out.")
-    with _open_existing(ledger) as book:
+    with _open_to_read(ledger) as book:
         if svg:
             output.print_text(curve.as_svg(book))
             return
@@ -184,7 +185,7 @@ def _draw_burndown(console: Console, picture: str, found: Sequence[Share]) -> No
 @app.command()
 def head(ledger: LedgerPath, *, out: OutOption = None) -> None:
     """How far the log is: keep this elsewhere, and verify with it later."""
-    with _open_existing(ledger) as book:
+    with _open_to_read(ledger) as book:
         _write(book.head.to_json() + "\n", out)
 
 
@@ -261,9 +262,14 @@ def resume(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
 @app.command()
 def restore(ledger: LedgerPath, *, by: ByOption, reason: ReasonOption) -> None:
     """Go on with a backup that was put back; what is known to be spent stays spent."""
+    from discreet.codebook import Codebook
     from discreet.ledger.sqlite import restore as put_back
+    from discreet.opening import restore_ledger
 
-    made = put_back(_find_file(ledger), by=by, reason=reason)
+    if ledger.endswith(".toml"):
+        made = restore_ledger(Codebook.load(ledger), by=by, reason=reason)
+    else:
+        made = put_back(ledger, by=by, reason=reason)
     typer.echo(f"On record as entry {made.number}.")
 
 
@@ -275,6 +281,15 @@ def _find_file(ledger: str) -> Path:
     from discreet.opening import ledger_path_of
 
     return ledger_path_of(Codebook.load(ledger))
+
+
+def _open_to_read(ledger: str) -> AbstractContextManager[BaseLedger]:
+    """The ledger, told in the same ways, for commands that change nothing."""
+    from discreet.codebook import Codebook
+    from discreet.ledger.sqlite import read_ledger as read_file
+    from discreet.opening import read_ledger
+
+    return read_ledger(Codebook.load(ledger)) if ledger.endswith(".toml") else read_file(ledger)
 
 
 def _open_existing(ledger: str) -> BaseLedger:

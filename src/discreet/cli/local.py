@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from discreet.cli.option_groups import leave_out, take_groups
-from discreet.cli.output import OutputOptions
+from discreet.cli.output import OutputOptions, write_file
 from discreet.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plan(
         )
     needed = None if error is None else _find_people_needed(task, error)
     if out is not None:
-        out.write_text(task.json + "\n", encoding="utf-8")
+        write_file(out, task.json + "\n")
     output.print(local_results.make_choice(choice, task, needed, error=error, out=out, protocol=protocol))
 
 
@@ -105,7 +105,7 @@ def encode(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        out.write_text(text, encoding="utf-8")
+        write_file(out, text)
 
 
 @app.command()

@@ -134,7 +134,9 @@ def _read_public_table(pair: str) -> tuple[str, Any]:
         from pyarrow import csv
 
         return name.strip(), csv.read_csv(path)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException,
+    ) as error:  # fmt: skip
         raise UsageError(f"{path} cannot be read as a table of rows. Nothing was charged.") from error
 
 

@@ -143,6 +143,14 @@ class OutputOptions:
             ) from error
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a text to a file that was named on the command line."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}. Give another place.") from None
+
+
 def _check_place(out: Path) -> None:
     if not out.parent.is_dir():
         raise UsageError(f"There is no folder {out.parent}. Make it first, or give another --out. Nothing was charged.")

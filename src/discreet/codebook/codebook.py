@@ -65,7 +65,10 @@ class Codebook:
 
     @classmethod
     def read(cls, text: str, path: Path | None = None) -> Codebook:
-        """The codebook in a text. Numbers are read as exact decimals."""
+        """The codebook in a text. Numbers are read as exact decimals.
+
+        Links in ``path`` are followed: under every name that leads to it, a codebook has the same ledger.
+        """
         file = "codebook" if path is None else str(path)
         try:
             raw = tomllib.loads(text, parse_float=Decimal)
@@ -74,7 +77,7 @@ class Codebook:
                 "The file", f"is not TOML: {str(error).rstrip('.')}", "Mend the line, or see docs/codebook.md."
             )
             raise CodebookError(file, (problem,)) from None
-        return cls(_read_document(raw, file), None if path is None else path.absolute())
+        return cls(_read_document(raw, file), None if path is None else path.resolve())
 
     @classmethod
     def from_frames(
@@ -167,6 +170,11 @@ class Codebook:
     def projects(self) -> tuple[str, ...] | None:
         """The names of the projects for which one may ask; None where any project is allowed."""
         return self.document.projects
+
+    @property
+    def ledger_id(self) -> str | None:
+        """The identity that the ledger must have; None where the codebook states none."""
+        return self.document.ledger_id
 
     @property
     def ledger(self) -> str | None:

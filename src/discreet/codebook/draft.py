@@ -63,13 +63,17 @@ class DataFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What only a person can know. None is left blank, ``unit`` may be ``"row"``, and numbers are texts as typed."""
+    """What only a person can know. None is left blank, ``unit`` may be ``"row"``, and numbers are texts as typed.
+
+    ``ledger_id`` is not chosen by anyone; None leaves it out.
+    """
 
     unit: str | None = None
     max_rows: str | None = None
     epsilon: str | None = None
     delta: str | None = None
     rho: str | None = None
+    ledger_id: str | None = None
 
 
 def inspect(*files: str) -> DataFiles:
@@ -166,6 +170,7 @@ def draft(found: DataFiles, choices: Choices, folder: Path) -> str:
         f"unit = {_to_text(choices.unit or BLANK)}",
         "",
         *([f"source = {next(iter(places.values()))}", ""] if shared else []),
+        *_write_ledger_id(choices),
         "# What may be spent by all questions together, for ever. A 50:50 guess about one unit becomes at most",
         "# 74:26 with epsilon = 1, and 96:4 with epsilon = 3.",
         "[budget]",
@@ -174,6 +179,16 @@ def draft(found: DataFiles, choices: Choices, folder: Path) -> str:
     for table in found.tables:
         lines += ["", *_write_table(table, found, choices, "" if shared else places[table])]
     return "\n".join(lines) + "\n"
+
+
+def _write_ledger_id(choices: Choices) -> list[str]:
+    if choices.ledger_id is None:
+        return []
+    return [
+        "# The name of the ledger that counts what is spent. Leave it as it is: another ledger is refused.",
+        f"ledger_id = {_to_text(choices.ledger_id)}",
+        "",
+    ]
 
 
 def _write_table(table: str, found: DataFiles, choices: Choices, place: str) -> list[str]:

@@ -289,6 +289,10 @@ class Document(CodebookEntry):
         description="Where charges and answers are kept: a file relative to the codebook, or a database, "
         '`"postgresql://host/database"`, without a password. Without it, a file beside the codebook.',
     )
+    ledger_id: Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]{8,64}$")] | None = Field(
+        None,
+        description="The identity of the ledger, as `discreet init` wrote it. A ledger with another one is refused.",
+    )
     tables: dict[str, TableEntry] = Field(description="The tables, by name. What is not declared does not exist.")
 
 

@@ -46,6 +46,7 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     {'age': <Type.INTEGER: 'integer'>, 'ward': <Type.TEXT: 'text'>}
     """
     library = type(frame).__module__.partition(".")[0]
+    _check_names(frame)
     if library == "polars" and hasattr(frame, "collect_schema"):
         return {name: _POLARS.get(str(kind).partition("(")[0]) for name, kind in frame.collect_schema().items()}
     if library == "pandas" and hasattr(frame, "dtypes"):
@@ -57,6 +58,14 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     raise ParameterError(
         "frames", f"hold a {type(frame).__name__}", "Give a pandas or polars frame, or a pyarrow table or dataset."
     )
+
+
+def _check_names(frame: Any) -> None:
+    """Refuse two columns of one name: a question could not say which it means."""
+    schema: Any = getattr(frame, "schema", None)
+    names = [str(name) for name in getattr(schema, "names", getattr(frame, "columns", ()))]
+    if len(set(names)) < len(names):
+        raise ParameterError("frames", "hold two columns of one name", "Rename one of them. Nothing was charged.")
 
 
 def type_of_arrow(kind: Any) -> Type | None:

@@ -69,7 +69,7 @@ class BaseLedger:
         weakref.finalize(self, lease_owners.end_session, self._session)
 
     def write_opening(self, terms: LedgerTerms) -> None:
-        """Write the first line of an empty store."""
+        """Write the first line of an empty store. The terms may name the ledger; else it gets a random name."""
         fields = terms.make_opening(str(uuid.UUID(int=SYSTEM.bits(128))))
         self._write(lambda: self._append("opened", fields))
 
@@ -274,13 +274,16 @@ class BaseLedger:
         return self._write(work)
 
     def declare_restored(self, lost: Head | None, *, by: str, reason: str) -> Head:
-        """Record that an older copy replaced the log. What was spent at the lost head stays spent."""
+        """Record that an older copy replaced the log. What was spent at the lost head stays spent.
+
+        Nobody knows whose the lost charges were, so each cap counts all of them.
+        """
         fields = {"by": check_name(by, "by"), "reason": _check_reason(reason)}
         if lost is None or lost.ledger != self._state.ledger:
             raise LedgerError("There is no head of a newer state of this ledger, so there is nothing to restore.")
 
         def work() -> Head:
-            self._append("restored", fields | {"lost": asdict(lost)})
+            self._append("restored", fields | {"capped": True, "lost": asdict(lost)})
             return self._state.head
 
         return self._write(work)

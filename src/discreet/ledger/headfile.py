@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 import os
+import re
 from pathlib import Path
 
 from discreet.entropy import SYSTEM
@@ -63,10 +65,16 @@ def _overwrite(path: Path, text: bytes) -> bool:
 def _replace(path: Path, text: bytes) -> None:
     draft = make_spare_path(path)
     try:
+        make_private(draft)
         draft.write_bytes(text)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file that only its owner can read. SQLite gives the files beside its own the same permissions."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def make_spare_path(path: Path) -> Path:
@@ -80,8 +88,15 @@ def publish(draft: Path, path: Path) -> None:
         _sync(draft)
         os.link(draft, path)
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     _sync(path.parent)
+
+
+def remove_drafts(path: Path, file: os.stat_result) -> None:
+    """Remove the names of drafts that a published file still has, because its maker was cut off or is not done yet."""
+    for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if os.path.samestat(draft.stat(), file) and re.fullmatch("[0-9a-f]{16}", draft.suffix[1:]):
+            draft.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

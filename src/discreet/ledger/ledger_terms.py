@@ -29,13 +29,17 @@ class DeclaredTerms(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerTerms:
-    """The terms that a codebook states. Without a policy the ledger keeps the policy that it has."""
+    """The terms that a codebook states. Without a policy the ledger keeps the policy that it has.
+
+    ``ledger_id`` is the identity that the ledger gets when it is made, and must have later; None leaves it to chance.
+    """
 
     dataset: str
     budget: Budget
     unit: Unit
     neighbours: Neighbours
     policy: Policy | None = None
+    ledger_id: str | None = None
 
     @classmethod
     def read(
@@ -51,13 +55,16 @@ class LedgerTerms:
         unit, neighbours = Unit.read(unit), Neighbours.read(neighbours)
         return cls(dataset=dataset, budget=budget, unit=unit, neighbours=neighbours, policy=policy)
 
-    def make_opening(self, ledger: str) -> dict[str, Any]:
-        """The first line of a new ledger; refused where the terms cannot be counted."""
+    def make_opening(self, spare: str) -> dict[str, Any]:
+        """The first line of a new ledger; refused where the terms cannot be counted.
+
+        ``spare`` is its identity where the terms name none.
+        """
         policy = Policy() if self.policy is None else self.policy
         Rules.of(self.budget, policy)
         return {
             "version": VERSION,
-            "ledger": ledger,
+            "ledger": self.ledger_id or spare,
             "dataset": self.dataset,
             "unit": self.unit.column,
             "neighbours": str(self.neighbours),
@@ -76,6 +83,11 @@ class LedgerTerms:
             raise LedgerError(
                 "This ledger is of another dataset. Give the dataset its old name, or its ledger a place of its own. "
                 "Nothing was charged."
+            )
+        if self.ledger_id not in (None, state.ledger):
+            raise LedgerError(
+                "This is another ledger than the one that the codebook's ledger_id names. Put the right one in its "
+                "place. Nothing was charged."
             )
         if (self.unit, self.neighbours) != (state.unit, state.neighbours):
             raise LedgerError(

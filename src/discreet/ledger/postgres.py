@@ -4,6 +4,9 @@ Each dataset has a schema of its own. A writer locks a table (``turns``) as the 
 transaction, so that its later reads include everything that was committed before. The server must wait for its disk:
 with ``fsync``, ``full_page_writes`` or ``synchronous_commit`` switched off it is refused. PostgreSQL itself stops when
 an ``fsync`` fails; here every failure of a statement halts the ledger until it is opened again.
+
+Each server keeps a head file beside its codebook, as for a ledger in a file. So an older dump that was put back, or a
+schema that was dropped, is noticed there.
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Self, Unpack
 
 from discreet.errors import LedgerDamaged, LedgerError, LedgerFailure, ParameterError, RequestInFlight
+from discreet.ledger import headfile
 from discreet.ledger.base_ledger import LEASE, BaseLedger
 from discreet.ledger.buffered_store import RESERVATION_COLUMNS, BufferedStore
 from discreet.ledger.chain import START, Head
@@ -26,6 +31,7 @@ from discreet.ledger.store import Lease, ReservationRow
 VERSION = 2
 # Seconds that a writer waits for its turn.
 PATIENCE = 60.0
+_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TABLES = (
     "CREATE TABLE turns (version integer NOT NULL)",
@@ -58,8 +64,8 @@ _STEPS: dict[int, tuple[str, ...]] = {
 class PostgresStore(BufferedStore):
     """Lines in a schema of a PostgreSQL database; one connection for each process, used by one thread at a time."""
 
-    def __init__(self, address: str, schema: str, *, patience: float = PATIENCE) -> None:
-        self._address, self._schema, self._patience = address, schema, patience
+    def __init__(self, address: str, schema: str, *, patience: float = PATIENCE, place: Path | None = None) -> None:
+        self._address, self._schema, self._patience, self._place = address, schema, patience, place
         self._left_to_parents: list[Any] = []
         self._connect()
 
@@ -86,7 +92,7 @@ class PostgresStore(BufferedStore):
     def _begin(self, *, write: bool) -> None:
         psycopg = _import_psycopg()
         try:
-            self.connection.execute(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
+            self._start(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
             if write:
                 # Before the first query, so that the transaction's view begins when the lock is held.
                 self.connection.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
@@ -95,6 +101,17 @@ class PostgresStore(BufferedStore):
             raise RequestInFlight(
                 "Other processes keep the ledger busy. Ask again with the same request id. Nothing was charged."
             ) from None
+
+    def _start(self, statement: str) -> None:
+        """Begin a transaction, over a new connection if the old one was lost while nothing was going on."""
+        try:
+            self.connection.execute(statement)
+        except _import_psycopg().OperationalError:
+            if not self._connection.broken:
+                raise
+            self._connection.close()
+            self._connect()
+            self._connection.execute(statement)
 
     def _commit(self) -> None:
         self.connection.execute("COMMIT")
@@ -139,7 +156,9 @@ class PostgresStore(BufferedStore):
             first = found[-1][0] + 1
 
     def note_head(self, head: Head) -> None:
-        """Nothing to do: ``discreet ledger head`` writes heads to be kept elsewhere."""
+        """Write the head file beside the codebook, where there is one."""
+        if self._place is not None:
+            headfile.write(self._place, head)
 
     def check(self) -> None:
         """Nothing to do: the server looks after its files."""
@@ -224,14 +243,21 @@ class PostgresLedger(BaseLedger):
         clock: Callable[[], datetime] | None = None,
         lease: float = LEASE,
         patience: float = PATIENCE,
+        place: Path | None = None,
     ) -> Self:
-        """The ledger in a schema on these terms; see ``open``."""
-        return cls._open(address, terms, schema=schema, clock=clock, lease=lease, patience=patience)
+        """The ledger in a schema on these terms; see ``open``.
+
+        The head file of ``place`` records on this machine how long the log was at least. With one, a ledger that is
+        missing, older or another one is refused.
+        """
+        return cls._open(address, terms, schema=schema, clock=clock, lease=lease, patience=patience, place=place)
 
     @classmethod
-    def open_existing(cls, address: str, *, schema: str = "discreet") -> Self:
+    def open_existing(
+        cls, address: str, *, schema: str = "discreet", place: Path | None = None, trust_head: bool = True
+    ) -> Self:
         """The ledger in a schema as it is, for administration; checked from its first line to its last."""
-        return cls._open(address, None, schema=schema)
+        return cls._open(address, None, schema=schema, place=place, trust_head=trust_head)
 
     @classmethod
     def _open(
@@ -243,13 +269,21 @@ class PostgresLedger(BaseLedger):
         clock: Callable[[], datetime] | None = None,
         lease: float = LEASE,
         patience: float = PATIENCE,
+        place: Path | None = None,
+        trust_head: bool = True,
     ) -> Self:
         if not isinstance(schema, str) or not _NAME.fullmatch(schema):
             raise ParameterError("schema", "is not a plain name", "Use small letters, digits and underscores.")
         psycopg = _import_psycopg()
+        head = headfile.read(place) if place is not None and trust_head else None
         store = None
         try:
-            store = PostgresStore(address, schema, patience=patience)
+            store = PostgresStore(address, schema, patience=patience, place=place)
+            if head is not None and place is not None and not store.has_tables():
+                raise LedgerDamaged(
+                    f"The ledger is gone from the database, but {headfile.head_path_of(place).name} says that there "
+                    f"was one. Put it back from a backup. {_LOOK}"
+                )
             if terms is not None:
                 with store.connection.transaction():
                     if store.make():  # with the first line in the same transaction: no one ever sees it empty
@@ -262,13 +296,25 @@ class PostgresLedger(BaseLedger):
             store.rollback()
             if terms is not None:
                 terms.check(state)
+            ledger = cls(store, state, clock=clock, lease=lease)
+            if head is not None:
+                ledger.check_head(head)
+            if trust_head:
+                store.note_head(ledger.head)
         except BaseException as error:
             if store is not None:
                 store.close()
             if isinstance(error, psycopg.Error):
                 raise LedgerFailure("The ledger's database cannot be used. Nothing was charged.") from error
             raise
-        return cls(store, state, clock=clock, lease=lease)
+        return ledger
+
+
+def restore(address: str, *, schema: str, place: Path, by: str, reason: str) -> Head:
+    """Go on with a ledger that is older than the head file of ``place``; see ``sqlite.restore``."""
+    lost = headfile.read(place)
+    with PostgresLedger.open_existing(address, schema=schema, place=place, trust_head=False) as ledger:
+        return ledger.declare_restored(lost, by=by, reason=reason)
 
 
 def _to_psycopg(query: str) -> str:

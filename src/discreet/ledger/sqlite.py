@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Self, Unpack
@@ -22,7 +24,7 @@ from discreet.ledger.base_ledger import LEASE, BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.ledger_terms import DeclaredTerms, LedgerTerms
 from discreet.ledger.log_scan import scan
-from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate
+from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteStore, copy_to, make, migrate, read_start
 
 LOG = logging.getLogger("discreet.ledger")
 
@@ -66,6 +68,7 @@ class SQLiteLedger(BaseLedger):
         patience: float = PATIENCE,
     ) -> Self:
         """The ledger at a path on these terms; see ``open``."""
+        path = path.resolve()
         if not path.exists():
             create(path, terms, clock=clock)
         ledger = cls.open_existing(path, clock=clock, lease=lease, patience=patience)
@@ -87,7 +90,7 @@ class SQLiteLedger(BaseLedger):
         trust_head: bool = True,
     ) -> Self:
         """The ledger at a path as it is, for administration; checked from its first line to its last."""
-        file = Path(path)
+        file = Path(path).resolve()
         head = headfile.read(file) if trust_head else None
         _check_kind(file)
         store = None
@@ -122,13 +125,48 @@ class SQLiteLedger(BaseLedger):
             return made.head
 
 
+@contextmanager
+def read_ledger(path: str | Path) -> Iterator[SQLiteLedger]:
+    """The ledger at a path, to be looked at only. Where the place cannot be written, a private copy is looked at."""
+    file = Path(path).resolve()
+    if not file.exists() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        with SQLiteLedger.open_existing(file) as ledger:
+            yield ledger
+        return
+    _check_kind(file)
+    with tempfile.TemporaryDirectory(prefix="discreet-ledger-") as folder:
+        copy = Path(folder) / file.name
+        try:
+            _copy_unwritable(file, copy)
+        except (sqlite3.Error, OSError) as error:
+            raise _to_ledger_error(error) from None
+        with SQLiteLedger.open_existing(copy) as ledger:
+            yield ledger
+
+
+def _copy_unwritable(file: Path, copy: Path) -> None:
+    """Copy a ledger and its head from a place that cannot be written."""
+    head = headfile.head_path_of(file)
+    if head.exists():  # before the ledger, which others may be writing: an older head is still true
+        shutil.copyfile(head, headfile.head_path_of(copy))
+    if file.with_name(f"{file.name}-shm").exists():  # someone may be writing now, so SQLite must make the copy
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+            with closing(sqlite3.connect(copy)) as target:
+                connection.backup(target)
+            return
+    for end in ("", "-wal"):
+        part = file.with_name(file.name + end)
+        if part.exists():
+            shutil.copyfile(part, copy.with_name(copy.name + end))
+
+
 def restore(path: str | Path, *, by: str, reason: str) -> Head:
     """Go on with a ledger that is older than its head file, after a backup was restored.
 
     What was spent according to the head file stays spent. Answers that were lost with the newer file cannot be
     replayed.
     """
-    file = Path(path)
+    file = Path(path).resolve()
     lost = headfile.read(file)
     with SQLiteLedger.open_existing(file, trust_head=False) as ledger:
         return ledger.declare_restored(lost, by=by, reason=reason)
@@ -162,13 +200,14 @@ def create(
 def _check_kind(path: Path) -> None:
     """Refuse a file that is not a ledger, before SQLite opens it."""
     try:
-        with path.open("rb") as file:
-            start = file.read(100)
-            size = os.fstat(file.fileno()).st_size
+        start = read_start(path, 100)
+        size = path.stat().st_size
     except FileNotFoundError:
         raise LedgerError("There is no ledger of this name. Check the path.") from None
     except OSError:
         raise LedgerError("The ledger cannot be read. Check the path and the permissions.") from None
+    if start is None:
+        return  # a store of this process has it open, and looked before
     if not start.startswith(b"SQLite format 3\0") or int.from_bytes(start[68:72], "big") != APPLICATION:
         raise LedgerDamaged(f"{path.name} is not a ledger, or its beginning was damaged. {_LOOK}")
     pages, page = int.from_bytes(start[28:32], "big"), int.from_bytes(start[16:18], "big")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -64,18 +65,70 @@ _SMALL = 1 << 24
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 
 
+# A file as the system knows it: device and inode, whatever its name is.
+FileIdentity = tuple[int, int]
+# The files that stores of this process have open.
+_OPEN: Counter[FileIdentity] = Counter()
+
+
+def read_start(path: Path, size: int) -> bytes | None:
+    """The first bytes of a file; None where a store of this process has it open.
+
+    Closing *any* handle of a file drops all locks that the process has on it. Another process could then remove the
+    write-ahead log under an open store, and charges would be lost.
+    """
+    found = path.stat()
+    if _OPEN[found.st_dev, found.st_ino]:
+        return None
+    with path.open("rb") as file:
+        return file.read(size)
+
+
 class SQLiteStore(BufferedStore):
-    """Lines in a SQLite file; one connection for each process, used by one thread at a time."""
+    """Lines in a SQLite file; one connection for each process, used by one thread at a time.
+
+    The file at the path is compared with the one that was opened, by device and inode, when a transaction begins and
+    before it commits. The inode of an open file is not given to another one, so equal means the same file.
+    """
 
     def __init__(self, path: Path, *, patience: float = PATIENCE) -> None:
-        self._path = path
+        self._path = path.resolve()  # a link would get a write-ahead log and a head of its own
         self._patience = patience
+        self._closed = False
+        self._identity: FileIdentity | None = None
         self._left_to_parents: list[sqlite3.Connection] = []
         self._connect()
 
     def _connect(self) -> None:
         self._pid = os.getpid()
         self._connection = connect(self._path, self._patience)
+        try:
+            self._identity = self._identity or self._identify()
+            self._check_place()
+        except LedgerDamaged:
+            self._connection.close()
+            raise
+        _OPEN[self._identity] += 1
+
+    def _identify(self) -> FileIdentity:
+        """The file at the path. One with a second name is refused: each name would have a log of its own."""
+        try:
+            found = self._path.stat()
+            if found.st_nlink > 1:
+                headfile.remove_drafts(self._path, found)
+                found = self._path.stat()
+        except OSError:
+            raise LedgerDamaged(f"The ledger {self._path.name} is gone from its place. {_LOOK}") from None
+        if found.st_nlink > 1:
+            raise LedgerDamaged(f"The ledger {self._path.name} has a second name (a hard link). Remove one. {_LOOK}")
+        return found.st_dev, found.st_ino
+
+    def _check_place(self) -> None:
+        if self._identify() != self._identity:
+            raise LedgerDamaged(
+                f"Another file was put in the place of {self._path.name} while it was open. Put the right one back "
+                f"and open it again. {_LOOK}"
+            )
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -94,8 +147,14 @@ class SQLiteStore(BufferedStore):
                     "Other processes keep the ledger busy. Ask again with the same request id. Nothing was charged."
                 ) from None
             raise
+        try:
+            self._check_place()
+        except LedgerDamaged:
+            self._rollback()
+            raise
 
     def _commit(self) -> None:
+        self._check_place()
         self.connection.execute("COMMIT")
 
     def _rollback(self) -> None:
@@ -142,7 +201,9 @@ class SQLiteStore(BufferedStore):
             raise LedgerDamaged(f"The ledger's file is damaged. {_LOOK}")
 
     def close(self) -> None:
-        if self._pid == os.getpid():
+        if self._pid == os.getpid() and not self._closed:
+            self._closed = True
+            _OPEN[self._identity or (0, 0)] -= 1
             self._connection.close()
 
 
@@ -189,6 +250,7 @@ def migrate(store: SQLiteStore, path: Path) -> None:
 
 def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
     """Make an empty store in a new file; ``steps`` is the version of the file."""
+    headfile.make_private(path)
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -208,6 +270,7 @@ def make(path: Path, *, steps: int = VERSION) -> SQLiteStore:
 def copy_to(store: SQLiteStore, target: Path) -> None:
     """Write a copy of everything that is committed to a file that does not exist yet."""
     spare = headfile.make_spare_path(target)
+    headfile.make_private(spare)
     copy = sqlite3.connect(spare, isolation_level=None)
     try:
         store.connection.backup(copy)

@@ -95,6 +95,8 @@ class State:
     # Who may not be charged until the owner has looked: analysts by name, or everyone.
     stopped: set[str] = field(default_factory=set)
     totals: dict[Bucket, Price] = field(default_factory=dict)
+    # Prices of entries that were lost, nobody knows whose, with the time at which this was declared.
+    lost: list[tuple[Price, str]] = field(default_factory=list)
     _rules: Rules | None = None
 
     @property
@@ -136,7 +138,7 @@ class State:
             if rule.over == "query" and not currency.fits(currency.add(currency.nothing, price)):
                 raise BudgetExceeded(f"One question may cost at most {rule}; nothing was charged.")
         for bucket, currency, cap in rules.find_buckets(analyst, project, time):
-            if not currency.fits(currency.add(self.totals.get(bucket, currency.nothing), price)):
+            if not currency.fits(currency.add(self._sum_of(bucket, currency, cap), price)):
                 of = repr(rules.budget) if cap is None else f"the cap of {cap}"
                 raise BudgetExceeded(f"The charge does not fit what is left of {of}; nothing was charged.")
 
@@ -171,11 +173,42 @@ class State:
 
     def charge(self, price: Price, analyst: str, project: str, time: str) -> None:
         """Add a price to every sum that it belongs to."""
-        totals = self.totals
-        for bucket, currency, _ in self.rules.find_buckets(analyst, project, time):
-            before = totals.get(bucket)
-            totals[bucket] = currency.add(currency.nothing if before is None else before, price)
+        for bucket, currency, cap in self.rules.find_buckets(analyst, project, time):
+            self.totals[bucket] = currency.add(self._sum_of(bucket, currency, cap), price)
         self.charges += 1
+
+    def _sum_of(self, bucket: Bucket, currency: Currency, cap: Cap | None) -> Price:
+        """The sum so far. One that begins after entries were lost begins with the price of those.
+
+        They may all have been of this analyst or project, and in the period in which the loss was declared or before.
+        """
+        found = self.totals.get(bucket)
+        if found is not None:
+            return found
+        begin = currency.nothing
+        if cap is not None:
+            for price, time in self.lost:
+                begin = currency.add(begin, price) if bucket[2] == period_of(cap.per, time) else begin
+        return begin
+
+    def restore(self, lost: Price, time: str) -> None:
+        """Count what was lost with a newer log: once over the dataset, and against every cap.
+
+        Rule: of a log with sum ``a`` that had grown to sum ``b``, the lost entries cost at most b − a together. Proof:
+        sums only round up, so b is at least a plus their exact prices. Any of them may have been of any analyst, so
+        every cap counts all of them.
+        """
+        before = self.total
+        self.totals[DATASET] = _take_larger(before, lost)
+        missing = tuple(
+            None if a is None or b is None else max(b - a, Fraction(0)) for a, b in zip(before, lost, strict=True)
+        )
+        caps = {(cap.over, cap.per): currency for cap, currency in self.rules.caps if cap.over != "query"}
+        for bucket, total in self.totals.items():
+            for (over, per), currency in caps.items():
+                if bucket[0] == over and bucket != DATASET and bucket[2] == period_of(per, time):
+                    self.totals[bucket] = currency.add(total, missing)
+        self.lost.append((missing, time))
 
     def _declare(self, kind: str, line: str) -> None:
         """Add a line that changes the rules."""
@@ -196,9 +229,13 @@ class State:
             case "renewed":
                 self.generation += 1
                 self.totals.clear()
+                self.lost.clear()
             case "restored":
                 lost = read_price(record["lost"]["spent"]) if record["lost"]["spent"] else self.total
-                self.totals[DATASET] = _take_larger(self.total, lost)
+                if "capped" in record:
+                    self.restore(lost, record["time"])
+                else:  # written before caps counted what was lost
+                    self.totals[DATASET] = _take_larger(self.total, lost)
             case "failed":
                 self.stopped.add(record["stops"])
             case "allowed":
@@ -230,6 +267,9 @@ def sum_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
         record = json.loads(line)
         if record["kind"] == "renewed":
             counted.totals.clear()
+            counted.lost.clear()
+        elif record["kind"] == "restored" and "capped" in record and record["lost"]["spent"]:
+            counted.restore(read_price(record["lost"]["spent"]), record["time"])
         elif record["kind"] == "reserved":
             price = read_price(json.dumps(record["price"]))
             counted.charge(price, record["analyst"], record["project"], record["time"])

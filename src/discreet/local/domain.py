@@ -179,6 +179,12 @@ def replace_unknown(indices: Integers, choices: int, source: EntropySource) -> I
 
 
 def _index_of(answer: object, count: int) -> int:
+    """The index that an answer is; −1 for an unknown one. A whole float counts: JavaScript has no other numbers.
+
+    A column of a frame in which one answer is missing holds floats, 1.0 for 1, and NaN for the missing one.
+    """
+    if isinstance(answer, float | np.floating) and answer.is_integer():
+        answer = int(answer)
     if isinstance(answer, bool | np.bool_) or not isinstance(answer, int | np.integer):
         return -1
     return int(answer) if 0 <= answer < count else -1
