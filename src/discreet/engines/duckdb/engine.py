@@ -20,7 +20,8 @@ from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
-from discreet.engines.duckdb.sources import Source, open_source
+from discreet.engines.duckdb.sources import Csv, Source, open_source
+from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
@@ -69,6 +70,7 @@ class DuckDBEngine:
         self._sources = {name: open_source(value, table=name) for name, value in sources.items()}
         self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
+        self._copies = TableCopies(self._folder)
         for name in catalog.tables:
             self._check(name)
 
@@ -80,6 +82,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         self._prepared.clear()
+        self._copies.clear()
         self._private.close()
 
     def prepare(self, table: str) -> None:
@@ -92,7 +95,7 @@ class DuckDBEngine:
         facts, stored = self._catalog.find_table(table), self._read_columns(table)
         columns = {name: stored[name.lower()] for name in facts.columns}
         try:
-            self._prepared[table] = prepare(self._find_source(table), facts, columns, self._folder, self._settings)
+            self._prepared[table] = prepare(self._find_rows(table), facts, columns, self._folder, self._settings)
         except Exception as error:
             raise hide_error(error) from None
 
@@ -111,7 +114,7 @@ class DuckDBEngine:
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
-        sources = {table: self._find_prepared(table) or self._find_source(table) for table in find_tables(base)}
+        sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
         relation, values, ready = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
         with Session(settings, list(sources.values())) as session:
@@ -144,7 +147,7 @@ class DuckDBEngine:
         if isinstance(base, Scan):
             source = sources[base.table]
             if not isinstance(source, PreparedTable):
-                return self._scan_table(bounded, base), {}, None
+                return self._scan_table(bounded, base, source), {}, None
             if source.serves(bounded.unit, base.name):
                 return source.to_row_source(base.name), {}, source
         rows, values = rows_of(
@@ -160,7 +163,7 @@ class DuckDBEngine:
         columns = {name: write_stored_column(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
         return StoredTable(source.write_from(), columns)
 
-    def _scan_table(self, bounded: BoundedPlan, scan: Scan) -> RowSource:
+    def _scan_table(self, bounded: BoundedPlan, scan: Scan, source: Source) -> RowSource:
         """A single table as it is stored."""
         facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
         columns = {
@@ -171,9 +174,14 @@ class DuckDBEngine:
         if isinstance(bounded.unit, Column):
             ordinal = DIALECT.code(f"({columns[bounded.unit]})", bounded.unit.type)
         raw = {c: sql for c in columns if (sql := write_unguarded_real(*stored[c.name.lower()], c.type)) is not None}
-        return RowSource(self._find_source(scan.table).write_from(), columns, raw, ordinal=ordinal or "")
+        return RowSource(source.write_from(), columns, raw, ordinal=ordinal or "")
 
-    def _find_source(self, table: str) -> Source:
+    def _find_rows(self, table: str) -> Source:
+        """Where a question reads the rows of a table that is not prepared."""
+        source = self._find_source(table)
+        return self._copies.copy_lines(source) if isinstance(source, Csv) else source
+
+    def _find_source(self, table: str) -> Source | Csv:
         if table not in self._sources:
             raise UsageError(
                 f"The table {table!r} has no source. {suggest_nearest(table, self._sources)} Nothing was charged."
@@ -185,6 +193,8 @@ class DuckDBEngine:
         import duckdb
 
         source = self._find_source(table)
+        if isinstance(source, Csv):
+            return {name.lower(): (name, "VARCHAR") for name in source.names}
         version = source.version()
         if self._stored.get(table, ("",))[0] != version:
             try:
