@@ -16,8 +16,9 @@ import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import csv_lines
-from discreet.engines.duckdb.csv_lines import LineFault, is_utf8, read_block, read_names, read_rows
+from discreet.engines.duckdb.csv_lines import LineFault, read_block, read_names, read_rows
 from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.plan.arrow import is_utf8
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from tests.engines.duckdb.test_sources import catalog_of

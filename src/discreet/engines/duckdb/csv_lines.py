@@ -32,6 +32,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.plan.arrow import is_utf8
+
 LINE_LIMIT = 1 << 20
 BLOCK_BYTES = 8 << 20
 _FEED, _RETURN, _QUOTE, _COMMA = 10, 13, 34, 44
@@ -229,12 +231,3 @@ class _Lines:
         if not good.all():
             kept &= np.repeat(good, self.feeds - self.starts + 1)
         return kept
-
-
-def is_utf8(text: bytes) -> bool:
-    """Whether bytes are text."""
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
