@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.engines.duckdb import table_copies
 from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.duckdb.sources import Csv
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.errors import EngineFailure
 from discreet.plan.arrow import mend_texts
 from discreet.plan.expressions import Column
 from discreet.plan.functions import make_call, make_literal
@@ -101,4 +105,22 @@ def test_good_parquet_is_not_copied(tmp_path: Path) -> None:
     pq.write_table(pa.table({"who": [1, 2], "note": ["n1", "ü"], "at": [None, None]}), tmp_path / "v.parquet")
     engine = DuckDBEngine({"visits": tmp_path / "v.parquet"}, catalog_of(KINDS), temp_directory=tmp_path)
     assert ask(engine) == 1 and not list(tmp_path.glob("discreet-*/copy-*"))
+    engine.close()
+
+
+def test_half_a_copy_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy that fails, as on a full disk, leaves nothing behind, and the next question makes it anew."""
+    (tmp_path / "v.csv").write_text("who,note,at\n1,n1,\n")
+    engine = DuckDBEngine({"visits": tmp_path / "v.csv"}, catalog_of(KINDS), temp_directory=tmp_path)
+
+    def fail(source: Csv, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "full", source.paths[0])
+
+    with monkeypatch.context() as broken:
+        broken.setattr(table_copies, "write_lines", fail)
+        with pytest.raises(EngineFailure):
+            ask(engine)
+    assert not list(tmp_path.glob("discreet-*/copy-*"))
+    assert ask(engine) == 1
     engine.close()

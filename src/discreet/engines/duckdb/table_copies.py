@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,40 +68,44 @@ class TableCopies:
 
     def copy_lines(self, source: Csv) -> TableCopy:
         """The rows of CSV files. What was left out is counted in the curator's log."""
-        with self._lock:
-            if (known := self.find(source)) is not None:
-                return known
-            version = source.version()
-            path = self._make_room(source.paths)
+
+        def write(path: Path) -> None:
             for place, counts in zip(source.paths, write_lines(source, path)):
                 for fault, count in counts.faults.items():
                     LOG.warning("%d lines of %s are left out: %s.", count, place, fault.words)
-            self._copies[source.paths] = copy = TableCopy(str(path), version)
-            return copy
+
+        return self._make(source, write)
 
     def copy_texts(self, source: Parquet) -> TableCopy:
         """The rows of Parquet files, with NULL for every text that is not UTF-8; the curator's log says how many."""
-        with self._lock:
-            if (known := self.find(source)) is not None:
-                return known
-            version = source.version()
-            path = self._make_room(source.paths)
+
+        def write(path: Path) -> None:
             for name, count in write_texts(source, path).items():
                 LOG.warning("%d texts of the column %s of %s are NULL: not UTF-8.", count, name, source.paths[0])
-            self._copies[source.paths] = copy = TableCopy(str(path), version)
-            return copy
+
+        return self._make(source, write)
 
     def clear(self) -> None:
         """Forget the copies, whose folder goes away."""
         self._copies.clear()
 
-    def _make_room(self, paths: tuple[str, ...]) -> Path:
-        """A new file's name. The copy of an older version is removed."""
-        old = self._copies.pop(paths, None)
-        if old is not None:
-            Path(old.path).unlink(missing_ok=True)
-        self._made += 1
-        return self._folder / f"copy-{self._made}.parquet"
+    def _make(self, source: Csv | Parquet, write: Callable[[Path], None]) -> TableCopy:
+        """The copy of the present version, made if there is none. That of an older version is removed."""
+        with self._lock:
+            if (known := self.find(source)) is not None:
+                return known
+            old = self._copies.pop(source.paths, None)
+            if old is not None:
+                Path(old.path).unlink(missing_ok=True)
+            self._made += 1
+            version, path = source.version(), self._folder / f"copy-{self._made}.parquet"
+            try:
+                write(path)
+            except BaseException:
+                path.unlink(missing_ok=True)  # half a copy is of no use, and the disk may be full
+                raise
+            self._copies[source.paths] = copy = TableCopy(str(path), version)
+            return copy
 
 
 def write_lines(source: Csv, path: Path) -> list[LineCounts]:
