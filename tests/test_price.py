@@ -12,7 +12,7 @@ from discreet.accounting.account import compose
 from discreet.accounting.events import ZeroConcentrated
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.contributions import reach, sensitivity
-from discreet.errors import BudgetExceeded, ParameterError
+from discreet.errors import BudgetExceeded, ParameterError, Unbounded
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.offer import Offer
@@ -143,3 +143,17 @@ def test_groupings_with_private_keys_share_a_delta() -> None:
     plan = price(forms, Offer(epsilon=1, delta=3e-8), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD))
     deltas = [Fraction(event.delta) for event in plan.events if isinstance(event, ZeroConcentrated)]
     assert len(deltas) == 2 and sum(deltas) <= Fraction(3, 10**8)
+
+
+def test_errors_that_no_privacy_can_give_are_refused() -> None:
+    """Half a row of error on a sum of thousands would cost more than any loss worth the name."""
+    with pytest.raises(BudgetExceeded, match=r"No loss worth the name.*Nothing was charged"):
+        priced(ask(of(Statistic.SUM, "cost")), PURE, error={"a0": Fraction(1, 10**6)})
+
+
+def test_contributions_that_no_noise_can_hide_are_refused() -> None:
+    """Limits that multiply beyond 2^60 steps: refused with what to lower, before anything is read."""
+    wide = catalog(limits=ContributionLimits(max_groups=1, max_rows_per_group=1 << 58))
+    form = bound(ask(of(Statistic.SUM, "cost")), wide)
+    with pytest.raises(Unbounded, match=r"Lower the limits.*Nothing was charged"):
+        price((form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD))

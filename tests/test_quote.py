@@ -11,11 +11,11 @@ import pytest
 from discreet.accounting.events import Approximate
 from discreet.errors import BudgetExceeded
 from discreet.offer import Offer
-from discreet.plan.nodes import Question
+from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.statistics.definitions import Statistic
 from discreet.privacy import Budget
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
-from tests.worlds.hospital import COUNT, ask, catalog, of
+from tests.worlds.hospital import COUNT, ask, catalog, column, of
 
 CONTEXT = QuoteContext(name="hospital", catalog=catalog(), budget=Budget(epsilon=3, delta=1e-6), version=lambda _: "v1")
 BY_WARD = ask(COUNT, of(Statistic.MEAN, "age"), keys=("ward",))
@@ -53,3 +53,12 @@ def test_what_one_question_may_cost_holds_for_quotes() -> None:
     """The codebook's per_query is part of the terms."""
     with pytest.raises(BudgetExceeded, match="per_query"):
         quoted(context=replace(CONTEXT, per_query=Fraction(1, 2)))
+
+
+def test_the_identity_tells_mechanisms_apart() -> None:
+    """Two quantiles cost the same and have the same events; their releases are not the same. Outputs do not matter."""
+    halves = [ask(Aggregate(Statistic.QUANTILE, column("age"), Fraction(q, 10)), keys=("ward",)) for q in (5, 9)]
+    names = {quoted(half).identity for half in halves}
+    assert quoted(halves[0]).events == quoted(halves[1]).events and len(names) == 2
+    assert quoted(replace(BY_WARD, limit=1)).identity == quoted().identity
+    assert quoted(epsilon=1, level=0.5).identity == quoted().identity

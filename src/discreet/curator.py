@@ -8,6 +8,7 @@ and the caller is told one constant sentence; the details go to the curator's ow
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from discreet.bound_search import Bounds, Contributions, buy_contributions, miss
 from discreet.bound_search import buy_bounds as column_bounds
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
-from discreet.entropy import SYSTEM, EntropySource
+from discreet.entropy import SYSTEM, EntropySource, SimulationSource
 from discreet.errors import (
     DiscreetError,
     EngineFailure,
@@ -216,7 +217,7 @@ class Curator:
     def _finish(self, plan: Plan, drawn: Sequence[NoisyGroups], quoted: Quote, reservation: Reservation) -> Answer:
         """What follows from noisy numbers: nothing private is in reach."""
         return Answer(
-            rows=finish(plan, drawn),
+            rows=finish(plan, drawn, source=_make_simulation(drawn)),
             spent=plan.loss,
             remaining=self.remaining,
             receipt=self._make_receipt(plan, quoted, reservation),
@@ -427,7 +428,7 @@ class Curator:
         if record["receipt"] | asked == record["receipt"]:
             return self._read_answer(record)
         return Answer(
-            rows=finish(plan, drawn),
+            rows=finish(plan, drawn, source=_make_simulation(drawn)),
             spent=plan.loss,
             remaining=self.remaining,
             receipt=record["receipt"] | asked,
@@ -470,6 +471,11 @@ class Table(TableBuilder):
     def explain(self, **offer: Any) -> str:
         """The plan, its facts, its sensitivities and its noise, and why."""
         return self.curator.explain(self.question, **offer)
+
+
+def _make_simulation(drawn: Sequence[NoisyGroups]) -> SimulationSource:
+    """The bits from which intervals are simulated: those of the draw, so that equal questions have equal ends."""
+    return SimulationSource(json.dumps(dump_draws((tuple(drawn),))).encode())
 
 
 def _describe_finish(plan: Plan) -> dict[str, str]:

@@ -40,7 +40,9 @@ _KEY_BYTES = 32
 
 
 class EntropySource(Protocol):
-    """Independent uniform bits. Members: ``SystemSource``, ``SeededForTestsOnly``."""
+    """Independent uniform bits. Members: ``SystemSource``; and ``SeededForTestsOnly`` and
+    ``SimulationSource``, neither of which may make noise.
+    """
 
     def words(self, count: int) -> Words:
         """``count`` independent, uniform 64-bit words as a fresh array."""
@@ -150,17 +152,11 @@ class SystemSource:
         return "SYSTEM"  # pickled by name, so that another process uses its own source
 
 
-class SeededForTestsOnly:
-    """A repeatable source for tests and benchmarks of this project. Noise from it protects nobody.
+class _HashStream:
+    """Bits that follow from a seed, for where that is wanted."""
 
-    >>> SeededForTestsOnly(7).word() == SeededForTestsOnly(7).word()
-    True
-    """
-
-    def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int):
-            raise ParameterError("seed", "must be a whole number", "Give for example seed=1.")
-        self._seed = hashlib.sha256(f"discreet test seed {seed}".encode()).digest()
+    def __init__(self, seed: bytes) -> None:
+        self._seed = hashlib.sha256(seed).digest()
         self._block = 0
         self._pool: list[int] = []
 
@@ -176,6 +172,29 @@ class SeededForTestsOnly:
 
     def bits(self, count: int) -> int:
         return _take_bits(self, count)
+
+
+class SeededForTestsOnly(_HashStream):
+    """A repeatable source for tests and benchmarks of this project. Noise from it protects nobody.
+
+    >>> SeededForTestsOnly(7).word() == SeededForTestsOnly(7).word()
+    True
+    """
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise ParameterError("seed", "must be a whole number", "Give for example seed=1.")
+        super().__init__(f"discreet test seed {seed}".encode())
+
+
+class SimulationSource(_HashStream):
+    """A source that follows from released values: for simulating intervals, which come out the same each time.
+
+    It is never for noise: whoever has what was released has these bits, too.
+    """
+
+    def __init__(self, released: bytes) -> None:
+        super().__init__(b"discreet simulation " + released)
 
 
 def _take_bits(source: EntropySource, count: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from discreet.accounting import events
@@ -18,7 +18,7 @@ from discreet.plan.nodes import Question
 from discreet.plan.show import show
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Loss
-from discreet.release import Plan
+from discreet.release import CellChoice, KeyRule, Noise, Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +102,16 @@ def _identify(name: str, plans: Sequence[Plan], versions: Sequence[str], charged
     for plan, version in zip(plans, versions):
         facts.append(version)
         for release in plan.releases:
-            facts += [repr(release.bounded.bounded), repr(release.selection)]
+            facts.append(repr(release.bounded.bounded))
+            for rules in (release.noises, release.choices, {} if release.selection is None else {0: release.selection}):
+                facts += [f"{position}: {_write_parameters(rule)}" for position, rule in rules.items()]
         facts += map(str, map(events.dump, plan.events))
     if charged != plans[0].events:
         facts += ["together", *map(str, map(events.dump, charged))]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _write_parameters(mechanism: Noise | CellChoice | KeyRule) -> str:
+    """A mechanism by its name and all parameters. Events alone would not do: they do not say which quantile it is."""
+    known = [f"{field.name}={getattr(mechanism, field.name)!r}" for field in fields(mechanism) if field.init]
+    return f"{type(mechanism).__name__}({', '.join(known)})"

@@ -144,6 +144,7 @@ WITHOUT_ROWS = {
     "ledger verifier": "prints a program",
     "ledger amend": "puts a declaration on record",
     "ledger renew": "puts a declaration on record",
+    "ledger resume": "puts a declaration on record",
     "ledger restore": "puts a declaration on record",
     "local encode": "writes reports in their wire format",
 }

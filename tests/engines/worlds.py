@@ -15,7 +15,7 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import make_call, make_literal
-from discreet.plan.relations import Scan, add_conditions
+from discreet.plan.relations import Relation, Scan, Where
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -45,6 +45,13 @@ Rows = list[dict[str, Value]]
 WARDS = ("A", "B", "", "a", "B ", None)
 COSTS = (None, 0.0, -0.0, 0.5, 1.0, 2.5, -3.75, 99.99, 1e300, -1e300, float("nan"), float("inf"), -float("inf"))
 AGES = (None, 0, 1, -1, 40, 41, 110, 2**62, -(2**63), 2**63 - 1)
+
+
+def add_conditions(relation: Relation, *conditions: Expression) -> Relation:
+    """The rows of a relation for which all conditions are true."""
+    for condition in conditions:
+        relation = Where(relation, condition)
+    return relation
 
 
 def catalog(unit: Expression | None) -> Catalog:

@@ -36,6 +36,31 @@ def test_documentation_links_resolve(page: Path) -> None:
             assert anchor in anchors(file), f"{page.name}: {target}"
 
 
+FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", "clients", ".ci", ".github")
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*)`")
+
+
+def find_missing(text: str) -> list[str]:
+    """Paths that a page names, whole or by their end, and that are not in the project."""
+    known = [f"/{path.relative_to(ROOT).as_posix()}" for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    return [name for name in PATH.findall(text) if not any(path.endswith(f"/{name.rstrip('/')}") for path in known)]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/release.md"])
+def test_pages_for_contributors_name_files_that_exist(name: str) -> None:
+    """What has moved is found on the page, too."""
+    missing = [path for path in find_missing((ROOT / name).read_text()) if path != "dist/"]  # made by a build
+    assert missing == []
+
+
+def test_the_check_of_paths_can_fail() -> None:
+    """Negative control: a file that is gone is seen, in the project and in the package."""
+    assert find_missing("`plan/nodes.py`, `tests/conftest.py`, `engines/teller.py`, `a/b`") == [
+        "engines/teller.py",
+        "a/b",
+    ]
+
+
 def test_nothing_unfinished_or_of_one_machine() -> None:
     """No unfinished marks in src, and no paths of a machine anywhere in the project."""
     path_of_machine = re.compile(r"(?<![\w.])/(?:work|root|home|tmp)/\w")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import DiscreetError, LedgerError, LedgerFailure
+from discreet.errors import DiscreetError, LedgerDamaged, LedgerError, LedgerFailure, RequestInFlight
 from discreet.ledger.sqlite import SQLiteLedger
 from tests.ledger.charges import charge, open_sqlite
 from tests.ledger.processes import LARGE, PRICE, Outbox, ask, check_after_crash, fork, wait
@@ -201,3 +201,110 @@ def test_system_calls_fail(tmp_path: Path) -> None:
 def test_every_system_call_fails(tmp_path: Path) -> None:
     """Every fdatasync and pwrite64 of three questions fails or kills, one after the other."""
     syscall_faults(tmp_path, list(range(1, 60)))
+
+
+class Interrupted(BaseException):
+    """Like an interrupt from the keyboard, which is no Exception."""
+
+
+@pytest.mark.parametrize("method", ["begin", "commit"])
+def test_an_interrupt_stays_an_interrupt_and_halts(tmp_path: Path, method: str) -> None:
+    """In the middle of a write nobody knows what was done: the ledger halts, and a restart is clean."""
+    book = open_sqlite(tmp_path, LARGE)
+
+    def interrupted(**_: Any) -> None:
+        raise Interrupted
+
+    setattr(book._store, method, interrupted)
+    with pytest.raises(Interrupted):
+        book.reserve(charge("r", PRICE))
+    with pytest.raises(LedgerFailure, match="halted"):
+        book.reserve(charge("s", PRICE))
+    book.close()
+    with open_sqlite(tmp_path, LARGE) as again:
+        assert again.spent == 0
+
+
+def test_a_read_that_fails_halts(tmp_path: Path) -> None:
+    """What cannot be read may be anything, so nothing more is released."""
+    book = open_sqlite(tmp_path, LARGE)
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    book._store.begin = broken  # type: ignore[method-assign]  # for the test
+    with pytest.raises(LedgerFailure, match="nothing was released"):
+        book.replay("identity of r")
+    with pytest.raises(LedgerFailure, match="halted"):
+        book.replay("identity of r")
+
+
+def test_a_rollback_that_fails_as_well_hides_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The first error decides; the second is in the log."""
+    book = open_sqlite(tmp_path, LARGE)
+
+    def broken(*_: Any) -> None:
+        raise OSError(errno.EIO, "no disk")
+
+    book._store.commit = book._store.rollback = broken  # type: ignore[method-assign]  # for the test
+    with pytest.raises(LedgerFailure, match="nothing was released"):
+        book.reserve(charge("r", PRICE))
+    assert "could not be rolled back" in caplog.text
+
+
+def test_a_head_file_that_cannot_be_written_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An older head is still true: the charge is made, and the log says what is wrong with the file."""
+
+    def broken(*_: Any) -> bool:
+        raise OSError(errno.EROFS, "read-only")
+
+    with open_sqlite(tmp_path, LARGE) as book:
+        monkeypatch.setattr("discreet.ledger.headfile._overwrite", broken)
+        book.commit(book.reserve(charge("r", PRICE)), {"value": 1})
+        assert book.spent == PRICE and "head file beside the ledger could not be written" in caplog.text
+
+
+def error_with(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("words of SQLite")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (error_with(sqlite3.SQLITE_BUSY), RequestInFlight, "busy"),
+        (error_with(sqlite3.SQLITE_READONLY), LedgerError, "permissions"),
+        (error_with(sqlite3.SQLITE_IOERR_READ), LedgerFailure, "disk"),
+        (OSError(errno.EIO, "no disk"), LedgerFailure, "disk"),
+        (error_with(sqlite3.SQLITE_CORRUPT), LedgerDamaged, "damaged"),
+    ],
+    ids=["busy", "read-only", "I/O", "no disk", "corrupt"],
+)
+def test_a_ledger_that_cannot_be_opened_says_who_has_to_act(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[DiscreetError], words: str
+) -> None:
+    """Each error of the disk becomes one of ours, in our words."""
+    open_sqlite(tmp_path, LARGE).close()
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("discreet.ledger.sqlite_store.connect", broken)
+    with pytest.raises(kind, match=words) as refused:
+        open_sqlite(tmp_path, LARGE)
+    assert "words of SQLite" not in str(refused.value)
+
+
+def test_a_disk_that_will_not_take_a_new_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing half-made is left behind."""
+
+    def broken(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr("discreet.ledger.headfile.publish", broken)
+    with pytest.raises(LedgerFailure, match="Nothing was charged"):
+        open_sqlite(tmp_path, LARGE)
+    assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,7 @@
 """The attack checklist, one test for each number: what an analyst might try, and what happens.
 
-Tests are named by their number. Those about engines stand in ``tests/engines/test_attacks.py``; the last test here
-checks that every number has one somewhere.
+Tests are named by their number, or say it. Those about engines stand in ``tests/engines``, most of them in
+``conformance/test_contract.py``; the last test here checks that every number has one somewhere.
 """
 
 from __future__ import annotations
@@ -292,6 +292,7 @@ ELSEWHERE = {
 def test_every_number_of_the_checklist_has_a_test() -> None:
     """1 to 31, here or with the engines."""
     here = Path(__file__)
-    text = here.read_text() + (here.parents[1] / "engines" / "test_attacks.py").read_text()
-    tested = {int(n) for name in re.findall(r"def test_((?:\d+_)+)", text) for n in re.findall(r"\d+", name)}
+    text = "\n".join(path.read_text() for path in (here, *(here.parents[1] / "engines").rglob("test_*.py")))
+    named = [*re.findall(r"def test_((?:\d+_)+)", text), *re.findall(r'"""Checklist (\d+)\.', text)]
+    tested = {int(number) for name in named for number in re.findall(r"\d+", name)}
     assert set(range(1, 32)) - tested - set(ELSEWHERE) == set()

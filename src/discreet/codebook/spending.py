@@ -57,7 +57,7 @@ def _check_amount(path: str, value: Fraction | None) -> Iterator[Problem]:
 def _check_cap(path: str, amount: Fraction, budget: BudgetEntry) -> Iterator[Problem]:
     wrong = list(_check_amount(path, amount))
     yield from wrong
-    total = next((whole for word in PAYABLE if (whole := getattr(budget, word)) is not None), None)
+    total = next((whole for word in PAYABLE if (whole := getattr(budget, word))), None)
     if not wrong and total is not None and amount > total:
         yield Problem(path, "is larger than the whole budget", "Give less than the budget, or leave it out.")
 

@@ -18,7 +18,7 @@ import numpy as np
 from discreet import parameters
 from discreet.accounting import events
 from discreet.errors import ParameterError
-from discreet.exact import Exact, Flags, Floats, Integers, Ln
+from discreet.exact import Exact, Flags, Integers, Ln
 from discreet.local import planes
 from discreet.local.words import (
     HALF,
@@ -215,11 +215,6 @@ class FrequencyProtocol(EncodingProtocol, TallyProtocol):
     def targets(self) -> int:
         """How many values one malicious report can raise at once."""
         return 1
-
-    def estimate(self, state: Integers, people: int) -> Floats:
-        """Unbiased frequencies."""
-        p, q = float(self.p), float(self.q)
-        return (self.count_supports(state) / max(people, 1) - q) / (p - q)
 
 
 @dataclass(frozen=True, kw_only=True)

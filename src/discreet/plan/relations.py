@@ -221,10 +221,3 @@ def split(relation: Relation) -> tuple[Relation, tuple[Expression, ...]]:
         conditions.append(relation.condition)
         relation = relation.source
     return relation, tuple(reversed(conditions))
-
-
-def add_conditions(relation: Relation, *conditions: Expression) -> Relation:
-    """The rows of a relation for which all conditions are true."""
-    for condition in conditions:
-        relation = Where(relation, condition)
-    return relation

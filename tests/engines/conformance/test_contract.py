@@ -24,7 +24,7 @@ from discreet.errors import EngineFailure, InternalError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Call, Column, Expression
 from discreet.plan.functions import FUNCTIONS, make_call, make_literal
-from discreet.plan.relations import Scan, add_conditions
+from discreet.plan.relations import Scan
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.answers import Sums, as_dict
@@ -42,6 +42,7 @@ from tests.engines.worlds import (
     WHEN,
     Rows,
     a_row,
+    add_conditions,
     catalog,
     frame,
     some_rows,

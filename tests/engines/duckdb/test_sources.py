@@ -22,7 +22,7 @@ import pytest
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.memory.engine import MemoryEngine
-from discreet.errors import UsageError
+from discreet.errors import EngineFailure, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.functions import make_call, make_literal
@@ -30,6 +30,7 @@ from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.answers import as_dict
+from tests.engines.conformance.engines import DUCKDB
 from tests.engines.worlds import SALT
 
 KINDS = {"who": Type.INTEGER, "ward": Type.TEXT, "cost": Type.REAL, "day": Type.DATE, "ok": Type.BOOLEAN}
@@ -329,3 +330,15 @@ def test_the_ends_of_time_are_null_beyond_python() -> None:
     assert dict(zip(found.keys, found.values[0])) == {
         (dt.date(1, 1, 1),): 1, (dt.date(9999, 12, 31),): 1, (None,): 2,
     }  # fmt: skip
+
+
+def test_a_table_that_cannot_be_prepared_says_one_constant_sentence(tmp_path: Path) -> None:
+    """A file that turns out damaged while it is copied: no word of DuckDB's leaves."""
+    wide = pa.concat_tables([TABLE] * 10_000)
+    fault = DUCKDB.make_fault(tmp_path, wide)
+    engine = DuckDBEngine({"visits": fault.source}, catalog_of(KINDS, unit="who"))
+    fault.damage()
+    with pytest.raises(EngineFailure) as failure:
+        engine.prepare("visits")
+    assert str(failure.value) == str(EngineFailure()) and failure.value.__suppress_context__
+    engine.close()

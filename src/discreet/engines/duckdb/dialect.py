@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.relations import JoinKind
@@ -46,6 +47,8 @@ class DuckDBDialect:
                 return f"CAST('{value.isoformat()}' AS {TYPES[kind]})"
             case str():
                 raise InternalError("A text is bound, never written.")
+            case _:
+                assert_never(value)
 
     def parameter(self, name: str) -> str:
         return f"CAST(${name} AS VARCHAR)"
@@ -242,6 +245,8 @@ class DuckDBDialect:
                 return f"epoch_us({value})"
             case Type.REAL | Type.TEXT:
                 return None
+            case _:
+                assert_never(kind)
 
 
 DIALECT = DuckDBDialect()

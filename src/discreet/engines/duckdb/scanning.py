@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import assert_never
 
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.sql import text_forms
@@ -77,8 +78,10 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
         case Type.TIMESTAMP:
             moment = _write_moment(column, stored)
             return f"CASE WHEN {moment} BETWEEN {FIRST_MOMENT} AND {LAST_MOMENT} THEN {moment} END"
-        case _:
+        case Type.BOOLEAN | None:
             return column
+        case _:
+            assert_never(kind)
 
 
 def _write_moment(column: str, stored: str) -> str:

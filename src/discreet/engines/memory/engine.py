@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -187,8 +187,10 @@ def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, order: _UnitOrde
                     else [r for r in part.rows if _argument_of(measure, r) is not None]
                 )
                 group.totals[i] += bool(rows)
-            case _:
+            case Counts.ROWS | Counts.VALUES | Counts.STEPS | Counts.SQUARES:
                 group.totals[i] += _partial(measure, part)
+            case _:
+                assert_never(measure.counts)
     for i, spread in enumerate(bounded.spreads):
         cells = sorted(cell for row in part.rows if (cell := _cell_of(spread, row)) is not None)
         group.cells.setdefault(i, Counter()).update(_pick_evenly(cells, part.allowed))

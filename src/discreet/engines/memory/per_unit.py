@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import groupby
 from operator import add
-from typing import Any
+from typing import Any, assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.evaluate import RowValues, evaluate, settle
@@ -27,11 +27,10 @@ def compute_feature(compute: FeatureCall, rows: Sequence[RowValues]) -> Value:
             raise InternalError(f"{compute.feature} of nothing.")
         return len(rows)
     values: list[Any] = [value for row in rows if (value := evaluate(compute.argument, row)) is not None]
-    match compute.feature:
-        case Feature.COUNT:
-            return len(values)
-        case Feature.COUNT_DISTINCT:
-            return len(set(values))
+    if compute.feature is Feature.COUNT:
+        return len(values)
+    if compute.feature is Feature.COUNT_DISTINCT:
+        return len(set(values))
     return settle(_reduce_values(compute, values), compute.type) if values else None
 
 
@@ -51,7 +50,12 @@ def _reduce_values(compute: FeatureCall, values: list[Any]) -> Any:
             return any(values)
         case Feature.ALL:
             return all(values)
-    raise InternalError(f"{compute.feature} is for windows only.")
+        case Feature.COUNT | Feature.COUNT_DISTINCT:
+            raise InternalError(f"{compute.feature} is counted before.")
+        case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK | Feature.LAG | Feature.LEAD:
+            raise InternalError(f"{compute.feature} is for windows only.")
+        case _:
+            assert_never(compute.feature)
 
 
 def _total(values: list[Any]) -> Any:
@@ -73,17 +77,16 @@ def compute_window_feature(
     Without an order all rows are peers, so running sums and counts are those of the whole part.
     """
     count = len(ordered)
-    match compute.feature:
-        case Feature.ROW_NUMBER:
-            return list(range(1, count + 1))
-        case Feature.RANK | Feature.DENSE_RANK:
-            return _rank_rows(ranks, dense=compute.feature is Feature.DENSE_RANK)
-        case Feature.LAG | Feature.LEAD:
-            if compute.argument is None:
-                raise InternalError(f"{compute.feature} of nothing.")
-            away = compute.offset if compute.feature is Feature.LEAD else -compute.offset
-            values = [evaluate(compute.argument, row) for row in ordered]
-            return [values[i + away] if 0 <= i + away < count else None for i in range(count)]
+    if compute.feature is Feature.ROW_NUMBER:
+        return list(range(1, count + 1))
+    if compute.feature in (Feature.RANK, Feature.DENSE_RANK):
+        return _rank_rows(ranks, dense=compute.feature is Feature.DENSE_RANK)
+    if compute.feature in (Feature.LAG, Feature.LEAD):
+        if compute.argument is None:
+            raise InternalError(f"{compute.feature} of nothing.")
+        away = compute.offset if compute.feature is Feature.LEAD else -compute.offset
+        values = [evaluate(compute.argument, row) for row in ordered]
+        return [values[i + away] if 0 <= i + away < count else None for i in range(count)]
     found: list[Value] = []
     steps = _step(compute, ordered) if any(ranks) else None
     for _, peers in groupby(ranks):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from discreet.engines.engine import key_order
 from discreet.engines.memory.per_unit import compute_feature, compute_window_feature
@@ -85,6 +85,8 @@ class RelationReader:
                 return MemoryRelation(source.columns, list(once.values()))
             case Union():
                 return _unite(relation, [self.read(source) for source in relation.sources])
+            case _:
+                assert_never(relation)
 
     def _read_scan(self, relation: Scan) -> MemoryRelation:
         facts = self.catalog.tables[relation.table]

@@ -7,7 +7,7 @@ come as SQL of their own types, each a name or a constant, so that a form may wr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.text_forms import write_date_from_text, write_integer_from_text, write_real_from_text
@@ -213,8 +213,12 @@ def _write_to_integer(dialect: Dialect, call: Call, atoms: list[str]) -> str:
             return write_integer_from_text(dialect, atoms[0])
         case Type.REAL:
             return dialect.integer_of_real(atoms[0])
-        case _:
+        case Type.BOOLEAN | Type.INTEGER:
             return dialect.as_integer(atoms[0])
+        case Type.DATE | Type.TIMESTAMP as kind:
+            raise InternalError(f"A {kind} is no integer.")
+        case never:
+            assert_never(never)
 
 
 def _write_to_real(dialect: Dialect, call: Call, atoms: list[str]) -> str:
@@ -228,8 +232,12 @@ def _write_to_date(dialect: Dialect, call: Call, atoms: list[str]) -> str:
             return write_date_from_text(dialect, atoms[0])
         case Type.TIMESTAMP:
             return dialect.date_of(atoms[0])
-        case _:
+        case Type.DATE:
             return atoms[0]
+        case Type.BOOLEAN | Type.INTEGER | Type.REAL as kind:
+            raise InternalError(f"A {kind} is no date.")
+        case never:
+            assert_never(never)
 
 
 FORMS: Mapping[str, CallForm] = {

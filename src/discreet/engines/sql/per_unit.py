@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import write_finite
@@ -65,10 +66,13 @@ def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: st
             apart = dialect.subtract("{0}", "{1}", Type.REAL)
             between = write_finite(dialect, f"({apart} / {dialect.literal(2.0, Type.REAL)})")
             return FeatureSql(pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {between} END")
-    names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
-    if compute.feature not in names:
-        raise InternalError(f"{compute.feature} is for windows only.")
-    return FeatureSql((f"{names[compute.feature]}({value}){over}",), dialect.widen("{0}", kind, compute.type))
+        case Feature.MIN | Feature.MAX | Feature.ANY | Feature.ALL:
+            names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
+            return FeatureSql((f"{names[compute.feature]}({value}){over}",), dialect.widen("{0}", kind, compute.type))
+        case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK | Feature.LAG | Feature.LEAD:
+            raise InternalError(f"{compute.feature} is for windows only.")
+        case _:
+            assert_never(compute.feature)
 
 
 def _write_sum(dialect: Dialect, compute: FeatureCall, total: str, count: str, *, whole: bool) -> FeatureSql:
@@ -117,13 +121,11 @@ def write_running(dialect: Dialect, compute: FeatureCall, stepped: str, scaled: 
 
 def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str) -> FeatureSql:
     """A feature of a row's place among others. ``over`` tells rows apart where that shows (``UNTIED``)."""
-    match compute.feature:
-        case Feature.LAG | Feature.LEAD if compute.argument is not None:
-            away = dialect.literal(min(max(compute.offset, -HALF + 1), HALF - 1), Type.INTEGER)
-            kind = compute.argument.type
-            piece = f"{compute.feature}({value}, {away}, {dialect.literal(None, kind)}){over}"
-            return FeatureSql((piece,), dialect.widen("{0}", kind, compute.type))
-        case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK:
-            return FeatureSql((f"{compute.feature}(){over}",))
-        case _:
-            raise InternalError(f"{compute.feature} of nothing.")
+    if compute.feature in (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK):
+        return FeatureSql((f"{compute.feature}(){over}",))
+    if compute.feature not in (Feature.LAG, Feature.LEAD) or compute.argument is None:
+        raise InternalError(f"{compute.feature} of nothing.")
+    away = dialect.literal(min(max(compute.offset, -HALF + 1), HALF - 1), Type.INTEGER)
+    kind = compute.argument.type
+    piece = f"{compute.feature}({value}, {away}, {dialect.literal(None, kind)}){over}"
+    return FeatureSql((piece,), dialect.widen("{0}", kind, compute.type))

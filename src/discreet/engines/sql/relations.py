@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.sql import per_unit
@@ -132,6 +132,8 @@ def _list_columns(relation: Relation, catalog: Catalog) -> list[Column]:
             return _list_columns(relation.source, catalog) + new
         case Union():
             return [Column(relation.name, name, value.type) for name, value in relation.sources[0].columns]
+        case _:
+            assert_never(relation)
 
 
 def _find_all_columns(expressions: Iterable[Expression]) -> frozenset[Column]:
@@ -173,6 +175,8 @@ class Writer:
                 return CommonTable(self.clauses.add(items, source.name, distinct=True), source.columns)
             case Union():
                 return self._write_union(relation, needed)
+            case _:
+                assert_never(relation)
 
     def _list_all(self, relation: Relation) -> tuple[Column, ...]:
         return columns_of(relation, self.catalog)

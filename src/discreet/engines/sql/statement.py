@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.order import EngineHash
@@ -254,9 +255,17 @@ class BoundedStatement:
                 return self._write_clamp(count, measure.partial) if measure.partial else f"least({count}, allowed)"
             case Counts.WEIGHT:
                 return f"w{position}"
-            case _ if measure.partial is not None:
+            case Counts.STEPS | Counts.SQUARES if measure.partial is not None:
                 return self._write_clamp(f"coalesce({total}, 0)", measure.partial)
-        # By parts, so that no product comes near 2^127; both divisions truncate towards zero.
+            case Counts.STEPS | Counts.SQUARES:
+                return self._write_scaled(total, count)
+            case Counts.DISTINCT:
+                raise InternalError("Distinct values are counted, not summed.")
+            case _:
+                assert_never(measure.counts)
+
+    def _write_scaled(self, total: str, count: str) -> str:
+        """A sum scaled down to the allowed rows: by parts, so that no product comes near 2^127, and towards zero."""
         divide, remainder = self.dialect.trunc_divide, self.dialect.trunc_remainder(total, count)
         scaled = f"({divide(total, count)}) * allowed + {divide(f'({remainder}) * allowed', count)}"
         return f"CASE WHEN {count} > allowed THEN {scaled} ELSE {total} END"
@@ -283,6 +292,8 @@ class BoundedStatement:
                 return f"count(DISTINCT x{self.distinct_of(measure)})"
             case Counts.WEIGHT:
                 return f"count(*) * {self.dialect.wide_literal(measure.last)}"
+            case _:
+                assert_never(measure.counts)
 
     def _find_squared(self) -> list[int]:
         squares = (m for m in self.bounded.measures if m.counts is Counts.SQUARES)

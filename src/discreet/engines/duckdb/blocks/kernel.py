@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -278,15 +278,24 @@ def _compute_partials(shape: BlockPlan, position: int, pairs: _Pairs, allowed: I
             return np.ones(allowed.size, dtype=np.int64)
         case Counts.ROWS:
             return allowed if measure.partial is None else np.clip(pairs.rows, *measure.partial)
-    values, missing = pairs.values[source or 0]
+        case Counts.UNITS | Counts.VALUES | Counts.STEPS | Counts.SQUARES:
+            return _compute_value_partials(measure, pairs.values[source or 0], pairs, allowed)
+        case Counts.DISTINCT:
+            raise InternalError("Distinct values are counted, not summed.")
+        case _:
+            assert_never(measure.counts)
+
+
+def _compute_value_partials(measure: Measure, steps: MaskedSteps, pairs: _Pairs, allowed: Integers) -> Integers:
+    """Partials of a measure that reads values."""
+    values, missing = steps
     counts = pairs.rows
     if missing.any():
         counts = counts - np.add.reduceat(missing.astype(np.int64), pairs.starts)
-    match measure.counts:
-        case Counts.UNITS:
-            return (counts > 0).astype(np.int64)
-        case Counts.VALUES:
-            return np.minimum(counts, allowed) if measure.partial is None else np.clip(counts, *measure.partial)
+    if measure.counts is Counts.UNITS:
+        return (counts > 0).astype(np.int64)
+    if measure.counts is Counts.VALUES:
+        return np.minimum(counts, allowed) if measure.partial is None else np.clip(counts, *measure.partial)
     if measure.partial is not None:
         return _clamp_sums(values, pairs.starts, measure.partial)
     if measure.counts is Counts.SQUARES:
