@@ -295,6 +295,15 @@ def test_init_beside_the_data(run: Run, tmp_path: Path) -> None:
     assert Codebook.load(tmp_path / "lab.toml").sources["lab"].kind == "csv"
 
 
+def test_init_refuses_a_row_as_header(run: Run, tmp_path: Path) -> None:
+    """Nothing is written unless somebody says that it is the header."""
+    (tmp_path / "lab.csv").write_text("17,Marker\n18,Other\n")
+    code, out, err = run("init", tmp_path / "lab.csv", "--yes")
+    assert code == 2 and "--header" in err and "Marker" not in out + err and not (tmp_path / "lab.toml").exists()
+    assert run("init", tmp_path / "lab.csv", "--yes", "--header")[0] == 0
+    assert "Marker" in (tmp_path / "lab.toml").read_text()
+
+
 def test_init_takes_several_files(run: Run, hospital: Path, tmp_path: Path) -> None:
     """Each is a table; what relates them is proposed and left to a person, and the codebook is refused until then."""
     out_file = tmp_path / "all.toml"

@@ -99,6 +99,9 @@ H = "hospital/hospital.toml"
 CASES = [
     Case("init", ("hospital/visits.parquet", "--yes", "--out", "NEW.toml"), columns_of),
     Case("check", (H,), lambda document: document),
+    Case("check", (H, "--values"), lambda document: document),
+    Case("import", ("hospital/visits.parquet", "--out", "NEW.parquet", "--type", "ward=integer"),
+         lambda document: document["unread"]),
     Case("preview", (H, COUNT, "--epsilon", "1"), errors_of),
     Case("preview", (H, MEDIAN, "--epsilon", "1"), errors_of),
     Case("preview", ("nobounds/hospital.toml", AUTO, "--epsilon", "1", "--bounds", "auto"),

@@ -76,6 +76,42 @@ def test_csv_reads_the_header_only(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["17,Marker,40", "Marker,2020-01-31", "Marker,", "Marker,Marker", "Marker,01/02/1970", "Marker,a@b.org",
+     "true,Marker", "Marker,-1.5e3", "Marker,1 234", "Marker,12:30", "Marker,2020-01-01T10:00:00Z", "",
+     '"1","Marker"', "$5,Marker"],
+)  # fmt: skip
+def test_a_row_in_place_of_a_header_is_refused(line: str, tmp_path: Path) -> None:
+    """A person's values must not become names in a public file, nor be quoted in the refusal."""
+    file = tmp_path / "visits.csv"
+    file.write_text(f"{line}\n18,Other,41\n")
+    with pytest.raises(UsageError, match="looks like a row") as caught:
+        inspect(str(file))
+    assert "Marker" not in str(caught.value) and "--header" in str(caught.value)
+    names = line.split(",")
+    if all(names) and len(set(names)) == len(names):
+        assert inspect(str(file), header=True).tables
+    else:  # no names at all
+        with pytest.raises(UsageError, match="looks like a row"):
+            inspect(str(file), header=True)
+
+
+def test_real_headers_are_taken(tmp_path: Path) -> None:
+    """Names may have digits, spaces and signs."""
+    file = tmp_path / "visits.csv"
+    file.write_text("patient_id,age 2020,q1,1st visit,cost (EUR),e,t1,Größe,x.y\n")
+    assert len(inspect(str(file)).tables["visits"]) == 9
+
+
+def test_broken_headers_are_our_own_errors(tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    for line in (b"a\rb\n", b'a,"b\n', b"\xff\n"):
+        file.write_bytes(line)
+        with pytest.raises(UsageError, match="cannot be read"):
+            inspect(str(file))
+
+
 def test_duckdb_files_have_many_tables(tmp_path: Path) -> None:
     """Every table of the file is declared; units can only be columns that all of them have."""
     file = tmp_path / "hospital.duckdb"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 
 
 @take_groups
-def check(codebook: CodebookPath, *, output: OutputOptions) -> None:
+def check(
+    codebook: CodebookPath,
+    *,
+    values: Annotated[
+        bool, typer.Option("--values", help="Also count what cannot be read; exact, so for the data's owner only.")
+    ] = False,
+    output: OutputOptions,
+) -> None:
     """Is the codebook right, and are its choices wise?
 
-    It is compared with the schema of the data; no value is read. Exit code 2 if something is wrong.
+    It is compared with the schema of the data; no value is read without --values. Exit code 2 if something is wrong.
     """
     from discreet.codebook import Codebook
     from discreet.codebook.check_lines import Grade
@@ -32,6 +39,8 @@ def check(codebook: CodebookPath, *, output: OutputOptions) -> None:
 
     book = Codebook.load(codebook)
     lines = make_checklist(book, _read_schemas(book))
+    if values and not any(line.grade is Grade.WRONG for line in lines):
+        lines = (*lines, *_check_values(book))
     output.print(_make_printout(book.name, lines))
     if any(line.grade is Grade.WRONG for line in lines):
         raise typer.Exit(UsageError.exit_code)
@@ -77,3 +86,24 @@ def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
         except DiscreetError as error:
             found[table] = str(error).removesuffix(" Nothing was charged.")
     return found
+
+
+def _check_values(book: Codebook) -> Iterator[CheckLine]:
+    """What questions will miss, by table, column and reason."""
+    from discreet.codebook.check_lines import CheckLine, Grade
+    from discreet.engines.registry import count_unread
+
+    facts = book.catalog().tables
+    for table, source in book.sources.items():
+        report = count_unread(source, table, {name: kind for name, (kind, _) in facts[table].columns.items()})
+        if not report.unread:
+            yield CheckLine(Grade.GOOD, f"values of {table}", f"All of {report.rows} rows can be read as declared.")
+        for unread in report.unread:
+            topic = f"values of {table}" + (f".{unread.column}" if unread.column else "")
+            words = "Questions leave them out" if unread.column is None else "Questions take them as missing"
+            yield CheckLine(
+                Grade.WEAK,
+                topic,
+                f"{unread.count} {unread.reason}.",
+                f"{words}. Mend the data, or see: discreet import.",
+            )

@@ -30,6 +30,9 @@ def init(
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
+    header: Annotated[
+        bool, typer.Option("--header", help="The first line of a CSV file has names, whatever they look like.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; leave blanks for what is not said.")] = False,
     output: Annotated[OutputOptions, leave_out("out")],
 ) -> None:
@@ -39,7 +42,7 @@ def init(
     """
     from discreet.codebook.draft import Choices, draft, inspect
 
-    found = inspect(*data)
+    found = inspect(*data, header=header)
     target = out or Path(data[0].partition("*")[0]).with_suffix("").with_suffix(".toml")
     if target.exists():
         raise UsageError(f"{target} exists. Remove it or give another --out. Nothing was written or charged.")

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, init, ledger, local
+from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, ledger, local
 from discreet.cli.output import make_console, to_json, wants_json
 from discreet.errors import DiscreetError
 
@@ -83,6 +83,7 @@ for command in (
     attack.attack,
 ):
     app.command()(command)
+app.command("import")(import_file.import_file)
 app.add_typer(ledger.app)
 app.add_typer(local.app)
 

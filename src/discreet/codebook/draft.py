@@ -25,6 +25,8 @@ from discreet.plan.source_kinds import SourceKind, kind_of_path
 from discreet.plan.types import Type
 
 _HEADER_LIMIT = 1 << 20
+_NO_NAMES = {"", "true", "false", "null", "none", "nan", "na", "n/a", "inf", "yes", "no"}
+_NUMBER_OR_TIME = re.compile(r"[-+(]?[$€£]?[.,]?\d[\d.,:/%()e+ tz-]*")
 
 Schema = Mapping[str, Type | None]
 
@@ -76,12 +78,17 @@ class Choices:
     ledger_id: str | None = None
 
 
-def inspect(*files: str) -> DataFiles:
-    """The tables and sources that the schemas of data files describe."""
+def inspect(*files: str, header: bool = False) -> DataFiles:
+    """The tables and sources that the schemas of data files describe.
+
+    ``header`` True: somebody has looked, and the first line of a CSV file has names even if they look like values.
+    """
     tables: dict[str, Schema] = {}
     sources: dict[str, TableSource] = {}
     for file in files:
         source, found = _inspect(file)
+        if source.kind is SourceKind.CSV:
+            _check_header(file, found, header=header)
         for name, schema in found.items():
             if name.lower() in {known.lower() for known in tables}:
                 raise UsageError(
@@ -100,7 +107,7 @@ def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema]]:
         raise UsageError(f"{problem}: {file}. Give a .parquet, .csv or .duckdb file. Nothing was read or charged.")
     try:
         return TableSource(kind=kind, path=file), _SCHEMA_READERS[kind](paths[0])
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError, RuntimeError, csv.Error):
         # The reader's own words may quote the file, so they are not passed on.
         raise UsageError(f"The schema of {file} cannot be read as {kind}. Nothing was charged.") from None
 
@@ -121,7 +128,38 @@ def _read_header(path: str) -> Schema:
     """The names in the first line. A CSV file has no types, so all columns are text until somebody changes it."""
     with Path(path).open("rb") as lines:  # bytes, because a text reader would look at the rows that follow
         header = lines.readline(_HEADER_LIMIT).decode("utf-8-sig")
-    return dict.fromkeys(next(csv.reader([header]), []), Type.TEXT)
+    names = next(csv.reader([header], strict=True), [])
+    schema: dict[str, Type | None] = dict.fromkeys(names, Type.TEXT)
+    if len(schema) < len(names):
+        schema[""] = Type.TEXT  # a name that is there twice names nothing
+    return schema
+
+
+def _check_header(file: str, tables: Mapping[str, Schema], *, header: bool) -> None:
+    """Refuse a first line that looks like a row: a codebook is public, and so are the names in it.
+
+    One name that looks like a value is enough. A row of words alone cannot be told from names. The message quotes
+    nothing, because it might be somebody's.
+    """
+    names = [name for schema in tables.values() for name in schema]
+    if names and all(names) and (header or not any(map(looks_like_value, names))):
+        return
+    raise UsageError(
+        f"The first line of {file} looks like a row, not like the names of columns: a name is missing, is there twice, "
+        "or is a number, a date or an e-mail address. A codebook is public, so nothing of it was written. If the file "
+        "has no header, add a first line with names. If these are the names, and each is there once, give --header. "
+        "Nothing was charged."
+    )
+
+
+def looks_like_value(name: str) -> bool:
+    """Whether a name in a header is more likely a value: nothing, a number, a date, a time, a truth, an address.
+
+    >>> [looks_like_value(name) for name in ("age", "visit 2", "17", "2020-01-31", "", "a@b.org", "-1,5e3")]
+    [False, False, True, True, True, True, True]
+    """
+    text = name.strip().lower()
+    return text in _NO_NAMES or "@" in text or _NUMBER_OR_TIME.fullmatch(text) is not None
 
 
 def _read_duckdb(path: str) -> dict[str, Schema]:

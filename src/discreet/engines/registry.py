@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from discreet.engines.engine import Engine
+from discreet.engines.unread import ValueReport
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
 from discreet.plan.source_kinds import SourceKind, kind_of_source
+from discreet.plan.types import Type
 
 EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Engine]
 """Makes an engine from sources, what is declared about them, and the number of threads that it may use."""
@@ -67,3 +70,17 @@ def find_engine(
             "answers for a dataset. Put its tables in one place. Nothing was charged."
         )
     return next(iter(found), engines[SourceKind.FRAME])
+
+
+def count_unread(source: Any, table: str, types: Mapping[str, Type]) -> ValueReport:
+    """Count what of a table cannot be read as declared. Exact, and so for the owner of the data alone."""
+    from discreet.engines.duckdb import owner_checks
+
+    return owner_checks.count_unread(source, table, types)
+
+
+def import_file(file: Path, out: Path, types: Mapping[str, Type]) -> ValueReport:
+    """Write a file as Parquet with declared types, and count what could not be read, for the owner alone."""
+    from discreet.engines.duckdb import owner_checks
+
+    return owner_checks.import_file(file, out, types)

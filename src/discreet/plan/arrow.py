@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import UsageError
 from discreet.plan.types import Type
 
@@ -24,7 +26,74 @@ def load_arrow_types() -> Mapping[Type, Any]:
 
 
 def to_arrow_table(frame: Any) -> Any:
-    """Any frame as an Arrow table: pyarrow, pandas, polars, or a list of dicts."""
+    """Any frame as an Arrow table: pyarrow, pandas, polars, or a list of dicts. Bytes that are no text are NULL."""
+    import pyarrow as pa
+
+    try:
+        return mend_texts(_convert(frame))
+    except pa.ArrowException:
+        raise UsageError("A frame has a column of text that cannot be read. Nothing was charged.") from None
+
+
+def mend_texts(table: Any) -> Any:
+    """An Arrow table in which every text is UTF-8. One that is not becomes NULL, alone; all other values stay.
+
+    Arrow trusts whoever made a text. An engine that reads one that is none fails, or worse; then one person's bytes
+    would decide whether a question is answered. Columns of other types cannot be text, and nested ones are never read.
+    """
+    columns = table.columns
+    mended = [_mend_column(column) for column in columns]
+    if all(new is old for new, old in zip(mended, columns)):
+        return table
+    return type(table).from_arrays(mended, names=table.column_names)
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of text, also of text in a dictionary."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def decode_texts(values: Any) -> Any:
+    """An Arrow column of bytes as text; what is not UTF-8 is NULL. Only what is not ASCII is looked at one by one."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    values = values.cast(pa.large_binary())
+    plain = compute.string_is_ascii(values.cast(pa.large_string(), safe=False))
+    doubtful = compute.indices_nonzero(compute.invert(compute.fill_null(plain, fill_value=True)))
+    wrong = [i for i in doubtful.to_pylist() if not is_utf8(values[i].as_py())]
+    kept = np.ones(len(values), np.bool_)
+    kept[wrong] = False
+    return compute.if_else(pa.array(kept), values, pa.scalar(None, values.type)).cast(pa.large_string())
+
+
+def _mend_column(column: Any) -> Any:
+    import pyarrow as pa
+
+    if not is_text(column.type):
+        return column
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        if not pa.types.is_dictionary(column.type):
+            return decode_texts(column)
+        return decode_texts(pa.chunked_array([part.dictionary_decode() for part in column.chunks]))
+    return column
+
+
+def _convert(frame: Any) -> Any:
     import pyarrow as pa
 
     library = type(frame).__module__.partition(".")[0]

@@ -10,9 +10,9 @@ of the salt, the unit and the key, so which way is taken may depend on the data.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.blocks.block_run import run_in_blocks, suits_blocks
@@ -20,7 +20,8 @@ from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
-from discreet.engines.duckdb.sources import Source, open_source
+from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
+from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
@@ -30,10 +31,15 @@ from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of,
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.errors import UsageError
-from discreet.plan.catalog import Catalog, suggest_nearest
+from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan, find_tables, split
 from discreet.plan.types import Type
+
+T = TypeVar("T")
+
+# DuckDB's words for a text in a Parquet file that is not UTF-8. Its kind of error has many other causes.
+_MISENCODED = "Invalid string encoding"
 
 StoredColumns: TypeAlias = dict[str, tuple[str, str]]
 """For each column by its small name: its name and its DuckDB type in the source."""
@@ -69,6 +75,7 @@ class DuckDBEngine:
         self._sources = {name: open_source(value, table=name) for name, value in sources.items()}
         self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
+        self._copies = TableCopies(self._folder)
         for name in catalog.tables:
             self._check(name)
 
@@ -80,6 +87,7 @@ class DuckDBEngine:
 
     def close(self) -> None:
         self._prepared.clear()
+        self._copies.clear()
         self._private.close()
 
     def prepare(self, table: str) -> None:
@@ -89,12 +97,16 @@ class DuckDBEngine:
         """
         if self._find_prepared(table) is not None:
             return
-        facts, stored = self._catalog.find_table(table), self._read_columns(table)
-        columns = {name: stored[name.lower()] for name in facts.columns}
+        facts = self._catalog.find_table(table)
         try:
-            self._prepared[table] = prepare(self._find_source(table), facts, columns, self._folder, self._settings)
+            self._prepared[table] = self._run_mended([table], lambda: self._prepare(facts))
         except Exception as error:
             raise hide_error(error) from None
+
+    def _prepare(self, facts: TableFacts) -> PreparedTable:
+        stored = self._read_columns(facts.name)
+        columns = {name: stored[name.lower()] for name in facts.columns}
+        return prepare(self._find_rows(facts.name), facts, columns, self._folder, self._settings)
 
     def find_prepared_path(self, table: str) -> str | None:
         """Where the prepared copy of a table is, for the curator's own eyes; None where there is none."""
@@ -104,14 +116,16 @@ class DuckDBEngine:
     def run(
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
+        settings = self._settings.make_generous() if generous else self._settings
+        tables = find_tables(split(bounded.source)[0])
         try:
-            return self._run(bounded, salt, watch, self._settings.make_generous() if generous else self._settings)
+            return self._run_mended(tables, lambda: self._run(bounded, salt, watch, settings))
         except Exception as error:
             raise hide_error(error) from None
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
-        sources = {table: self._find_prepared(table) or self._find_source(table) for table in find_tables(base)}
+        sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
         relation, values, ready = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
         with Session(settings, list(sources.values())) as session:
@@ -127,6 +141,21 @@ class DuckDBEngine:
             found = session.run(query, statement.parameters, watch)
             groups = _make_groups(found, len(bounded.keys), len(bounded.measures))
             return add_spreads(session, statement, groups, watch)
+
+    def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
+        """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""
+        import duckdb
+
+        try:
+            return work()
+        except duckdb.InvalidInputException as error:
+            files = [source for table in tables if isinstance(source := self._find_source(table), Parquet)]
+            unread = [source for source in files if self._copies.find(source) is None]
+            if not unread or _MISENCODED not in str(error):
+                raise
+        for source in unread:
+            self._copies.copy_texts(source)
+        return work()
 
     def _find_prepared(self, table: str) -> PreparedTable | None:
         """The prepared table, if it is of the data's present version."""
@@ -144,7 +173,7 @@ class DuckDBEngine:
         if isinstance(base, Scan):
             source = sources[base.table]
             if not isinstance(source, PreparedTable):
-                return self._scan_table(bounded, base), {}, None
+                return self._scan_table(bounded, base, source), {}, None
             if source.serves(bounded.unit, base.name):
                 return source.to_row_source(base.name), {}, source
         rows, values = rows_of(
@@ -160,7 +189,7 @@ class DuckDBEngine:
         columns = {name: write_stored_column(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
         return StoredTable(source.write_from(), columns)
 
-    def _scan_table(self, bounded: BoundedPlan, scan: Scan) -> RowSource:
+    def _scan_table(self, bounded: BoundedPlan, scan: Scan, source: Source) -> RowSource:
         """A single table as it is stored."""
         facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
         columns = {
@@ -171,9 +200,16 @@ class DuckDBEngine:
         if isinstance(bounded.unit, Column):
             ordinal = DIALECT.code(f"({columns[bounded.unit]})", bounded.unit.type)
         raw = {c: sql for c in columns if (sql := write_unguarded_real(*stored[c.name.lower()], c.type)) is not None}
-        return RowSource(self._find_source(scan.table).write_from(), columns, raw, ordinal=ordinal or "")
+        return RowSource(source.write_from(), columns, raw, ordinal=ordinal or "")
 
-    def _find_source(self, table: str) -> Source:
+    def _find_rows(self, table: str) -> Source:
+        """Where a question reads the rows of a table that is not prepared."""
+        source = self._find_source(table)
+        if isinstance(source, Csv):
+            return self._copies.copy_lines(source)
+        return (self._copies.find(source) if isinstance(source, Parquet) else None) or source
+
+    def _find_source(self, table: str) -> Source | Csv:
         if table not in self._sources:
             raise UsageError(
                 f"The table {table!r} has no source. {suggest_nearest(table, self._sources)} Nothing was charged."
@@ -185,7 +221,10 @@ class DuckDBEngine:
         import duckdb
 
         source = self._find_source(table)
-        version = source.version()
+        if isinstance(source, Csv):
+            return {name.lower(): (name, "VARCHAR") for name in source.names}
+        source = self._find_rows(table)
+        version = f"{source.version()} {source.write_from()}"  # a copy may have other types of the same meaning
         if self._stored.get(table, ("",))[0] != version:
             try:
                 with Session(self._settings, [source]) as session:

@@ -1,12 +1,12 @@
 """Where rows come from: Parquet and CSV files, a table in a DuckDB file, a frame in memory.
 
 A source knows three public things: how DuckDB reads it, what its version is, and which files it may touch. It never
-looks at values: CSV columns are text until the catalog says otherwise, and separators are fixed, not guessed.
+looks at values: CSV columns are text until the catalog says otherwise, and separators are fixed, not guessed. How lines
+of CSV become rows is in ``csv_lines``.
 """
 
 from __future__ import annotations
 
-import csv
 import glob
 import hashlib
 import itertools
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
+from discreet.engines.duckdb.csv_lines import read_names
 from discreet.engines.duckdb.dialect import quote_name, quote_text
 from discreet.errors import InternalError, UsageError
 from discreet.plan.arrow import to_arrow_table
@@ -68,7 +69,8 @@ class Parquet:
 class Csv:
     """CSV files with a header, commas and double quotes, in UTF-8. Every column is text; lines that break are left out.
 
-    Nothing is sniffed: types or separators guessed from values would depend on somebody's data.
+    Nothing is sniffed: types or separators guessed from values would depend on somebody's data. DuckDB never reads such
+    files, because in its reader one line can change others. Questions read a copy (``table_copies``).
     """
 
     paths: tuple[str, ...]
@@ -76,17 +78,6 @@ class Csv:
 
     def version(self) -> str:
         return _version_of_files(self.paths)
-
-    def attach(self, connection: DuckDBPyConnection) -> None:
-        pass
-
-    def write_from(self) -> str:
-        columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in self.names)
-        return (
-            f"read_csv({_write_list(self.paths)}, auto_detect = false, header = true, delim = ',', quote = '\"', "
-            f"escape = '\"', columns = {{{columns}}}, ignore_errors = true, strict_mode = false, "
-            "max_line_size = 16777216, hive_partitioning = false)"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +125,7 @@ class Frame:
         return quote_name(self.version())
 
 
-def open_source(value: Any, *, table: str) -> Source:
+def open_source(value: Any, *, table: str) -> Source | Csv:
     """A source from what a person gives: a path or pattern, a codebook's source, or a frame."""
     kind = kind_of_source(value, table)
     if kind is SourceKind.FRAME:
@@ -144,7 +135,7 @@ def open_source(value: Any, *, table: str) -> Source:
     return _open_files(kind, value.path, getattr(value, "table", None) or table)
 
 
-def _open_files(kind: SourceKind, path: str, table: str) -> Source:
+def _open_files(kind: SourceKind, path: str, table: str) -> Source | Csv:
     paths = _expand(path)
     match kind:
         case SourceKind.PARQUET:
@@ -170,15 +161,18 @@ def _expand(path: str) -> tuple[str, ...]:
 
 def _read_header(paths: Sequence[str]) -> tuple[str, ...]:
     """The names in the first line, which must be the same in all files."""
-    headers = []
-    for path in paths:
-        try:
-            with Path(path).open("rb") as lines:  # in bytes, so that nothing behind the first line is decoded
-                headers.append(tuple(next(csv.reader([lines.readline(1 << 20).decode("utf-8-sig")]), ())))
-        except (OSError, UnicodeDecodeError, csv.Error):
-            raise UsageError(f"The header of {path!r} cannot be read as UTF-8. Nothing was charged.") from None
-    names = headers[0]
-    if not names or len({name.lower() for name in names}) < len(names):
+    try:
+        headers = [read_names(path) for path in paths]
+    except OSError:
+        raise UsageError(f"One of the files {', '.join(paths)} cannot be read. Nothing was charged.") from None
+    for path, header in zip(paths, headers):
+        if header is None:
+            raise UsageError(
+                f"The first line of {path!r} is no header: it must be UTF-8, with commas and matching quotes. "
+                "Nothing was charged."
+            )
+    names = headers[0] or ()
+    if not all(names) or len({name.lower() for name in names}) < len(names):
         raise UsageError(f"The header of {paths[0]!r} must name each column once. Nothing was charged.")
     if any(header != names for header in headers):
         raise UsageError("The CSV files of one table must have the same header. Nothing was charged.")
