@@ -408,7 +408,7 @@ def test_groups_inside_a_unit() -> None:
     [
         (Feature.MEAN, STAY_COST, R, ColumnFacts(low=Fraction(-2), high=Fraction(10))),
         (Feature.MEDIAN, STAY_COST, R, ColumnFacts(low=Fraction(-2), high=Fraction(10))),
-        (Feature.MAX, STAY_WARD, X, replace(WARD, nullable=True, keys=("A", "B", None))),
+        (Feature.MAX, STAY_WARD, X, replace(WARD, nullable=True, keys=("A", "B", None), max_length=1_000)),
         (Feature.ANY, make_call("is_null", STAY_COST), B, ColumnFacts(keys=(False, True, None))),
         (Feature.SUM, Column("stays", "id", I), I, ColumnFacts()),
     ],

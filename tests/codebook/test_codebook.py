@@ -490,6 +490,7 @@ WIDER = """
 { ward = "labs.visit_id" }
 { type = "integer", unique = true }
 { type = "text", max_frequency = 2 }
+{ type = "text", max_length = 2 }
 "labs.visit_id"
 "patients.patient_id"
 "integer"
@@ -727,6 +728,35 @@ def reference() -> str:
 
 
 BEGIN, END = "<!-- entries: written by `python -m tests.codebook.test_codebook` -->\n", "<!-- end of entries -->\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ('{ type = "integer", max_length = 5 }', r"max_length is for texts; a integer has none"),
+        ('{ type = "text", max_length = 4097 }', r"max_length is above 4,096"),
+        ('{ type = "text", max_length = 0 }', r"max_length must be between 1"),
+        ('{ type = "text", max_length = 2, keys = ["a", "abc"] }', r"max_length is below the 3 characters of a key"),
+        ('{ type = "text", keys = ["' + "a" * 1001 + '"] }', r"max_length is below the 1,001 characters of a key"),
+    ],
+)
+def test_lengths_of_texts_are_checked(column: str, words: str) -> None:
+    """Only texts have one, within the limit, and no key is longer."""
+    text = WIDE.replace('{ type = "text", max_frequency = 50 }', column)
+    assert text != WIDE
+    with pytest.raises(CodebookError, match=words):
+        Codebook.read(text)
+
+
+def test_lengths_of_texts_are_facts() -> None:
+    """As declared, or the default; from frames too."""
+    text = WIDE.replace("max_frequency = 50", "max_frequency = 50, max_length = 7")
+    tables = Codebook.read(text).catalog().tables
+    assert tables["visits"].columns["ward"][1].max_length == 7
+    assert tables["wards"].columns["ward"][1].max_length == 1_000
+    frames = {"t": pa.table({"a": ["x"], "b": ["y"], "n": [1]})}
+    given = Codebook.from_frames(frames, budget=Budget(epsilon=1), max_length={"a": 5}).catalog().tables["t"].columns
+    assert [given[name][1].max_length for name in "abn"] == [5, 1_000, None]
 
 
 def test_the_published_schema_is_current() -> None:

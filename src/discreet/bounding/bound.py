@@ -17,6 +17,7 @@ from typing import assert_never
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
 from discreet.bounding.facts import MAX_KEYS, facts_of
+from discreet.bounding.lengths import check_row
 from discreet.bounding.shape import check_expression, check_released, check_whole
 from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_relation_facts
 from discreet.bounding.structure import check_structure
@@ -129,6 +130,7 @@ def _check_question(question: Question, source: RelationFacts) -> None:
     for expression in (*question.keys, *arguments):
         if expression is not None:
             check_expression(expression, source.columns)
+    _check_texts(question, source)
     ends = (end for aggregate in question.aggregates for end in aggregate.bounds or ())
     if not all(isinstance(end, Fraction | int) for end in ends):
         raise UsageError("The bounds of an aggregate must be exact numbers. Nothing was charged.")
@@ -145,6 +147,13 @@ def _check_question(question: Question, source: RelationFacts) -> None:
     for positions in question.sets or ():
         if len(set(positions)) < len(positions) or any(position not in everything for position in positions):
             raise UsageError("A grouping names a key that is not there, or one twice. Nothing was charged.")
+
+
+def _check_texts(question: Question, source: RelationFacts) -> None:
+    """Refuse texts that may become too long, before anything is evaluated for public keys."""
+    arguments = [a.argument for a in question.aggregates if a.argument is not None]
+    held = tuple(dict.fromkeys((*source.columns, *question.keys)))
+    check_row(held, arguments, source.columns, source.stored_text)
 
 
 def _check_parameters(aggregate: Aggregate) -> None:

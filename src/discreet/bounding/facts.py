@@ -18,6 +18,8 @@ from itertools import product
 from math import ceil, floor
 from typing import Protocol, TypeAlias, assert_never
 
+from discreet.bounding.lengths import length_of_call, length_of_literal
+from discreet.errors import InternalError
 from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
@@ -55,19 +57,30 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
             return NOTHING
         case Call():
             arguments = tuple(facts_of(argument, catalog) for argument in expression.arguments)
+            # Too long a text is refused here, before it is evaluated for public keys.
+            length = length_of_call(expression, [_length_of(a, f) for a, f in zip(expression.arguments, arguments)])
             known = RULES.get(expression.function, _know_nothing)(expression, arguments)
+            known = replace(known, max_length=length if expression.type is Type.TEXT else None)
             return _add_keys(expression, arguments, known, catalog)
         case _:
             assert_never(expression)
 
 
+def _length_of(expression: Expression, facts: ColumnFacts) -> int:
+    """The length of an argument; 0 if it is no text. A text without a length would be a text without a limit."""
+    if expression.type is not Type.TEXT:
+        return 0
+    if facts.max_length is None:
+        raise InternalError(f"The text {expression} has no length.")
+    return facts.max_length
+
+
 def _facts_of_literal(expression: Literal) -> ColumnFacts:
     value = expression.value
     keys = (value,)
-    if value is None:
-        return ColumnFacts(nullable=True, keys=keys, constant=True)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return ColumnFacts(nullable=False, keys=keys, constant=True)
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        length = length_of_literal(expression) if expression.type is Type.TEXT else None
+        return ColumnFacts(nullable=value is None, keys=keys, constant=True, max_length=length)
     exact = Fraction(value) if isinstance(value, int) else decimal(value)
     step = Fraction(1) if isinstance(value, int) else None
     return ColumnFacts(nullable=False, low=exact, high=exact, keys=keys, resolution=step, constant=True)

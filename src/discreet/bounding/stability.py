@@ -22,6 +22,7 @@ from functools import lru_cache, reduce
 from typing import assert_never
 
 from discreet.bounding.facts import facts_of
+from discreet.bounding.lengths import check_texts, sum_lengths
 from discreet.bounding.limits import add_limits, limit_pairs, most_rows
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
@@ -63,7 +64,8 @@ class RelationFacts:
     """What is known of a relation.
 
     ``units`` are expressions that give the unit of each row. All are equal, and the first is used for bounding.
-    ``limits`` say how many rows of a unit a question may use. ``spread_rows`` is set where rows of units are mixed: one
+    ``limits`` say how many rows of a unit a question may use. ``stored_text`` is how many code points of text the rows
+    of the tables below may hold together (``lengths``). ``spread_rows`` is set where rows of units are mixed: one
     unit adds or takes away at most so many rows.
     """
 
@@ -71,6 +73,7 @@ class RelationFacts:
     owner: Owner
     units: tuple[Expression, ...] = ()
     limits: ContributionLimits = field(default_factory=ContributionLimits)
+    stored_text: int = 0
     spread_rows: int | None = None
 
     @property
@@ -90,6 +93,13 @@ def find_relation_facts(relation: Relation, catalog: Catalog) -> RelationFacts:
     """What is known of a relation, computed from its inputs. Raises ``UnitLost`` where it does not keep units apart."""
     sources = [find_relation_facts(source, catalog) for source in inputs_of(relation)]
     check_shape(relation, *(source.columns for source in sources))
+    stored = sum(source.stored_text for source in sources)
+    check_texts(relation, [source.columns for source in sources], stored)
+    facts = _apply_rule(relation, sources, catalog)
+    return replace(facts, stored_text=stored if sources else sum_lengths(facts.columns))
+
+
+def _apply_rule(relation: Relation, sources: Sequence[RelationFacts], catalog: Catalog) -> RelationFacts:
     match relation:
         case Scan():
             return _facts_of_scan(relation, catalog)
@@ -151,6 +161,7 @@ def _facts_of_values(relation: Values) -> RelationFacts:
 
 def _observe_values(values: Sequence[Value], kind: Type) -> ColumnFacts:
     distinct = sort_values(set(values))
+    texts = kind is Type.TEXT
     numbers = [value for value in distinct if isinstance(value, int | float) and kind.is_number]
     return ColumnFacts(
         nullable=None in distinct,
@@ -159,6 +170,7 @@ def _observe_values(values: Sequence[Value], kind: Type) -> ColumnFacts:
         keys=distinct,
         resolution=Fraction(1) if kind is Type.INTEGER else None,
         unique=len(distinct) == len(values),
+        max_length=max((len(value) for value in values if isinstance(value, str)), default=0) if texts else None,
     )
 
 
@@ -459,4 +471,5 @@ def _merge_facts(one: ColumnFacts, two: ColumnFacts) -> ColumnFacts:
         high=None if one.high is None or two.high is None else max(one.high, two.high),
         keys=keys,
         resolution=one.resolution if one.resolution == two.resolution else None,
+        max_length=None if one.max_length is None or two.max_length is None else max(one.max_length, two.max_length),
     )

@@ -24,7 +24,7 @@ from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, InternalError, Problem
-from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.catalog import DEFAULT_LENGTH, Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
@@ -99,6 +99,7 @@ class Codebook:
         foreign_keys: Mapping[str, str] | None = None,
         unique: Collection[str] = (),
         max_frequency: Mapping[str, int] | None = None,
+        max_length: Mapping[str, int] | None = None,
         per_query: Any = None,
         name: str = "data",
     ) -> Codebook:
@@ -118,6 +119,7 @@ class Codebook:
         facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
         facts.add("unique", dict.fromkeys(unique, True), public=True)
         facts.add("max_frequency", max_frequency, public=False)
+        facts.add("max_length", max_length)
         facts.add_foreign_keys(foreign_keys or {})
         if facts.problems:
             raise CodebookError("curate(...)", tuple(facts.problems))
@@ -276,6 +278,7 @@ def _make_column_facts(column: ColumnEntry, *, owner: bool) -> ColumnFacts:
         constant=column.constant_per_unit or owner,
         unique=column.unique,
         frequency=column.max_frequency,
+        max_length=(column.max_length or DEFAULT_LENGTH) if kind is Type.TEXT else None,
     )
 
 

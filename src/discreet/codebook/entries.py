@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from discreet import parameters
 from discreet.errors import ParameterError
+from discreet.plan.catalog import DEFAULT_LENGTH, MAX_LENGTH
 from discreet.plan.functions import TRUNCATIONS
 from discreet.plan.source_kinds import kind_of_path
 from discreet.plan.types import Type, Value
@@ -213,6 +214,11 @@ class ColumnEntry(CodebookEntry):
         None,
         description="How many rows with the same value take part in a join on this column that does not keep units "
         "together. Without it such joins are refused.",
+    )
+    max_length: PositiveCount | None = Field(
+        None,
+        description=f"In a text column: the most characters (code points) of a value, {DEFAULT_LENGTH:,} if not given "
+        f"and at most {MAX_LENGTH:,}. Longer values are read as NULL.",
     )
 
 

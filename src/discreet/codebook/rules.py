@@ -16,6 +16,7 @@ from discreet.bounding.facts import MAX_KEYS
 from discreet.codebook import owners, spending
 from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.errors import Problem
+from discreet.plan.catalog import DEFAULT_LENGTH, MAX_LENGTH
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
 # A double cannot distinguish more steps than this, so a finer resolution would have no meaning.
@@ -120,6 +121,7 @@ def _check_column(path: str, column: ColumnEntry) -> Iterator[Problem]:
     kind = Type(column.type)
     yield from _check_bounds(path, column, kind)
     yield from _check_resolution(path, column, kind)
+    yield from _check_length(path, column, kind)
     if column.keys is not None and column.bins is not None:
         yield Problem(f"{path}.bins", "and keys both list the groups", "Keep one of them.")
     elif column.keys is not None:
@@ -159,6 +161,21 @@ def _check_resolution(path: str, column: ColumnEntry, kind: Type) -> Iterator[Pr
         yield Problem(path, f"must be {must}", f"Write resolution = {'1' if kind is Type.INTEGER else '0.01'}.")
     elif (ends := _ends_of(column)) is not None and (ends[1] - ends[0]) / step > MAX_STEPS:
         yield Problem(path, "is finer than a double can tell over these bounds", "Give a coarser step.")
+
+
+def _check_length(path: str, column: ColumnEntry, kind: Type) -> Iterator[Problem]:
+    """A length is for texts, is at most what a question can use, and is not below that of a listed key."""
+    path, length = f"{path}.max_length", column.max_length
+    if length is not None and kind is not Type.TEXT:
+        yield Problem(path, f"is for texts; a {kind} has none", "Remove it.")
+    elif length is not None and length > MAX_LENGTH:
+        yield Problem(path, f"is above {MAX_LENGTH:,}", f"Give at most {MAX_LENGTH:,}; longer values are read as NULL.")
+    elif kind is Type.TEXT:
+        listed = (*(column.keys or ()), *((column.bins.edges if column.bins else None) or ()))
+        longest = max((len(value) for value in listed if isinstance(value, str)), default=0)
+        if longest > (length or DEFAULT_LENGTH):
+            fix = f"Give max_length = {longest}." if longest <= MAX_LENGTH else "Remove the key."
+            yield Problem(path, f"is below the {longest:,} characters of a key, which would be read as NULL", fix)
 
 
 def _check_values(path: str, values: tuple[object, ...], kind: Type) -> Iterator[Problem]:

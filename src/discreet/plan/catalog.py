@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Column
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
+
+# The length of a text column, in code points, where none is declared, and the largest that can be declared.
+DEFAULT_LENGTH = 1_000
+MAX_LENGTH = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +24,8 @@ class ColumnFacts:
     ``low`` and ``high`` bound every value that is not NULL (numbers only). ``keys`` lists every value that is a group;
     NULL is a group only if it is listed. ``resolution`` is the step in which sums are taken. ``constant`` says that all
     rows of a unit have the same value. ``unique`` says that no two rows have the same value. ``frequency`` is how many
-    rows with the same value take part in a join that does not keep units together.
+    rows with the same value take part in a join that does not keep units together. ``max_length`` bounds the code
+    points of a text: longer values of a table are NULL when they are read.
     """
 
     nullable: bool = True
@@ -31,6 +36,7 @@ class ColumnFacts:
     constant: bool = False
     unique: bool = False
     frequency: int | None = None
+    max_length: int | None = None
 
     @property
     def bounded(self) -> bool:
@@ -65,6 +71,7 @@ class TableFacts:
 
     A private table names its unit in a column of its own (``owner``, by default the unit's name), or reaches it by a
     ``link``. The rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
+    Text columns without a ``max_length`` get the default one.
     """
 
     name: str
@@ -75,6 +82,16 @@ class TableFacts:
     owner: str | None = None
     link: Link | None = None
     keys: tuple[Link, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Give every text column a length, so that nothing has to know the default."""
+        columns = {
+            name: (kind, replace(facts, max_length=DEFAULT_LENGTH))
+            if kind is Type.TEXT and facts.max_length is None
+            else (kind, facts)
+            for name, (kind, facts) in self.columns.items()
+        }
+        object.__setattr__(self, "columns", columns)
 
     def find_column(self, name: str) -> Column:
         """A declared column by its name, in any case. An unknown name is refused with what exists."""

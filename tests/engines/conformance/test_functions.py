@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.catalog import DEFAULT_LENGTH, Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, walk
 from discreet.plan.functions import FUNCTIONS, make_call, make_literal
@@ -36,15 +36,19 @@ def values_of(
     expressions: Sequence[Expression],
     inputs: Sequence[Column],
     rows: Sequence[Sequence[Value]],
+    length: int | None = 10**9,
 ) -> list[tuple[Value, ...]]:
-    """The values of expressions for rows, in order: a question that groups by them gives them back as keys."""
+    """The values of expressions for rows, in order: a question that groups by them gives them back as keys.
+
+    Functions mean the same for texts of any length, so ``length`` lets all of them in.
+    """
     number = Column("t", "i", Type.INTEGER)
     kinds = {number.name: number.type, **{column.name: column.type for column in inputs}}
     data = {c.name: pa.array([row[i] for row in rows], ARROW[c.type]) for i, c in enumerate(inputs)}
     table = pa.table({"i": pa.array(range(len(rows)), pa.int64()), **data})
     facts = TableFacts(
         name="t",
-        columns={name: (kind, ColumnFacts()) for name, kind in kinds.items()},
+        columns={name: (kind, ColumnFacts(max_length=length)) for name, kind in kinds.items()},
         unit=Unit(),
         limits=ContributionLimits(),
     )
@@ -65,6 +69,15 @@ def same(got: Value, wanted: Value, *, exact: bool) -> bool:
         signed = math.copysign(1, got) == math.copysign(1, wanted)
         return signed and (got == wanted or (not exact and math.isclose(got, wanted, rel_tol=1e-15)))
     return type(got) is type(wanted) and got == wanted
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "🙂"])
+def test_texts_longer_than_declared_are_null(letter: str, engine: EngineUnderTest) -> None:
+    """Lengths are in code points, whatever a letter is stored as; a text of just the length stays."""
+    column = Column("t", "x", Type.TEXT)
+    given: list[Value] = [None, "", letter * DEFAULT_LENGTH, letter * (DEFAULT_LENGTH + 1), letter * 100_000]
+    found = values_of(engine, [column], [column], [(value,) for value in given], length=None)
+    assert found == [(None,), ("",), (letter * DEFAULT_LENGTH,), (None,), (None,)]
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

@@ -186,15 +186,18 @@ class DuckDBEngine:
         if isinstance(source, PreparedTable):
             return StoredTable(source.write_from(), {column.name: quote_name(name) for column, name in source.names})
         facts, stored = self._catalog.tables[table], self._read_columns(table)
-        columns = {name: write_stored_column(*stored[name.lower()], kind) for name, (kind, _) in facts.columns.items()}
+        columns = {
+            name: write_stored_column(*stored[name.lower()], kind, known.max_length)
+            for name, (kind, known) in facts.columns.items()
+        }
         return StoredTable(source.write_from(), columns)
 
     def _scan_table(self, bounded: BoundedPlan, scan: Scan, source: Source) -> RowSource:
         """A single table as it is stored."""
         facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
         columns = {
-            Column(scan.name, name, kind): write_stored_column(*stored[name.lower()], kind)
-            for name, (kind, _) in facts.columns.items()
+            Column(scan.name, name, kind): write_stored_column(*stored[name.lower()], kind, known.max_length)
+            for name, (kind, known) in facts.columns.items()
         }
         ordinal = None
         if isinstance(bounded.unit, Column):

@@ -109,10 +109,11 @@ def prepare(
     path = folder / f"prepared-{len(list(folder.glob('prepared-*.duckdb')))}.duckdb"
     unit = facts.unit_column
     names = tuple((Column(facts.name, name, kind), name) for name, (kind, _) in facts.columns.items())
-    items = [
-        f"CAST({write_stored_column(*stored[name], column.type)} AS {TYPES[column.type]}) AS {quote_name(name)}"
+    values = {
+        name: write_stored_column(*stored[name], column.type, facts.columns[name][1].max_length)
         for column, name in names
-    ]
+    }
+    items = [f"CAST({values[name]} AS {TYPES[column.type]}) AS {quote_name(name)}" for column, name in names]
     target = _Target(str(path))
     with Session(settings, [source, target]) as session:
         selection = f"SELECT {', '.join(items)} FROM {source.write_from()}"

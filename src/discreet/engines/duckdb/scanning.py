@@ -1,7 +1,8 @@
 """From what DuckDB stores to the plan's types: the casts at the very bottom of every question.
 
 A stored type either has a plan type or it has none, and then its column cannot be declared. What a stored value cannot
-be in the declared type is NULL: numbers beyond 64 bits, reals that are not finite, dates outside the years 1 to 9999.
+be in the declared type is NULL: numbers beyond 64 bits, reals that are not finite, dates outside the years 1 to 9999,
+texts of more code points than declared.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import assert_never
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.sql import text_forms
 from discreet.engines.sql.layers import write_finite
+from discreet.errors import InternalError
 from discreet.plan.types import Type
 
 # The moments that Python, and so the meaning of the plan, knows.
@@ -49,12 +51,17 @@ def fits(stored: Type | None, declared: Type) -> bool:
     return stored is declared or (stored is not None and (stored, declared) in _CONVERSIONS)
 
 
-def write_stored_column(name: str, stored: str, declared: Type) -> str:
-    """A stored column as a column of the plan, for one of the pairs that ``fits``."""
+def write_stored_column(name: str, stored: str, declared: Type, max_length: int | None) -> str:
+    """A stored column as a column of the plan, for one of the pairs that ``fits``. Too long a text is NULL."""
     column, kind = quote_name(name), plan_type(stored)
-    if kind is declared:
-        return _write_own_type(column, stored, declared)
-    return _CONVERSIONS[kind, declared](_write_own_type(column, stored, kind))  # type: ignore[index]  # ``fits`` was asked
+    value = _write_own_type(column, stored, kind)
+    if kind is not declared:
+        value = _CONVERSIONS[kind, declared](value)  # type: ignore[index]  # ``fits`` was asked
+    if declared is not Type.TEXT:
+        return value
+    if max_length is None:
+        raise InternalError(f"The text {name!r} has no length.")
+    return f"CASE WHEN length({value}) <= {max_length} THEN {value} END"
 
 
 def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:

@@ -112,13 +112,15 @@ class RelationReader:
 
 
 def _read_row(facts: TableFacts, name: str, stored: Mapping[str, Any]) -> MemoryRow:
-    """A stored row as values of the declared types; what does not fit is NULL."""
+    """A stored row as values of the declared types; what does not fit, or is too long a text, is NULL."""
     by_name = {column.lower(): value for column, value in stored.items()}
     row: MemoryRow = {}
-    for column, (kind, _) in facts.columns.items():
+    for column, (kind, known) in facts.columns.items():
         if column.lower() not in by_name and column not in stored:
             raise UsageError(f"The table {facts.name!r} has no column {column!r} in its data. Nothing was charged.")
-        row[Column(name, column, kind)] = to_declared_type(stored.get(column, by_name.get(column.lower())), kind)
+        value = to_declared_type(stored.get(column, by_name.get(column.lower())), kind)
+        too_long = isinstance(value, str) and len(value) > (known.max_length or 0)
+        row[Column(name, column, kind)] = None if too_long else value
     return row
 
 
