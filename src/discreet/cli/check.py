@@ -95,7 +95,10 @@ def _check_values(book: Codebook) -> Iterator[CheckLine]:
 
     facts = book.catalog().tables
     for table, source in book.sources.items():
-        report = count_unread(source, table, {name: kind for name, (kind, _) in facts[table].columns.items()})
+        columns = facts[table].columns
+        types = {name: kind for name, (kind, _) in columns.items()}
+        lengths = {name: known.max_length for name, (_, known) in columns.items() if known.max_length is not None}
+        report = count_unread(source, table, types, lengths)
         if not report.unread:
             yield CheckLine(Grade.GOOD, f"values of {table}", f"All of {report.rows} rows can be read as declared.")
         for unread in report.unread:

@@ -72,11 +72,11 @@ def find_engine(
     return next(iter(found), engines[SourceKind.FRAME])
 
 
-def count_unread(source: Any, table: str, types: Mapping[str, Type]) -> ValueReport:
+def count_unread(source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int]) -> ValueReport:
     """Count what of a table cannot be read as declared. Exact, and so for the owner of the data alone."""
     from discreet.engines.duckdb import owner_checks
 
-    return owner_checks.count_unread(source, table, types)
+    return owner_checks.count_unread(source, table, types, lengths)
 
 
 def import_file(file: Path, out: Path, types: Mapping[str, Type]) -> ValueReport:

@@ -52,13 +52,13 @@ def test_other_kinds_of_files(tmp_path: Path) -> None:
     bad = pa.array([b"1", b"\xff"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"who": [1, 2], "age": bad}), tmp_path / "v.parquet")
     assert import_file(tmp_path / "v.parquet", tmp_path / "p.parquet", TYPES).unread == (Unread("age", "not UTF-8", 1),)
-    assert count_unread(tmp_path / "v.parquet", "v", TYPES).unread == (Unread("age", "not UTF-8", 1),)
+    assert count_unread(tmp_path / "v.parquet", "v", TYPES, {}).unread == (Unread("age", "not UTF-8", 1),)
 
 
 def test_values_are_checked_as_questions_read_them(tmp_path: Path) -> None:
     """By lines: the row with the line break is two broken ones."""
     (tmp_path / "v.csv").write_bytes(LINES)
-    report = count_unread(tmp_path / "v.csv", "v", TYPES)
+    report = count_unread(tmp_path / "v.csv", "v", TYPES, {})
     assert report.rows == 2 and Unread("age", "no integer", 1) in report.unread
     assert sum(unread.count for unread in report.unread if unread.column is None) == 5
 
@@ -89,3 +89,10 @@ def test_analysts_cannot_reach_exact_counts() -> None:
     allowed = {"engines/registry.py", "engines/duckdb/owner_checks.py", *commands}
     assert namers(r"\b(owner_checks|count_unread|import_file)\b") == allowed
     assert namers(r"\bread_rows\b")  # negative control: the search finds words
+
+
+def test_texts_that_are_too_long_are_counted(tmp_path: Path) -> None:
+    """What questions take as missing because of its length is told, with the limit."""
+    (tmp_path / "v.csv").write_text("name\nana\nbenedict\n")
+    report = count_unread(tmp_path / "v.csv", "v", {"name": Type.TEXT}, {"name": 5})
+    assert report.unread == (Unread("name", "longer than 5 characters", 1),)

@@ -33,8 +33,12 @@ _SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
 _JSON = {".json", ".jsonl", ".ndjson"}
 
 
-def count_unread(value: Any, table: str, types: Mapping[str, Type]) -> ValueReport:
-    """Count what questions about a table will miss: lines that are no rows, and values that do not fit their type."""
+# No text in DuckDB is longer, so this is no limit.
+ANY_LENGTH = 2**31 - 1
+
+
+def count_unread(value: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int]) -> ValueReport:
+    """Count what questions about a table will miss: lines that are no rows, values that do not fit, texts too long."""
     source = open_source(value, table=table)
     folder = PrivateFolder()
     try:
@@ -49,7 +53,7 @@ def count_unread(value: Any, table: str, types: Mapping[str, Type]) -> ValueRepo
             source = TableCopy(str(path), "")
         with _connect(folder) as connection:
             source.attach(connection)
-            return _count_unfit(connection, source.write_from(), types, lost)
+            return _count_unfit(connection, source.write_from(), types, lost, lengths)
     finally:
         folder.close()
 
@@ -64,7 +68,7 @@ def import_file(file: Path, out: Path, types: Mapping[str, Type]) -> ValueReport
     try:
         with _connect(folder) as connection:
             relation, lost = _read_anything(connection, file, folder)
-            report = _count_unfit(connection, relation, types, lost)
+            report = _count_unfit(connection, relation, types, lost, {})
             stored = _describe(connection, relation)
             declared = {name.lower(): kind for name, kind in types.items()}
             items = [_write_item(name, kind, declared.get(name.lower())) for name, kind in stored.items()]
@@ -138,7 +142,11 @@ def _count_lines_of_rows(connection: DuckDBPyConnection, names: Sequence[str]) -
 
 
 def _count_unfit(
-    connection: DuckDBPyConnection, relation: str, types: Mapping[str, Type], lost: list[Unread]
+    connection: DuckDBPyConnection,
+    relation: str,
+    types: Mapping[str, Type],
+    lost: list[Unread],
+    lengths: Mapping[str, int],
 ) -> ValueReport:
     stored = {name.lower(): (name, kind) for name, kind in _describe(connection, relation).items()}
     items = ["count(*)"]
@@ -150,10 +158,14 @@ def _count_unfit(
             raise UsageError(
                 f"The column {column!r}, {kind} in the data, cannot be read as {declared}. Nothing was charged."
             )
-        read = write_stored_column(name, kind, declared)
+        read = write_stored_column(name, kind, declared, lengths.get(column, ANY_LENGTH))
         items.append(f"count(*) FILTER (WHERE {quote_name(name)} IS NOT NULL AND ({read}) IS NULL)")
     rows, *unfit = connection.execute(f"SELECT {', '.join(items)} FROM {relation}").fetchall()[0]
-    lost += [Unread(column, f"no {kind}", count) for (column, kind), count in zip(types.items(), unfit) if count]
+    reasons = {
+        column: f"longer than {lengths[column]} characters" if column in lengths else f"no {kind}"
+        for column, kind in types.items()
+    }
+    lost += [Unread(column, reason, count) for (column, reason), count in zip(reasons.items(), unfit) if count]
     return ValueReport(rows, tuple(lost))
 
 
@@ -164,7 +176,7 @@ def _describe(connection: DuckDBPyConnection, relation: str) -> dict[str, str]:
 def _write_item(name: str, stored: str, declared: Type | None) -> str:
     if declared is None:
         return quote_name(name)
-    return f"CAST({write_stored_column(name, stored, declared)} AS {TYPES[declared]}) AS {quote_name(name)}"
+    return f"CAST({write_stored_column(name, stored, declared, ANY_LENGTH)} AS {TYPES[declared]}) AS {quote_name(name)}"
 
 
 @contextmanager
