@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextvars import ContextVar
 
 import pytest
 
@@ -32,6 +33,13 @@ def test_an_interrupt_waits_for_the_work() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_uninterrupted(work)
     assert done == [True]
+
+
+def test_the_work_sees_the_context_of_its_caller() -> None:
+    """What a caller set for itself and what it calls holds in the thread, too."""
+    known: ContextVar[str] = ContextVar("known")
+    known.set("here")
+    assert run_uninterrupted(known.get) == "here"
 
 
 def test_other_threads_need_no_thread() -> None:

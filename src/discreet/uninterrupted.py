@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import copy_context
 from threading import Thread, current_thread, main_thread
 from typing import TypeVar
 
@@ -26,7 +27,8 @@ def run_uninterrupted(work: Callable[[], T]) -> T:
         except BaseException as error:  # handed to the caller, whatever it is
             failure.append(error)
 
-    thread, interrupt = Thread(target=run, name="discreet-uninterrupted"), None
+    # Variables of the caller's context are seen in the thread as well.
+    thread, interrupt = Thread(target=copy_context().run, args=(run,), name="discreet-uninterrupted"), None
     try:
         thread.start()
     except BaseException as error:  # an interrupt while the thread began, which it may have done all the same

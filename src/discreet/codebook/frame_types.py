@@ -6,7 +6,7 @@ binary) has no plan type and is left out of the codebook.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discreet.errors import ParameterError
@@ -46,12 +46,13 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     {'age': <Type.INTEGER: 'integer'>, 'ward': <Type.TEXT: 'text'>}
     """
     library = type(frame).__module__.partition(".")[0]
-    _check_names(frame)
     if library == "polars" and hasattr(frame, "collect_schema"):
         return {name: _POLARS.get(str(kind).partition("(")[0]) for name, kind in frame.collect_schema().items()}
     if library == "pandas" and hasattr(frame, "dtypes"):
+        _check_names(frame.dtypes.index)
         return {str(name): _type_of_pandas(kind) for name, kind in frame.dtypes.items()}
     if library == "pyarrow" and hasattr(frame, "schema"):
+        _check_names(frame.schema.names)
         return {field.name: type_of_arrow(field.type) for field in frame.schema}
     if isinstance(frame, Mapping):
         raise ParameterError("frames", "hold a plain mapping", "Make it a table first: pyarrow.table(columns).")
@@ -60,10 +61,9 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     )
 
 
-def _check_names(frame: Any) -> None:
+def _check_names(columns: Iterable[object]) -> None:
     """Refuse two columns of one name: a question could not say which it means."""
-    schema: Any = getattr(frame, "schema", None)
-    names = [str(name) for name in getattr(schema, "names", getattr(frame, "columns", ()))]
+    names = [str(name) for name in columns]
     if len(set(names)) < len(names):
         raise ParameterError("frames", "hold two columns of one name", "Rename one of them. Nothing was charged.")
 
