@@ -22,6 +22,7 @@ from functools import lru_cache, reduce
 from typing import assert_never
 
 from discreet.bounding.facts import facts_of
+from discreet.bounding.fan_out import ONE_ROW, FanOut, add_parts, pair_private, pair_public
 from discreet.bounding.lengths import check_texts, sum_lengths
 from discreet.bounding.limits import add_limits, limit_pairs, most_rows
 from discreet.bounding.shape import check_shape
@@ -65,8 +66,9 @@ class RelationFacts:
 
     ``units`` are expressions that give the unit of each row. All are equal, and the first is used for bounding.
     ``limits`` say how many rows of a unit a question may use. ``stored_text`` is how many code points of text the rows
-    of the tables below may hold together (``lengths``). ``spread_rows`` is set where rows of units are mixed: one
-    unit adds or takes away at most so many rows.
+    of the tables below may hold together (``lengths``). ``rows`` says how many rows a unit may have, or how many are
+    made of each (``fan_out``). ``spread_rows`` is set where rows of units are mixed: one unit adds or takes away at
+    most so many rows.
     """
 
     columns: Mapping[Column, ColumnFacts]
@@ -74,6 +76,7 @@ class RelationFacts:
     units: tuple[Expression, ...] = ()
     limits: ContributionLimits = field(default_factory=ContributionLimits)
     stored_text: int = 0
+    rows: FanOut = field(default_factory=FanOut)
     spread_rows: int | None = None
 
     @property
@@ -143,7 +146,8 @@ def _facts_of_scan(relation: Scan, catalog: Catalog) -> RelationFacts:
         )
     # A linked table gets its unit by the join that ``plan.reach`` adds.
     owner = Owner.ROW if table.unit.column is None else Owner.LOST
-    return RelationFacts(columns=columns, owner=owner, limits=table.limits)
+    rows = ONE_ROW if owner is Owner.ROW else FanOut()
+    return RelationFacts(columns=columns, owner=owner, limits=table.limits, rows=rows)
 
 
 @lru_cache(maxsize=16)
@@ -200,10 +204,21 @@ def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *,
     if left.private and right.private:
         return _join_private(relation, left, right, columns, catalog)
     if left.private:
-        return _join_public(relation, left, columns, private_side=JoinKind.LEFT)
+        facts = _join_public(relation, left, columns, private_side=JoinKind.LEFT)
+        return replace(
+            facts, rows=pair_public(relation, left.rows, relation.right, 1, unique=_is_unique(relation, right, 1))
+        )
     if right.private:
-        return _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
+        facts = _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
+        return replace(
+            facts, rows=pair_public(relation, right.rows, relation.left, 0, unique=_is_unique(relation, left, 0))
+        )
     return RelationFacts(columns=columns, owner=Owner.NOBODY)
+
+
+def _is_unique(relation: Join, public: RelationFacts, side: int) -> bool:
+    """Whether a condition of a join is on a unique column of its public side. Both sides have one type."""
+    return any(facts_of(pair[side], public).unique for pair in relation.on)
 
 
 def _facts_of_link(
@@ -311,6 +326,7 @@ def _join_private(
     if relation.caps is not None:
         raise UnitLost(TRUNCATED)
     limits = limit_pairs(relation, left.limits, right.limits, catalog)
+    rows = pair_private(relation.kind, left.rows, right.rows)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return replace(left, columns=columns)
@@ -324,7 +340,7 @@ def _join_private(
             units = (make_call("coalesce", ours, theirs),)
         case _:
             assert_never(relation.kind)
-    return RelationFacts(columns=columns, owner=Owner.UNIT, units=units, limits=limits)
+    return RelationFacts(columns=columns, owner=Owner.UNIT, units=units, limits=limits, rows=rows)
 
 
 def _mix_units(
@@ -375,7 +391,9 @@ def _facts_of_per_unit(relation: PerUnit, source: RelationFacts) -> RelationFact
     for name, call in relation.features:
         columns[Column(relation.name, name, call.type)] = _facts_of_feature(call, source)
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
-    return replace(source, columns=columns, units=units, limits=_limits_of_groups(source, keys))
+    alone = bool(keys) and all(key in source.units for key in keys)
+    rows = ONE_ROW if alone else source.rows
+    return replace(source, columns=columns, units=units, limits=_limits_of_groups(source, keys), rows=rows)
 
 
 def _limits_of_groups(source: RelationFacts, keys: Sequence[Expression]) -> ContributionLimits:
@@ -457,7 +475,8 @@ def _facts_of_union(relation: Union, sources: Sequence[RelationFacts]) -> Relati
             "Nothing was charged."
         )
     limits = reduce(add_limits, (source.limits for source in sources))
-    return RelationFacts(columns=columns, owner=owner, units=tuple(units), limits=limits)
+    rows = add_parts([source.rows for source in sources])
+    return RelationFacts(columns=columns, owner=owner, units=tuple(units), limits=limits, rows=rows)
 
 
 def _merge_facts(one: ColumnFacts, two: ColumnFacts) -> ColumnFacts:
