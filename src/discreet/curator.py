@@ -161,11 +161,21 @@ class Curator:
             if isinstance(outcome, BaseException):
                 raise outcome
             draws = outcome
-        answers = tuple(self._finish(plan, drawn, quoted, reservation) for plan, drawn in zip(quoted.plans, draws))
+        answers = self._finish_all(quoted, draws, reservation)
+        if answers is None:
+            raise EngineFailure
         record = _to_record(answers)
         kept = self._ledger.commit(reservation, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
         return answers if kept is record else self._answer_again(replace(reservation, record=kept), quoted)
+
+    def _finish_all(self, quoted: Quote, draws: Draws, reservation: Reservation) -> tuple[Answer, ...] | None:
+        """The answers; None where finishing fails, which is a bug of ours. The draw is on record: a retry is free."""
+        try:
+            return tuple(self._finish(plan, drawn, quoted, reservation) for plan, drawn in zip(quoted.plans, draws))
+        except Exception as error:
+            LOG.error("An answer could not be finished.", exc_info=error)
+            return None
 
     def _run_and_draw(
         self, quoted: Quote, reservation: Reservation, watch: ProgressCallback | None

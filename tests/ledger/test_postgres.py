@@ -87,17 +87,15 @@ def test_processes_race_for_a_tight_budget(database: Server, schema: str) -> Non
 
 
 def test_a_crash_of_the_database_loses_nothing(database: Server, schema: str, tmp_path: Path) -> None:
-    """After the server dies as in a loss of power, a running ledger halts, and a new one has everything."""
+    """After the server died as in a loss of power, an idle ledger connects again, and has everything."""
     outbox = Outbox(tmp_path)
     book = open_postgres(database, schema, LARGE)
     for i in range(5):
         ask(book, outbox, f"r{i}")
     held = book.reserve(charge("unfinished", PRICE))
     database.crash()
-    with pytest.raises(LedgerFailure):
-        book.commit(held, {"value": 1})
-    with pytest.raises(LedgerFailure, match="halted"):
-        book.reserve(charge("more", PRICE))
+    book.commit(held, {"value": 1})
+    assert len(book.history()) == 6
     book.close()
     check(database, schema, outbox)
     assert len(outbox.released()) >= 6

@@ -329,13 +329,13 @@ def test_longitudinal_tasks_need_a_person() -> None:
 
 
 def test_answers_of_every_integer_type() -> None:
-    """Arrays of any integer type are read alike; what is out of range is unknown, never wrapped round."""
+    """Arrays of any integer type are read alike, and whole floats; what is out of range is unknown, never wrapped."""
     domain = Domain(size=10)
     for kind in (np.int8, np.uint8, np.int32, np.int64, np.uint64):
         assert domain.indices(np.array([0, 9, 10, 100], dtype=kind)).tolist() == [0, 9, -1, -1]
     assert domain.indices(np.array([2**64 - 1, 3], dtype=np.uint64)).tolist() == [-1, 3]
     assert domain.indices(np.array([-1, 3])).tolist() == [-1, 3]
-    assert domain.indices([True, 1.0, "1", None, np.int64(4)]).tolist() == [-1, -1, -1, -1, 4]
+    assert domain.indices([True, 1.0, 1.5, "1", None, np.int64(4)]).tolist() == [-1, 1, -1, -1, -1, 4]
 
 
 def test_a_domain_too_large_to_count_is_refused() -> None:

@@ -19,8 +19,9 @@ import pytest
 import discreet
 from discreet.bounding.bound import bound_all
 from discreet.curator import Curator
-from discreet.errors import BudgetExceeded, DiscreetError, QuestionError, Unbounded
+from discreet.errors import BudgetExceeded, DiscreetError, LedgerStopped, QuestionError, Unbounded
 from discreet.frontends.read_sql import read as sql_read
+from discreet.ledger.base_ledger import BaseLedger
 from discreet.mechanisms import LaplaceThreshold
 
 ROWS = pa.table(
@@ -173,8 +174,13 @@ def test_22_no_refund_when_a_question_fails() -> None:
     holder._engine.run = None  # type: ignore[method-assign,assignment]  # an engine that breaks
     with pytest.raises(DiscreetError):
         holder.ask("SELECT COUNT(*) AS n FROM data", epsilon=0.6)
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(LedgerStopped):
         holder.ask("SELECT COUNT(*) AS m FROM data", epsilon=0.6)
+    ledger = holder.ledger
+    assert isinstance(ledger, BaseLedger)
+    ledger.allow(by="cora", reason="the engine was mended")
+    with pytest.raises(BudgetExceeded):
+        holder.ask("SELECT COUNT(*) AS m FROM data WHERE value > 3", epsilon=0.6)
 
 
 def test_25_nothing_private_in_previews_errors_and_reprs() -> None:

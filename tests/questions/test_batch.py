@@ -139,7 +139,7 @@ def test_a_batch_that_fails_stays_charged(monkeypatch: pytest.MonkeyPatch) -> No
 
     def failing(*args: Any, **more: Any) -> Any:
         calls.append(1)
-        if len(calls) == 2:
+        if len(calls) > 1:  # the second question, and the try after it
             raise RuntimeError("a value from the data")
         return run(*args, **more)
 
