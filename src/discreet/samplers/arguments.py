@@ -21,9 +21,11 @@ PLAIN = (int, float, Fraction)
 
 
 def read_rational(value: object, name: str) -> Fraction:
-    """Any finite number as the rational that it is."""
+    """Any finite number as the rational that it is. Integers and fractions may be of any size: draws are exact."""
     if isinstance(value, float | np.floating) and math.isfinite(value):
         return Fraction(float(value))
+    if isinstance(value, int | Fraction) and not isinstance(value, bool):
+        return Fraction(value)
     return parameters.read_number(value, name)
 
 
