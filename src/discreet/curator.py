@@ -173,6 +173,8 @@ class Curator:
         """The answers; None where finishing fails, which is a bug of ours. The draw is on record: a retry is free."""
         try:
             return tuple(self._finish(plan, drawn, quoted, reservation) for plan, drawn in zip(quoted.plans, draws))
+        except (LedgerError, LedgerDamaged, LedgerFailure):  # what is left of the budget is read from the ledger
+            raise
         except Exception as error:
             LOG.error("An answer could not be finished.", exc_info=error)
             return None

@@ -26,8 +26,8 @@ MAX_SIZE = 1 << 31
 # The largest loss that is counted. A larger one protects nobody.
 MAX_EPSILON = 10_000
 
-# The largest power of ten, and the most digits, of a number that is typed; no float has more.
-MAX_EXPONENT = 324
+# The largest power of ten, and the most digits, of a number that is typed. No float has more.
+MAX_EXPONENT = 500
 MAX_DIGITS = 800
 _SIZE = f"between 1e-{MAX_EXPONENT} and 1e{MAX_EXPONENT} in size, with at most {MAX_DIGITS} digits"
 _SIZE_FIX = "Give a number of everyday size. Nothing was charged."
