@@ -375,7 +375,8 @@ def test_answers_are_consistent(events: list[ev.Event]) -> None:
         if 0 < epsilon < 0.999 * composition.epsilon(0):
             assert composition.delta(epsilon) <= delta * (1 + 1e-3)
     curve = [composition.delta(x) for x in np.linspace(0, 8, 9).tolist()]
-    assert all(x >= y * (1 - 1e-3) - 1e-15 for x, y in itertools.pairwise(curve))
+    # Where δ is too small to be computed the bound may give up: 1 is true, and says nothing.
+    assert all(x >= y * (1 - 1e-3) - 1e-15 or y == 1.0 for x, y in itertools.pairwise(curve))
 
 
 @settings(deadline=None, max_examples=15)
