@@ -192,10 +192,20 @@ class Curator:
 
     def _finish_all(self, quoted: Quote, draws: Draws, reservation: Reservation) -> tuple[Answer, ...] | None:
         """The answers; None where finishing fails, which is a bug of ours. The draw is on record: a retry is free."""
-        terms = {"budget": self.budget, "remaining": self.remaining, "dataset": self.name, "time": self._clock.now()}
+        remaining, time = self.remaining, self._clock.now()
         try:
             return tuple(
-                make_answer(plan, drawn, quoted, reservation, **terms) for plan, drawn in zip(quoted.plans, draws)
+                make_answer(
+                    plan,
+                    drawn,
+                    quoted,
+                    reservation,
+                    budget=self.budget,
+                    remaining=remaining,
+                    dataset=self.name,
+                    time=time,
+                )
+                for plan, drawn in zip(quoted.plans, draws)
             )
         except Exception as error:
             LOG.error("An answer could not be finished.", exc_info=error)
