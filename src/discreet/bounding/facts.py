@@ -255,6 +255,8 @@ def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
     edges = [ends[0] + i * width.low for i in range(floor((ends[1] - ends[0]) / width.low) + 1)] + [ends[1]]
     bin_of = Call("bin", (column, call.arguments[1]), Type.REAL)
     keys = sorted({v for edge in edges if (v := evaluate(bin_of, {column: float(edge)})) is not None})
+    if not keys:
+        return NOTHING  # every bin overflows, as with bin(1e300, 1e-300)
     low, high = decimal(keys[0]), decimal(keys[-1])  # type: ignore[arg-type]  # reals
     all_keys: tuple[Value, ...] = (*keys, None) if value.nullable else tuple(keys)
     return ColumnFacts(nullable=value.nullable, low=low, high=high, keys=all_keys)

@@ -52,7 +52,13 @@ def _align_types(call: Call, values: list[Value]) -> list[Any]:
 
 
 def settle(value: Any, kind: Type) -> Value:
-    """A result as a value of its type. A real that is not finite, or an integer beyond 64 bits, becomes NULL."""
+    """A result as a value of its type. A real that is not finite, or an integer beyond 64 bits, becomes NULL.
+
+    A time with a zone becomes the time without one that clocks in UTC show; its day is the day in UTC.
+
+    >>> settle(dt.datetime.fromisoformat("2024-01-02T08:30+09:00"), Type.TIMESTAMP).isoformat()
+    '2024-01-01T23:30:00'
+    """
     if value is None:
         return None
     if kind is Type.REAL:
@@ -63,6 +69,8 @@ def settle(value: Any, kind: Type) -> Value:
         return real + 0.0 if math.isfinite(real) else None  # + 0.0 turns -0.0 into 0.0
     if kind is Type.INTEGER:
         return int(value) if INTEGER_MIN <= value <= INTEGER_MAX else None
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
     if kind is Type.TIMESTAMP and not isinstance(value, dt.datetime):
         return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  # timestamps have no zone here
     return value  # type: ignore[no-any-return]  # of its kind already
