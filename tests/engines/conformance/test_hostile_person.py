@@ -221,10 +221,10 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
     def is_there(curator: Curator) -> bool:
         return bool(curator._engine.engine.there)  # type: ignore[attr-defined]  # the audit's engine around ours
 
-    def run_more(self: Curator, quoted: Any, reservation: Any, watch: Any) -> Any:
+    def run_more(self: Curator, quoted: Any, *more: Any) -> Any:
         if is_there(self) and what == "spent":
             self._ledger.reserve(replace(self._make_charge(quoted, "another"), identity="another"))
-        return run(self, quoted, reservation, watch)
+        return run(self, quoted, *more)
 
     def charge_with_note(self: Curator, *arguments: Any, **named: Any) -> Any:
         made = charge(self, *arguments, **named)
