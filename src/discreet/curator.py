@@ -36,7 +36,7 @@ from discreet.errors import (
     UsageError,
 )
 from discreet.exact import float_down
-from discreet.explanation import explain
+from discreet.explanation import BEYOND, explain, list_clamped, list_limits
 from discreet.finish import finish
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
@@ -425,6 +425,9 @@ class Curator:
             "loss": self.budget.loss_to_dict(plan.loss),
             "mechanisms": [events.dump(event) for event in plan.events],
             **_describe_finish(plan),
+            "limits": list_limits(plan),
+            "clamped": list_clamped(plan),
+            "interval": BEYOND,
             **whole,
             "ledger": {"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
         }
