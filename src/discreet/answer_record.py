@@ -22,6 +22,7 @@ from discreet.ledger.ledger import Record, Reservation
 from discreet.plan.show import show
 from discreet.privacy import Budget
 from discreet.quote import Quote
+from discreet.recorded_release import RecordedPlan
 from discreet.release import NoisyGroups, Plan, format_level
 
 
@@ -75,9 +76,16 @@ def answer_again(reservation: Reservation, quoted: Quote, *, budget: Budget, rem
     )
 
 
+def answer_from(reservation: Reservation, found: RecordedPlan, *, budget: Budget, remaining: str) -> Answer:
+    """An answer that follows from what was drawn for another question, under the receipt of that charge."""
+    record = reservation.record or {}
+    receipt = record.get("batch", [record])[found.place]["receipt"]
+    return _finish_again({"receipt": receipt}, found.plan, found.drawn, budget, remaining)
+
+
 def _finish_again(record: Record, plan: Plan, drawn: Sequence[NoisyGroups], budget: Budget, remaining: str) -> Answer:
     asked = _describe_finish(plan)
-    if record["receipt"] | asked == record["receipt"]:
+    if "columns" in record and record["receipt"] | asked == record["receipt"]:
         return _read_answer(record, remaining)
     return _finish(plan, drawn, record["receipt"] | asked, budget, remaining, replayed=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 from discreet.accounting import events
@@ -55,10 +56,12 @@ class Preview:
     budget: Budget
     fits: bool
     remaining: str
+    answered: bool = False
+    """Whether the answer follows from what is on record: then it is free."""
 
     @property
     def loss(self) -> Loss:
-        """What the question would cost."""
+        """What the question would cost if it were not on record."""
         return self.plan.loss
 
     @property
@@ -88,6 +91,7 @@ class Preview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "already_answered": self.answered,
             "remaining": self.remaining,
             "level": float(self.plan.level),
             "columns": [
@@ -104,18 +108,20 @@ class Preview:
 
     def __str__(self) -> str:
         protects = f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"
-        fits = "" if self.fits else "  (more than is left)"
         return "\n".join(
             [
                 _format_table(self),
                 f"protects  {protects}",
-                f"cost      {self.cost}{fits}",
+                f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
                 "nothing was charged, no data was read",
             ]
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +133,7 @@ class BatchPreview:
     budget: Budget
     fits: bool
     remaining: str
+    answered: bool = False
 
     @property
     def cost(self) -> str:
@@ -139,17 +146,28 @@ class BatchPreview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "already_answered": self.answered,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
         }
 
     def __str__(self) -> str:
         parts = [f"question {i}\n{_format_table(preview)}" for i, preview in enumerate(self.each, 1)]
-        fits = "" if self.fits else "  (more than is left)"
-        parts.append(f"together  {self.cost}{fits}\nleft      {self.remaining}\nnothing was charged, no data was read")
+        cost = describe_cost(self)
+        parts.append(f"together  {cost}\nleft      {self.remaining}\nnothing was charged, no data was read")
         return "\n\n".join(parts)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def describe_cost(shown: Preview | BatchPreview) -> str:
+    """What would be charged, for people."""
+    if shown.answered:
+        return "already answered: free"
+    return shown.cost + ("" if shown.fits else "  (more than is left)")
 
 
 def _format_table(preview: Preview) -> str:

@@ -18,7 +18,7 @@ from discreet.explanation import BEYOND, list_clamped, list_limits
 from discreet.finish import Cell
 from discreet.picture import show
 from discreet.plan.types import Value
-from discreet.preview import BatchPreview, ColumnPreview, Preview
+from discreet.preview import BatchPreview, ColumnPreview, Preview, describe_cost
 from discreet.release import format_level
 
 _BAR = 20
@@ -104,11 +104,10 @@ def print_preview(console: Console, shown: Preview) -> None:
         table.add_row(Text(column.name), column.what, words)
     if table.row_count:
         console.print(table)
-    cost = shown.cost + ("" if shown.fits else "  (more than is left)")
     pairs = [("groups", shown.keys), *(("limit", line) for line in list_limits(shown.plan))]
     pairs += [*(("clamped", line) for line in list_clamped(shown.plan)), ("interval", BEYOND)]
     pairs += [("protects", f"{shown.plan.unit} ({shown.plan.neighbours})")]
-    pairs += [("cost", cost), ("left", shown.remaining)]
+    pairs += [("cost", describe_cost(shown)), ("left", shown.remaining)]
     print_facts(console, pairs)
 
 
@@ -155,8 +154,7 @@ def describe_receipt(given: Answer) -> str:
 
 def describe_price(shown: Preview | BatchPreview) -> str:
     """What an answer would cost and what is left, in one line."""
-    fits = "" if shown.fits else " (more than is left)"
-    return f"cost {shown.cost}{fits}; left {shown.remaining}; nothing was charged, no data was read"
+    return f"cost {describe_cost(shown)}; left {shown.remaining}; nothing was charged, no data was read"
 
 
 def _format_cell(cell: Cell, *, measured: bool) -> list[str]:
