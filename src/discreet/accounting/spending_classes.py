@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.approximate import ApproximateNotion
-from discreet.accounting.gdp import GaussianNotion, delta_of, mu_squared_of
+from discreet.accounting.gdp import GaussianNotion, mu_for, mu_squared_of
 from discreet.accounting.notions import loss_of
 from discreet.accounting.rdp import ORDERS, SCALE, Renyi
 from discreet.accounting.rounding import to_float
@@ -41,7 +41,7 @@ OLD_SUMS = ("epsilon", "rho", "delta")
 SUMS = (*OLD_SUMS, "charges", "share", "mu_squared", *(f"tau_{order:g}" for order in COUNTED_ORDERS))
 
 # How δ is divided. The part for failures may be chosen; of the rest, three quarters are for μ. Of the last quarter
-# three quarters are for the order that is best for ε, and the orders that are best for ε/2, ε/4 and ε/8 share what is left.
+# three quarters are for the order that is best for ε; the orders that are best for ε/2, ε/4 and ε/8 share the rest.
 FAILURE_PART = Fraction(1, 5)
 _GAUSSIAN_PART = Fraction(3, 4)
 _MAIN_ORDER_PART = Fraction(3, 4)
@@ -235,7 +235,7 @@ def _make_classes(epsilon: Fraction, rest: Fraction) -> tuple[SpendingClass, ...
     found = [SpendingClass("epsilon", epsilon)]
     size, slack = float_down(epsilon), float_down(rest * _GAUSSIAN_PART)
     if slack > 0:
-        found.append(SpendingClass("mu_squared", _find_mu_squared(size, slack), slack))
+        found.append(SpendingClass("mu_squared", mu_for(size, slack) ** 2, slack))
     last = rest * (1 - _GAUSSIAN_PART)
     parts = [_MAIN_ORDER_PART, *[(1 - _MAIN_ORDER_PART) / _FURTHER_ORDERS] * _FURTHER_ORDERS]
     known: dict[float, SpendingClass] = {}
@@ -254,18 +254,6 @@ def _find_renyi_limit(epsilon: float, delta: float, order: float) -> float:
     """The largest τ that converts to ε at δ, rounded down: ε − ln(1 − 1/α) + ln(δα)/(α − 1)."""
     terms = (epsilon, -math.log1p(-1 / order), math.log(delta) / (order - 1), math.log(order) / (order - 1))
     return math.fsum(terms) - 2.0**-46 * math.fsum(map(abs, terms))
-
-
-def _find_mu_squared(epsilon: float, delta: float) -> Fraction:
-    """The largest μ² that is (ε, δ)-private, rounded down."""
-    low, high = 0.0, 2 * math.sqrt(epsilon) + 20.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high or high - low <= 1e-13 * high:
-            break
-        low, high = (middle, high) if delta_of(middle, epsilon) <= delta else (low, middle)
-    # A little less, so that every later conversion of a sum that fits agrees that it fits.
-    return Fraction(low * low * (1 - 1e-11))
 
 
 def _find_pure(each: SpendingClass, rest: Fraction) -> Fraction:

@@ -251,13 +251,19 @@ def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
     ends = _ends_of(value)
     if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
         return NOTHING
-    column = Column("", "", Type.REAL)
     edges = [ends[0] + i * width.low for i in range(floor((ends[1] - ends[0]) / width.low) + 1)] + [ends[1]]
-    bin_of = Call("bin", (column, call.arguments[1]), Type.REAL)
-    keys = sorted({v for edge in edges if (v := evaluate(bin_of, {column: float(edge)})) is not None})
-    low, high = decimal(keys[0]), decimal(keys[-1])  # type: ignore[arg-type]  # reals
-    all_keys: tuple[Value, ...] = (*keys, None) if value.nullable else tuple(keys)
-    return ColumnFacts(nullable=value.nullable, low=low, high=high, keys=all_keys)
+    whole = call.type is Type.INTEGER
+    column = Column("", "", call.type)
+    bin_of = Call("bin", (column, call.arguments[1]), call.type)
+    places = [floor(edge) if whole else float(edge) for edge in edges]
+    keys = sorted({v for place in places if (v := evaluate(bin_of, {column: place})) is not None})
+    if not keys:
+        return NOTHING  # the bins lie outside of 64 bits
+    low, high = (Fraction(key) if whole else decimal(key) for key in (keys[0], keys[-1]))  # type: ignore[arg-type]  # numbers
+    lost = whole and low > ends[0]  # the lowest bin begins below 64 bits, so that its values have none
+    nullable = value.nullable or lost
+    all_keys: tuple[Value, ...] = (*keys, None) if nullable else tuple(keys)
+    return ColumnFacts(nullable=nullable, low=low, high=high, keys=all_keys, resolution=width.low if whole else None)
 
 
 def _facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:

@@ -216,13 +216,13 @@ def _make_histogram(position: int, group: _Group) -> GroupHistogram:
 
 def _partial(measure: Measure, part: _UnitGroup) -> int:
     """The sum over one unit's rows in a group: clamped to the measure's own bounds where it has some, otherwise scaled
-    down to the allowed number of rows, towards zero.
+    down to the allowed number of rows, towards zero. Without a value it is 0.
     """
     integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
     total, count = sum(integers), len(integers)
     if measure.partial is not None:
         low, high = measure.partial
-        return min(max(total, low), high)
+        return min(max(total, low), high) if count else 0
     if count <= part.allowed:
         return total
     return int(Fraction(total * part.allowed, count))  # int of a Fraction rounds towards zero
