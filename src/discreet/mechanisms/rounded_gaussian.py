@@ -34,9 +34,11 @@ class RoundedGaussian(L2Noise):
     (ε, δ)-private with δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ).
     Why: for a vector x of whole numbers, x + round(σZ) = round(x + σZ) in each coordinate: the Gaussian mechanism,
     and then a function of its output alone. Normal noise is the same in every direction, so only the length of the
-    distance counts (Dong, Roth & Su 2022, Thm 2.7). A half, where the two sides could round differently, has
-    probability zero. ``epsilon`` with ``delta`` finds the largest μ whose δ(ε), rounded up, is at most ``delta``
-    (Balle & Wang 2018, Thm 8). The claim is that of the continuous noise; the rounded answer never tells more.
+    distance counts. A half, where the two sides could round differently, has probability zero. ``epsilon`` with
+    ``delta`` finds the largest μ whose δ(ε), rounded up, is at most ``delta``. The claim is that of the continuous
+    noise; the rounded answer never tells more.
+    Reference: Dong, Roth & Su 2022, Thm 2.7 (μ); Balle & Wang 2018, Thm 8 (δ); the distance after rounding reals is
+    proved in ``grid.squared_l2_steps``.
 
     >>> RoundedGaussian(sensitivity=1, mu=0.5)
     RoundedGaussian(squared_sensitivity=1, rho=1/8, variance=4, mu=1/2, neighbours='add-remove', unit='one row')
