@@ -10,6 +10,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
 from discreet.accounting.sums import Price
 from discreet.entropy import SYSTEM
@@ -111,6 +112,19 @@ class BaseLedger:
 
         return self._read(work)
 
+    def find_paid(self, identity: str, analyst: str) -> str | None:
+        def work() -> str | None:
+            rows = sorted(self._store.find_by_identity(identity), key=lambda row: row.answered is None)
+            for row in rows:
+                lost = row.claimed is not None and row.drawn is None
+                if row.answered is not None or (row.analyst == analyst and not lost):
+                    record = self._read_record(row.number)
+                    if record["identity"] == identity and record.get("paid"):
+                        return str(record["paid"])
+            return None
+
+        return self._read(work)
+
     def fits(self, charge: Charge) -> bool:
         price = self._price_charge(charge)
 
@@ -177,6 +191,10 @@ class BaseLedger:
             return self._state.head
 
         return self._write(work)
+
+    @property
+    def counted(self) -> tuple[Currency, Price]:
+        return self._read(lambda: (self._state.rules.currency, self._state.total))
 
     @property
     def spent(self) -> Exact:
@@ -322,6 +340,7 @@ class BaseLedger:
             "question": charge.question,
             "events": dumped,
             "loss": loss,
+            **({"paid": charge.paid} if charge.paid else {}),
         }
         number = self._append("reserved", fields, time)
         self._store.add_reservation(ReservationRow(number, charge.analyst, charge.request, charge.identity))
