@@ -10,7 +10,7 @@ from fractions import Fraction
 from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.batch_price import PricedBatch, price_batch
+from discreet.batch_price import PricedBatch, price_batch, read_weights
 from discreet.bounding.bound import BoundedQuestion, bound_all
 from discreet.exact import Ln
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
@@ -20,6 +20,7 @@ from discreet.plan.nodes import Question
 from discreet.plan.show import show
 from discreet.price import PriceTerms, price_at, price_in_families
 from discreet.privacy import Budget, Loss
+from discreet.recorded_release import frame_of
 from discreet.release import CellChoice, KeyRule, Noise, Plan
 
 
@@ -53,6 +54,7 @@ class Quote:
     """Questions that are ready to be asked: what they cost together, and the texts that name them and their data.
 
     ``events`` are what the ledger charges. That is what the plans will have released, or one event that covers it.
+    ``frames`` name, for each plan and each of its groupings, what its measures are taken of (``recorded_release``).
     """
 
     text: str
@@ -60,6 +62,7 @@ class Quote:
     events: tuple[events.Event, ...]
     identity: str
     version: str
+    frames: tuple[tuple[str, ...], ...]
     paid: str = ""
     alternatives: tuple[Plan, ...] = ()
 
@@ -127,6 +130,7 @@ def quote_batch(
     bounded, terms = [bound_all(question, context.catalog) for question in questions], context.terms
     if context.budget.notion != "approx":
         return _make_quote(price_batch(bounded, offer, terms, weights=weights, fixed=fixed), context)
+    read_weights(weights, len(bounded))  # refuses what is no batch
     said = [f"fixed={fixed}", *(() if weights is None else [_write_number(weight) for weight in weights])]
     identity = _identify_offer(context, bounded, offer, said)
     known = context.find_paid(identity)
@@ -145,6 +149,10 @@ def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:
         events=charged,
         identity=_identify(context.name, plans, versions, charged),
         version="; ".join(dict.fromkeys(versions)),
+        frames=tuple(
+            tuple(frame_of(release, context.name, version) for release in plan.releases)
+            for plan, version in zip(plans, versions)
+        ),
     )
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Filter, compose, events, loss_of
-from discreet.accounting.spending_classes import NEVER, SUMS, ClassCurrency, price_from_old_sums, price_in_all
+from discreet.accounting.spending_classes import SUMS, ClassCurrency, price_from_old_sums, price_in_all
+from discreet.accounting.sums import NEVER
 from discreet.errors import BudgetExceeded
 from discreet.exact import upper
 from discreet.privacy import Budget

@@ -41,7 +41,7 @@ def loss_of(event: Event) -> Loss:
 
     >>> loss = loss_of(events.Laplace(sensitivity=1, scale=2, count=3))
     >>> loss.epsilon(), [notion.kind for notion in loss.notions]
-    (1.5, ['pure', 'approx', 'zcdp', 'rdp', 'pld'])
+    (1.5, ['pure', 'approx', 'zcdp', 'rdp', 'gdp', 'pld'])
     """
     price = _PRICES.get(type(event))
     if price is None:

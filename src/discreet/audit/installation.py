@@ -17,7 +17,9 @@ from discreet.audit import clinic, machinery
 from discreet.audit.blackbox import check
 from discreet.audit.exact_checks import check_events, check_fit, check_law
 from discreet.audit.findings import Finding
+from discreet.audit.hostile_person import check_hostile_persons
 from discreet.audit.questions import CuratorLine, check_questions
+from discreet.audit.repeated_requests import check_repeated_requests
 from discreet.audit.subjects import Subject, list_subjects
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
@@ -52,6 +54,8 @@ def _run_checks(*, quick: bool) -> Iterator[Finding]:
     yield from check_declared_noise()
     yield from check_all_questions(quick=quick)
     yield from machinery.check_ledger()
+    yield from check_hostile_persons(quick=quick)
+    yield from check_repeated_requests(quick=quick)
 
 
 def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Finding]:

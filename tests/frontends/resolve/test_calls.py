@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from functools import reduce
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +17,7 @@ from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
 from discreet.frontends import read_sql
 from discreet.frontends.resolve.calls import make
-from discreet.plan.expressions import Literal
+from discreet.plan.expressions import Expression, Literal
 from discreet.plan.functions import make_literal
 from discreet.plan.types import Type
 
@@ -42,7 +41,7 @@ def test_constants_mean_the_decimals_that_are_written(condition: str, kept: int)
     for engine in (MemoryEngine({"t": DISCOUNTS}, CATALOG), DuckDBEngine({"t": DISCOUNTS}, CATALOG)):
         assert engine.run(bounded, salt=b"0" * 16).values == ((kept,),)
         engine.close()
-    (plain,) = duckdb.sql(f"SELECT COUNT(*) FROM DISCOUNTS WHERE {condition}").fetchall()
+    (plain,) = duckdb.connect().execute(f"SELECT COUNT(*) FROM DISCOUNTS WHERE {condition}").fetchall()
     assert plain == (kept,)
 
 
@@ -54,13 +53,14 @@ def test_constants_equal_those_of_duckdb() -> None:
     for _ in range(300):
         numbers = [Fraction(rng.randrange(-999, 999), 100) for _ in range(4)]
         words = [rng.choice([("add", "+"), ("subtract", "-"), ("multiply", "*")]) for _ in range(3)]
-        found, text, plain = make_literal(float(numbers[0])), f"{float(numbers[0]):.2f}", float(numbers[0])
+        found: Expression = make_literal(float(numbers[0]))
+        text, plain = f"{float(numbers[0]):.2f}", float(numbers[0])
         for (name, sign), number in zip(words, numbers[1:]):
             found = make(name, (found, make_literal(float(number))), None)
             text = f"({text} {sign} ({float(number):.2f}))"
             plain = {"+": plain + float(number), "-": plain - float(number), "*": plain * float(number)}[sign]
         assert isinstance(found, Literal)
-        (wanted,) = session.sql(f"SELECT CAST({text} AS DOUBLE)").fetchall()[0]
+        (wanted,) = session.execute(f"SELECT CAST({text} AS DOUBLE)").fetchall()[0]
         assert found.value == wanted
         rounded += plain != wanted
     assert rounded > 30, "doubles would have been right, too: this test shows nothing"
@@ -72,6 +72,13 @@ def test_constants_without_a_value_are_refused() -> None:
         with pytest.raises(UsageError, match="has no value"):
             make(name, (make_literal(left), make_literal(right)), None)
     with pytest.raises(UsageError, match="has no value"):
-        reduce(lambda left, right: make("multiply", (left, right), None), [make_literal(1e-300)] * 60)
+        _multiply([make_literal(1e-300)] * 60)
     missing = make("add", (make_literal(1), Literal(None, Type.INTEGER)), None)
     assert isinstance(missing, Literal) and missing.value is None
+
+
+def _multiply(constants: list[Literal]) -> Expression:
+    found: Expression = constants[0]
+    for constant in constants[1:]:
+        found = make("multiply", (found, constant), None)
+    return found

@@ -277,8 +277,26 @@ def _steps(grid: Measure | Spread, value: int | float) -> int:
 def _to_dicts(rows: Any) -> list[dict[str, Any]]:
     if isinstance(rows, list):
         return rows
-    found: list[dict[str, Any]] = to_arrow_table(rows).to_pylist()
+    found: list[dict[str, Any]] = _keep_known_days(to_arrow_table(rows)).to_pylist()
     return found
+
+
+def _keep_known_days(table: Any) -> Any:
+    """An Arrow table in which days and moments outside the years 1 to 9999, which Python does not know, are NULL."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    ends: Mapping[Any, tuple[Any, Any]] = {
+        pa.date32(): (dt.date.min, dt.date.max),
+        pa.timestamp("us"): (dt.datetime.min, dt.datetime.max),  # noqa: DTZ901  # plan timestamps have no zone
+    }
+    for i, column in enumerate(table.columns):
+        if column.type in ends:
+            first, last = (pa.scalar(end, column.type) for end in ends[column.type])
+            known = compute.and_(compute.greater_equal(column, first), compute.less_equal(column, last))
+            kept = compute.if_else(known, column, pa.scalar(None, column.type))
+            table = table.set_column(i, table.column_names[i], kept)
+    return table
 
 
 def _kind_of(values: Sequence[Any]) -> Type | None:
