@@ -16,7 +16,7 @@ from discreet.accounting.account import compose
 from discreet.answer import Answer, read_rows
 from discreet.draw_record import dump_draws, load_draws
 from discreet.entropy import SimulationSource
-from discreet.explanation import explain
+from discreet.explanation import BEYOND, explain, list_clamped, list_limits
 from discreet.finish import finish
 from discreet.ledger.ledger import Ledger, Record, Reservation
 from discreet.plan.show import show
@@ -49,6 +49,9 @@ def make_answer(
         "loss": budget.loss_to_dict(plan.loss),
         "mechanisms": [events.dump(event) for event in plan.events],
         **_describe_finish(plan),
+        "limits": list_limits(plan),
+        "clamped": list_clamped(plan),
+        "interval": BEYOND,
         **whole,
         "ledger": {"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
     }

@@ -10,9 +10,8 @@ from typing import Any
 
 from discreet.accounting import events
 from discreet.bounding.bound import AggregateRecipe
-from discreet.bounding.contributions import Counts, Measure, Spread
 from discreet.errors import InternalError
-from discreet.explanation import describe_grouping
+from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import ReleasedValue
@@ -103,6 +102,8 @@ class Preview:
             "keys": self.keys,
             "mechanisms": [events.dump(event) for event in self.plan.events],
             "clamped": list_clamped(self.plan),
+            "limits": list_limits(self.plan),
+            "interval": BEYOND,
         }
 
     def __str__(self) -> str:
@@ -176,11 +177,13 @@ def _format_table(preview: Preview) -> str:
     what = max(len("measured by"), *(len(c.what) for c in columns))
     return "\n".join(
         [
-            f"{'column':<{width}}  {'measured by':<{what}}  error at {format_level(plan.level)}",
+            f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(plan.level)}",
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
             f"groups    {preview.keys}",
+            *(f"limit     {line}" for line in list_limits(plan)),
             *(f"clamped   {line}" for line in list_clamped(plan)),
+            f"interval  {BEYOND}",
         ]
     )
 
@@ -263,18 +266,3 @@ def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[t
         )
         for size in SIZES
     )
-
-
-def list_clamped(plan: Plan) -> list[str]:
-    """What is clamped to its declared bounds, in words."""
-    found = {}
-    bounded = plan.releases[0].bounded.bounded
-    summed = [m for m in bounded.measures if m.counts is Counts.STEPS and m.argument is not None]
-    parts: list[Measure | Spread] = [*summed, *(spread for spread in bounded.spreads if spread.values is None)]
-    for part in parts:
-        partial = part.partial if isinstance(part, Measure) else None
-        low, high = (part.origin + part.resolution * end for end in partial or (part.first, part.last))
-        what = f"one unit's sum of {part.argument} in a group" if partial else str(part.argument)
-        what = what if len(what) <= 60 else f"{what[:57]}..."
-        found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
-    return list(found.values())

@@ -36,10 +36,10 @@ SIZES: dict[str, dict[str, int]] = {
     "error-oracle": {"people": 16},
     "long-text": {"people": 4},
     "fan-out": {"people": 4},
-    "second-draw": {"towns": 1000},
+    "second-draw": {},
     "bad-bytes": {"files": 6},
     "open-quote": {"files": 6},
-    "second-budget": {"towns": 1000},
+    "second-budget": {},
     "first-row": {},
     "unsaved-report": {"people": 120},
     "left-copy": {"people": 8},
@@ -196,7 +196,7 @@ def test_what_could_be_too_much_is_refused_for_everybody(name: str) -> None:
 
 
 def test_retries_look_at_one_draw() -> None:
-    assert outcome("second-draw").facts == {"looks at fresh noise": 61, "different looks here": 1, "charges": 1}
+    assert outcome("second-draw").facts == {"looks at fresh noise": 121, "different looks here": 1, "charges": 1}
 
 
 def test_one_line_and_one_value_stay_alone() -> None:
@@ -207,8 +207,8 @@ def test_one_line_and_one_value_stay_alone() -> None:
 
 
 def test_no_other_name_has_a_budget() -> None:
-    """A link has what is left, which is nothing; copies, second names and a deleted ledger are refused."""
-    assert outcome("second-budget").facts == {"budgets by name": 60, "answers of discreet": 1, "names refused": 4}
+    """A link spends the other half of the one budget; copies, second names and a deleted ledger are refused."""
+    assert outcome("second-budget").facts == {"budgets by name": 60, "answers of discreet": 2, "names refused": 3}
 
 
 def test_first_lines_that_are_rows_are_refused() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,14 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.opening import open_codebook
 
 COLUMNS = {"person": "integer", "town": "integer", "born": "integer"}
+COST = Fraction(EPSILON, 2)  # of one answer of discreet: the one budget is for two
 LESSON = (
     "Where a ledger goes by the name of a file, every new name is a new budget, and sixty of them are as good as no "
     "noise. discreet gives one budget to the data, under all of its names."
 )
 
 
-def run(*, towns: int = 1000, names: int = 60) -> Outcome:
+def run(*, towns: int = 400, names: int = 60) -> Outcome:
     """Guess for each town's mayor whether they are among the debtors, from the budgets of all names."""
     register = Register.of(towns)
     noise = Laplace(sensitivity=1, epsilon=EPSILON)
@@ -62,7 +64,7 @@ def _ask_here(register: Register) -> tuple[list[Integers], int]:
             sql = f"SELECT town, COUNT(*) AS n FROM people WHERE born > {1900 - number} GROUP BY town"
             try:
                 with open_codebook(rename(book)) as curator:
-                    answers.append(ask_column(curator, sql, epsilon=EPSILON))
+                    answers.append(ask_column(curator, sql, epsilon=COST))
             except DiscreetError:
                 refused += 1
     return answers, refused

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from types import FrameType
 from typing import Any
 
@@ -22,14 +23,15 @@ from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.exact import Flags
 from discreet.mechanisms.laplace import Laplace
 
+COST = Fraction(EPSILON, 2)
 QUESTION = "SELECT town, COUNT(*) AS n FROM people GROUP BY town"
 LESSON = (
-    "Where a retry draws fresh noise, sixty looks for one charge are as good as no noise. discreet claims a charge "
+    "Where a retry draws fresh noise, 121 looks for one charge are as good as no noise. discreet claims a charge "
     "once, writes down what was drawn, and every retry looks at the same numbers."
 )
 
 
-def run(*, towns: int = 1000, looks: int = 61) -> Outcome:
+def run(*, towns: int = 400, looks: int = 121) -> Outcome:
     """Guess for each town's mayor whether they are among the debtors, from the looks of one charge."""
     register = Register.of(towns)
     fresh = np.mean([_look_naively(register) for _ in range(looks)], axis=0) > 0.5
@@ -48,7 +50,7 @@ def run(*, towns: int = 1000, looks: int = 61) -> Outcome:
 
 def _look_naively(register: Register) -> Flags:
     """Which counts come out large in one try of a curator that draws after the charge, as often as it is asked."""
-    noisy = np.asarray(Laplace(sensitivity=1, epsilon=EPSILON).release(register.counts))
+    noisy = np.asarray(Laplace(sensitivity=1, epsilon=COST).release(register.counts))
     large: Flags = noisy > register.others + 0.5
     return large
 
@@ -60,11 +62,11 @@ def _look_here(register: Register, retries: int) -> list[Flags]:
         for _ in range(retries):
             try:
                 with _interrupting_finish():
-                    curator.ask(QUESTION, epsilon=EPSILON, request="the same")
+                    curator.ask(QUESTION, epsilon=COST, request="the same")
             except KeyboardInterrupt:
                 continue
         for _ in range(2):
-            noisy = ask_column(curator, QUESTION, epsilon=EPSILON, request="the same")
+            noisy = ask_column(curator, QUESTION, epsilon=COST, request="the same")
             looks.append(np.asarray(noisy > register.others + 0.5))
     return looks
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Self
 
-from discreet.accounting.currencies import Price
 from discreet.accounting.events import Event
+from discreet.accounting.sums import Price
 from discreet.entropy import SYSTEM
 from discreet.errors import (
     BudgetExceeded,
@@ -36,7 +36,7 @@ from discreet.ledger.ledger import Charge, Entry, Record, Reservation
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.log_scan import scan
 from discreet.ledger.policy import Policy, check_name
-from discreet.ledger.state import EVERYONE, Rules, State, sum_under
+from discreet.ledger.state import COUNTING, EVERYONE, Rules, State, sum_under
 from discreet.ledger.store import Lease, ReservationRow, Store
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
@@ -270,15 +270,19 @@ class BaseLedger:
         def work() -> Head:
             before = self._state.rules
             after = Rules.of(budget or before.budget, policy or before.policy)
-            if after.budget.notion != before.budget.notion or len(after.currency.nothing) != len(
-                before.currency.nothing
-            ):
+            if after.budget.notion != before.budget.notion or type(after.currency) is not type(before.currency):
                 raise LedgerError(
                     "A budget of another kind cannot take over what was counted. Keep the kind (ε, ε with δ, ρ or μ), "
                     "or start a dataset of another name. Nothing was changed."
                 )
-            sums = sum_under(after, (line for _, line in self._store.read_lines(0)))
-            declared = {"budget": dump_budget(after.budget), "policy": after.policy.dump(), "totals": sums}
+            lines = (line for _, line in self._store.read_lines(0))
+            sums = sum_under(after, lines, with_dataset=after.counting != before.counting)
+            declared = {
+                "budget": dump_budget(after.budget),
+                "policy": after.policy.dump(),
+                "totals": sums,
+                "counting": COUNTING,
+            }
             self._append("amended", fields | declared)
             return self._state.head
 
@@ -293,7 +297,7 @@ class BaseLedger:
         fields = {"by": check_name(by, "by"), "reason": _check_reason(reason), "version": version}
 
         def work() -> Head:
-            self._append("renewed", fields)
+            self._append("renewed", fields | {"counting": COUNTING})
             return self._state.head
 
         return self._write(work)
