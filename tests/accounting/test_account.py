@@ -153,6 +153,7 @@ def test_each_event_has_every_valid_notion() -> None:
         (events.Gaussian(sensitivity=1, sigma=2), gaussian),
         (events.DiscreteGaussian(squared_sensitivity=1, variance=4), {"zcdp", "rdp", "pld"}),
         (events.DiscreteGaussian(squared_sensitivity=2, variance=4, dimension=2), {"zcdp", "rdp"}),
+        (events.RoundedGaussian(squared_sensitivity=2, variance=4), gaussian),
         (events.Approximate(epsilon=1, delta=1e-6), {"approx", "zcdp", "pld"}),
         (events.Approximate(epsilon=1, delta=0), pure),
         (events.ZeroConcentrated(rho=1), {"zcdp", "rdp"}),
@@ -173,6 +174,9 @@ def test_exact_parameters_of_simple_events() -> None:
     )
     assert loss_of(events.Gaussian(sensitivity=3, sigma=6)).notion("gdp") == GaussianNotion(Fraction(1, 4))
     assert loss_of(events.Gaussian(sensitivity=3, sigma=6)).notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 8))
+    rounded = loss_of(events.RoundedGaussian(squared_sensitivity=2, variance=4, count=5))
+    assert rounded.notion("gdp") == GaussianNotion(Fraction(5, 2))
+    assert rounded.notion("zcdp") == ZeroConcentratedNotion(Fraction(5, 4))
     discrete = events.DiscreteGaussian(squared_sensitivity=2, variance=4, count=5)
     assert loss_of(discrete).notion("zcdp") == ZeroConcentratedNotion(Fraction(5, 4))
     assert loss_of(events.Exponential(epsilon=1)).notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 8))
@@ -190,6 +194,9 @@ def test_group_formulas() -> None:
     gaussian = compose([events.Gaussian(sensitivity=1, sigma=2)]).for_group(2)
     assert gaussian.loss.notion("gdp") == GaussianNotion(Fraction(1))
     assert gaussian.loss.notion("zcdp") == ZeroConcentratedNotion(Fraction(1, 2))
+    rounded = compose([events.RoundedGaussian(squared_sensitivity=2, variance=8)]).for_group(2)
+    assert rounded.loss.notion("gdp") == GaussianNotion(Fraction(1))
+    assert rounded.epsilon(1e-6, "pld") == pytest.approx(gaussian.epsilon(1e-6, "pld"), rel=1e-9)
     pair = compose([events.Approximate(epsilon=ln(2), delta=0.001)]).for_group(3)
     assert pair.epsilon(0.0071) <= math.log(8) * (1 + 1e-12)
     assert pair.delta(ln(8)) == pytest.approx(0.007, rel=1e-6)

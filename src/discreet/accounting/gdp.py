@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from discreet.accounting.rounding import UNIT, find_smallest, shorten, to_float
@@ -74,6 +75,29 @@ def delta_of(mu: float, epsilon: float) -> float:
     margin = UNIT * (4 + a * a + (abs(a) + 1) * b)
     # Where numbers are subnormal, each of at most six roundings costs up to one smallest float, whatever its size.
     return min(1.0, max(0.0, present - absent) + margin * (present + absent) + 8 * 5e-324)
+
+
+@lru_cache(maxsize=256)
+def mu_for(epsilon: float, delta: float) -> Fraction:
+    """The largest μ that ``delta_of`` converts to at most this δ at this ε, rounded down; zero where there is none.
+
+    >>> round(1 / float(mu_for(1.0, 1e-5)), 7)
+    3.7306316
+    """
+    if delta <= 0:
+        return Fraction(0)
+    low, high = 0.0, 1.0
+    while delta_of(high, epsilon) <= delta:
+        low, high = high, 2 * high
+        if math.isinf(high):
+            return Fraction(low)
+    for _ in range(1200):
+        middle = (low + high) / 2
+        if not low < middle < high or high - low <= 1e-13 * high:
+            break
+        low, high = (middle, high) if delta_of(middle, epsilon) <= delta else (low, middle)
+    # A little less, so that every later conversion of a sum that fits agrees that it fits.
+    return Fraction(low * (1 - 1e-11))
 
 
 _ROOT = math.sqrt(2)

@@ -91,8 +91,9 @@ def _price_discrete_laplace(event: events.DiscreteLaplace) -> Notions:
     return _price_epsilon(event.sensitivity / scale, rdp.discrete_laplace_curve(event.sensitivity, scale))
 
 
-def _price_gaussian(event: events.Gaussian) -> Notions:
-    mu_squared = (to_exact(event.sensitivity) / to_exact(event.sigma)) ** 2
+def _price_gaussian(event: events.Gaussian | events.RoundedGaussian) -> Notions:
+    # Rounding is post-processing, so both kinds have the same μ.
+    mu_squared = events.squared_mu(event)
     return (*_price_rho(mu_squared / 2), GaussianNotion(mu_squared))
 
 
@@ -171,6 +172,7 @@ _PRICES: Mapping[type[Event], Callable[[Any], Notions]] = {
     events.DiscreteLaplace: _price_discrete_laplace,
     events.Gaussian: _price_gaussian,
     events.DiscreteGaussian: _price_discrete_gaussian,
+    events.RoundedGaussian: _price_gaussian,
     events.RandomizedResponse: _price_randomized_response,
     events.Exponential: _price_exponential,
     events.Pure: _price_pure,

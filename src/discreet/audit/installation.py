@@ -19,12 +19,15 @@ from discreet.audit.curator_checks import check_curator
 from discreet.audit.engine_paths import check_engines
 from discreet.audit.exact_checks import check_events, check_fit, check_law
 from discreet.audit.findings import Finding, Verdict
+from discreet.audit.hostile_person import check_hostile_persons
 from discreet.audit.key_subjects import check_key_order, check_new_keys
 from discreet.audit.ledger_checks import check_spending
 from discreet.audit.questions import CuratorLine, check_questions
+from discreet.audit.repeated_requests import check_repeated_requests
 from discreet.audit.subject import Subject
 from discreet.audit.subjects import list_subjects
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.statistics.definitions import PairStatistic
 from discreet.plan.statistics.table import list_wordings
@@ -105,6 +108,12 @@ def check_respondents(quick: bool) -> Iterator[Finding]:  # noqa: ARG001, FBT001
     yield from local_checks.check_local(_find_share())
 
 
+def check_channels(quick: bool) -> Iterator[Finding]:  # noqa: FBT001  # as all sections
+    """What is seen beside the numbers: hostile people, and requests that come again."""
+    yield from check_hostile_persons(quick=quick)
+    yield from check_repeated_requests(quick=quick)
+
+
 def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Finding]:
     """One mechanism: its stated law, whether that is what is drawn, and how it looks from outside."""
     claim = subject.mechanism.privacy
@@ -144,9 +153,10 @@ def _to_key(output: Any) -> Any:
 def check_declared_noise() -> Iterator[Finding]:
     """Noise that sampling cannot judge: calibrated σ at large ε, and long compositions, by certified formulas."""
     for epsilon, delta in ((10, Fraction(1, 100)), (8, Fraction(1, 100)), (1, Fraction(1, 10**9))):
-        noise = Gaussian(sensitivity=1, epsilon=epsilon, delta=delta)
-        name = f"Gaussian for ε = {epsilon}, δ = {float(delta):g}"
-        yield check_events(noise.events, (epsilon, delta), name=name)
+        for kind in (Gaussian, RoundedGaussian):
+            noise = kind(sensitivity=1, epsilon=epsilon, delta=delta)
+            name = f"{kind.__name__} for ε = {epsilon}, δ = {float(delta):g}"
+            yield check_events(noise.events, (epsilon, delta), name=name)
     small = events.DiscreteLaplace(sensitivity=1, scale=100, count=100)
     yield check_events([small], 1, name="100 Laplace releases of ε = 0.01")
 
@@ -254,4 +264,5 @@ SECTIONS: Mapping[str, SectionCheck] = {
     "engines": check_exact_integers,
     "mechanisms": check_mechanisms,
     "questions": check_questions_of_all_kinds,
+    "channels": check_channels,
 }

@@ -105,13 +105,13 @@ def _draw_anew(right: Any) -> Any:
 def _read_first(right: Any) -> Any:
     """Data is read, and only then the question is charged."""
 
-    def charge_and_run(self: Curator, quoted: Any, *more: Any) -> Any:
+    def answer(self: Curator, quoted: Any, *more: Any) -> Any:
         for plan in quoted.plans:
             for release in plan.releases:
                 self._run(release, None)
         return right(self, quoted, *more)
 
-    return charge_and_run
+    return answer
 
 
 def _forget_currencies(plant: Planter) -> Planter:
@@ -181,15 +181,15 @@ CHARGES = (
         changes="an interrupted question gets fresh noise for the same charge",
         section="curator",
         plant=swap_all(
-            swap(BaseLedger, "claim", lambda _: lambda _self, _reservation: None),
-            swap(BaseLedger, "record_draw", lambda _: lambda _self, _reservation, _draw: None),
+            swap(BaseLedger, "claim", lambda _: lambda *_given: None),
+            swap(BaseLedger, "record_draw", lambda _: lambda *_given: None),
         ),
     ),
     PlantedBug(
         name="data before the charge",
         changes="a question that is refused has read the data",
         section="curator",
-        plant=swap(Curator, "_charge_and_run", _read_first),
+        plant=swap(Curator, "_answer", _read_first),
     ),
     PlantedBug(
         name="a failure is refunded",

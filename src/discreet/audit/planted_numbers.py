@@ -18,7 +18,7 @@ from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.sql.statement import BoundedStatement
-from discreet.mechanisms import gaussian, laplace, threshold, weighted_selection
+from discreet.mechanisms import gaussian, laplace, rounded_gaussian, threshold, weighted_selection
 from discreet.mechanisms.quantiles.cells import CellMechanism, CellQuantiles
 from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
@@ -261,6 +261,12 @@ MECHANISMS = (
         changes="the variance that is drawn is smaller than the stated one",
         section="mechanisms",
         plant=_shrink_scale(gaussian, "discrete_gaussian", Fraction(8, 10)),
+    ),
+    PlantedBug(
+        name="rounded Gaussian noise a tenth short",
+        changes="the variance that is drawn is smaller than the stated one",
+        section="mechanisms",
+        plant=_shrink_scale(rounded_gaussian, "rounded_gaussian", Fraction(8, 10)),
     ),
     PlantedBug(
         name="the mode of one unit under replace",

@@ -138,14 +138,18 @@ class BaseLedger:
     def claim(self, reservation: Reservation) -> None:
         self._write(lambda: self._claim(reservation))
 
-    def record_draw(self, reservation: Reservation, draw: Record) -> None:
+    def record_draw(self, reservation: Reservation, draw: Record, not_before: datetime | None = None) -> None:
         text = json.dumps(draw, separators=(",", ":"), allow_nan=False)
 
         def work() -> None:
             row = self._find_row(reservation)
             if row.claimed is None or row.drawn is not None:
                 raise InternalError("A draw is recorded once, under a claim.")
-            number = self._append("drawn", {"of": row.number, "draw": chain.digest(text)})
+            fields: dict[str, Any] = {"of": row.number, "draw": chain.digest(text)}
+            if not_before is not None:
+                fields["not_before"] = chain.time_to_text(not_before)
+            # How long a draw took is nobody's business where answers wait: it has the time of the line before.
+            number = self._append("drawn", fields, None if not_before is None else self._state.time)
             self._store.add_draw(row.number, number, text)
 
         self._write(work)
@@ -351,17 +355,23 @@ class BaseLedger:
     def _resume(self, row: ReservationRow) -> Reservation:
         """A request that was made before: its answer, or leave to run it again under the same charge."""
         reservation = self._read_reservation(row)
-        if reservation.record is not None or reservation.draw is not None:
+        if reservation.record is not None or (reservation.draw is not None and self._is_due(reservation)):
             return reservation
         lease, now = self._store.find_lease(row.number), self._clock().timestamp()
         # A lease that ends later than any lease can end was given before the clock was set back.
         if lease is not None and now < lease.until <= now + self._lease_time and not lease_owners.is_gone(lease.owner):
             raise RequestInFlight(f"This question is being answered right now. {_RETRY} Nothing was charged.")
-        if row.claimed is not None and row.drawn is None:
+        if reservation.draw is not None:
+            return reservation
+        if row.claimed is not None:
             raise DrawLost
         self._append("resumed", {"of": row.number})
         self._take_lease(row.number)
         return reservation
+
+    def _is_due(self, reservation: Reservation) -> bool:
+        """Whether what was drawn may be told. Until then a request that runs looks the same, drawn or not."""
+        return reservation.not_before is None or self._clock() >= reservation.not_before
 
     def _read_reservation(self, row: ReservationRow) -> Reservation:
         """A charge with what was drawn and answered for it, as far as it came."""
@@ -373,6 +383,7 @@ class BaseLedger:
             request=row.request,
             record=None if row.answered is None else self._read_answer(row),
             draw=None if row.drawn is None else self._read_draw(row),
+            not_before=None if row.drawn is None else self._read_not_before(row.drawn),
         )
 
     def _commit(self, reservation: Reservation, record: Record, text: str) -> Record:
@@ -397,6 +408,10 @@ class BaseLedger:
         if row.drawn is None or self._read_record(row.drawn).get("draw") != chain.digest(text):
             raise LedgerDamaged("A recorded draw was changed. See docs/ledger.md. Nothing was charged.")
         return _read_json(text)
+
+    def _read_not_before(self, drawn: int) -> datetime | None:
+        text = self._read_record(drawn).get("not_before")
+        return None if text is None else chain.time_from_text(text)
 
     def _read_record(self, number: int) -> dict[str, Any]:
         found = next(self._store.read_lines(number), None)

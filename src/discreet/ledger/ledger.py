@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from discreet.accounting.events import Event
@@ -51,7 +52,7 @@ class Reservation:
     """A charge that is recorded in line ``number`` of the log; ``hash`` is the hash of that line.
 
     ``record`` is the answer, where the request was answered before, and ``draw`` what was drawn for it, where it got
-    that far; then nothing new was charged, and nothing may be drawn.
+    that far; then nothing new was charged, and nothing may be drawn. What was drawn is told ``not_before`` a time.
     """
 
     ledger: str
@@ -61,6 +62,7 @@ class Reservation:
     request: str
     record: Record | None = None
     draw: Record | None = None
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +115,8 @@ class Ledger(Protocol):
         """Take the one draw that a charge buys; refused where it was taken before, or where the ledger is stopped."""
         ...
 
-    def record_draw(self, reservation: Reservation, draw: Record) -> None:
-        """Record what was drawn under a claim, before anything is computed from it."""
+    def record_draw(self, reservation: Reservation, draw: Record, not_before: datetime | None = None) -> None:
+        """Record what was drawn under a claim, before anything is computed from it, and when it may be told."""
         ...
 
     def abandon(self, reservation: Reservation) -> None:

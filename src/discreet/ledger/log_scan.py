@@ -60,7 +60,7 @@ class _Walk:
         self.alike: Counter[_ChargeKind] = Counter()
         self.since = 0  # the first line under the present rules
         self.analysts = _Analysts()
-        self.due: dict[int, str] = {}  # the lines that must record an answer, and the text that must end them
+        self.due: dict[int, str] = {}  # the lines that must record an answer, and how they must go on after their time
 
     def run(self) -> State:
         """The state at the end."""
@@ -88,7 +88,9 @@ class _Walk:
             if line.startswith(_STEPS, begin):
                 kind = line[begin : line.index('"', begin)]
                 begin += len(kind) + len('","time":"')
-                if due.pop(at, None) != kind + line[begin + _TIME :]:
+                said = due.pop(at, None)
+                # The line may go on after what it must say, such as with the time before which nothing is told.
+                if said is None or not (kind + line[begin + _TIME :]).startswith((f"{said}}}", f"{said},")):
                     raise LedgerDamaged(f"What entry {at} recorded was changed or is missing. {_LOOK}")
                 when = line[begin : begin + _TIME]
                 state.answers += kind == "answered"
@@ -116,14 +118,14 @@ class _Walk:
         if not line.startswith(f',"request":{quoted(row.request)},"identity":{quoted(row.identity)},', end):
             raise LedgerDamaged(f"The reservation of entry {row.number} was changed. {_LOOK}")
         if row.claimed is not None:
-            self.due[row.claimed] = f'claimed","of":{row.number}}}'
+            self.due[row.claimed] = f'claimed","of":{row.number}'
         for kind, field, at, text in (
             ("drawn", "draw", row.drawn, row.draw),
             ("answered", "answer", row.answered, row.answer),
         ):
             if at is not None and text is not None:
                 digest = hashlib.sha256(text.encode()).hexdigest()
-                self.due[at] = f'{kind}","of":{row.number},"{field}":"{digest}"}}'
+                self.due[at] = f'{kind}","of":{row.number},"{field}":"{digest}"'
             elif at is not None or text is not None:
                 raise LedgerDamaged(f"What was {kind} for entry {row.number} is not whole. {_LOOK}")
 
