@@ -36,13 +36,13 @@ def run_control(bug: PlantedBug) -> Finding:
     """Whether the quick form of the bug's section finds it; it stops at the first thing that it finds."""
     start = time.monotonic()
     with bug.plant():
-        first = next((finding for finding in run_section(bug.section, quick=True) if not finding), None)
-    caught = first is not None and first.verdict is not Verdict.RAISES
+        findings = run_section(bug.section, quick=True)
+        first = next((finding for finding in findings if finding.verdict is Verdict.BROKEN), None)
     return Finding(
         name=f"planted: {bug.name}",
         method="control",
-        verdict=Verdict.HOLDS if caught else Verdict.BROKEN,
-        detail=f"found by {first.name[:60]}" if first is not None and caught else f"not found: {bug.changes}",
+        verdict=Verdict.BROKEN if first is None else Verdict.HOLDS,
+        detail=f"not found: {bug.changes}" if first is None else f"found by {first.name[:60]}",
         claim=f"found by the section {bug.section}",
         seconds=time.monotonic() - start,
     )

@@ -20,7 +20,7 @@ from discreet.audit.engine_paths import check_engines
 from discreet.audit.exact_checks import check_events, check_fit, check_law
 from discreet.audit.findings import Finding, Verdict
 from discreet.audit.hostile_person import check_hostile_persons
-from discreet.audit.key_subjects import check_key_order, check_new_keys
+from discreet.audit.key_subjects import check_key_noise, check_key_order, check_new_keys
 from discreet.audit.ledger_checks import check_spending
 from discreet.audit.questions import CuratorLine, check_questions
 from discreet.audit.repeated_requests import check_repeated_requests
@@ -77,6 +77,7 @@ def check_mechanisms(quick: bool) -> Iterator[Finding]:  # noqa: FBT001  # as al
     share = _find_share()
     yield from check_key_order()
     yield from check_new_keys()
+    yield from check_key_noise()
     for subject in list_subjects():
         yield from check_subject(subject, share, quick=quick)
     yield from check_declared_noise()
@@ -123,7 +124,7 @@ def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Fi
         )
         drawn = subject.draw(subject.x, (1_000 if quick else 2_000) if subject.slow else subject.fit)
         yield check_fit(map(_to_key, drawn), lambda o: _probability_of(subject, o), name=subject.name, alpha=alpha)
-    runs = (4_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
+    runs = (4_000 if quick else 16_000) if subject.slow else (subject.runs if quick else 10 * subject.runs)
     yield check(
         subject.draw,
         subject.x,

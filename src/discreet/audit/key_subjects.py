@@ -82,7 +82,8 @@ def _make_named(rule: Any, x: tuple[int, ...], y: tuple[int, ...], label: str) -
         outputs=list(product((0, 1), repeat=len(x))),
         whole=True,
         label=label,
-        slow=True,
+        fit=4_000,
+        runs=10_000,
     )
 
 
@@ -100,7 +101,8 @@ def _make_counted(rule: Any, x: tuple[int, ...], y: tuple[int, ...], label: str)
         ),
         outputs=list(product(told, repeat=len(x))),
         label=label,
-        slow=True,
+        fit=4_000,
+        runs=10_000,
     )
 
 
@@ -164,3 +166,34 @@ def check_new_keys() -> Iterator[Finding]:
 
         name = f"{type(rule).__name__}: keys of one unit alone"
         yield check_law(probability, 0, given, ("none", "some"), (0, delta), name=name, whole=True)
+
+
+def check_key_noise() -> Iterator[Finding]:
+    """The noise of rules for keys covers all that changes: the keys of one unit, or of two under replace."""
+    groups, rho = 3, Fraction(1, 5)
+    for relation in Neighbours:
+        units = 2 if relation is REPLACE else 1
+        stated: dict[str, Any] = {"delta": Fraction(1, 100), "max_groups": groups, "neighbours": relation}
+        laplace, gaussian = LaplaceThreshold(epsilon=1, **stated), GaussianThreshold(rho=rho, **stated)
+        weighted = WeightedSelection(rho=rho, **stated)
+        costs = {
+            "LaplaceThreshold": (units * groups / laplace.noise_scale, Fraction(1)),
+            "GaussianThreshold": (units * groups / (2 * gaussian.noise_variance), rho),
+            "WeightedSelection": (units * weighted.whole**2 / (2 * weighted.noise_variance), rho),
+        }
+        for name, (cost, claimed) in costs.items():
+            problem = "" if cost <= claimed else f"the noise costs {float(cost):g}, claimed {float(claimed):g}"
+            yield Finding(
+                name=f"{name}: noise under {relation}",
+                method="exact",
+                verdict=Verdict.BROKEN if problem else Verdict.HOLDS,
+                detail=problem or "covers every key that changes",
+            )
+    rule = KeySelection(epsilon=1, delta=Fraction(1, 100), neighbours=REPLACE)
+    law = make_joint_probability(rule.probability)
+    outputs = [np.array(pair, dtype=object) for pair in product((False, True), repeat=2)]
+    for n, m in product(range(0, 12, 2), range(2, 14, 2)):
+        found = check_law(law, (n, m), (n + 1, m - 1), outputs, (1, Fraction(1, 100)), name="KeySelection: replace")
+        if not found:
+            break
+    yield found

@@ -21,7 +21,7 @@ class Subject:
 
     ``draw(given, n)`` makes n outputs. ``probability(output, given)`` is their law. ``outputs`` are those that are
     checked exactly; with ``whole`` they are all outputs. A ``slow`` subject needs a call for each output, so fewer are
-    drawn. ``fit`` is the number of outputs that are compared with the law.
+    drawn. ``fit`` is the number of outputs that are compared with the law, ``runs`` those of the quick black box.
     """
 
     mechanism: Any
@@ -34,6 +34,7 @@ class Subject:
     slow: bool = False
     varying: bool = False
     fit: int = 50_000
+    runs: int = 40_000
     label: str = ""
 
     @property
