@@ -16,12 +16,13 @@ from discreet.accounting.account import compose
 from discreet.answer import Answer, read_rows
 from discreet.draw_record import dump_draws, load_draws
 from discreet.entropy import SimulationSource
-from discreet.explanation import explain
+from discreet.explanation import BEYOND, explain, list_clamped, list_limits
 from discreet.finish import finish
 from discreet.ledger.ledger import Record, Reservation
 from discreet.plan.show import show
 from discreet.privacy import Budget
 from discreet.quote import Quote
+from discreet.recorded_release import RecordedPlan
 from discreet.release import NoisyGroups, Plan, format_level
 
 
@@ -48,6 +49,9 @@ def make_answer(
         "loss": budget.loss_to_dict(plan.loss),
         "mechanisms": [events.dump(event) for event in plan.events],
         **_describe_finish(plan),
+        "limits": list_limits(plan),
+        "clamped": list_clamped(plan),
+        "interval": BEYOND,
         **whole,
         "ledger": {"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
     }
@@ -72,9 +76,16 @@ def answer_again(reservation: Reservation, quoted: Quote, *, budget: Budget, rem
     )
 
 
+def answer_from(reservation: Reservation, found: RecordedPlan, *, budget: Budget, remaining: str) -> Answer:
+    """An answer that follows from what was drawn for another question, under the receipt of that charge."""
+    record = reservation.record or {}
+    receipt = record.get("batch", [record])[found.place]["receipt"]
+    return _finish_again({"receipt": receipt}, found.plan, found.drawn, budget, remaining)
+
+
 def _finish_again(record: Record, plan: Plan, drawn: Sequence[NoisyGroups], budget: Budget, remaining: str) -> Answer:
     asked = _describe_finish(plan)
-    if record["receipt"] | asked == record["receipt"]:
+    if "columns" in record and record["receipt"] | asked == record["receipt"]:
         return _read_answer(record, remaining)
     return _finish(plan, drawn, record["receipt"] | asked, budget, remaining, replayed=True)
 

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from discreet.answer import Answer
-from discreet.answer_record import answer_again, make_answer, to_record
+from discreet.answer_record import answer_again, answer_from, make_answer, to_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
@@ -47,6 +47,7 @@ from discreet.preview import BatchPreview, Preview
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
+from discreet.recorded_release import RecordedPlan, describe_release, find_in_record
 from discreet.release import Release, draw
 from discreet.uninterrupted import run_uninterrupted
 
@@ -54,6 +55,10 @@ LOG = logging.getLogger("discreet.curator")
 
 QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
+
+
+Known = Reservation | tuple[tuple[Reservation, RecordedPlan], ...]
+"""A charge for the same release, or for each question a charge with what of its draws answers it."""
 
 
 class Curator:
@@ -75,6 +80,7 @@ class Curator:
         ledger: Ledger,
         per_query: Fraction | None = None,
         analysts: Sequence[str] | None = None,
+        shared_answers: bool = False,
         answer_after: timedelta | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -84,6 +90,7 @@ class Curator:
         self._ledger = ledger
         self._per_query = per_query
         self._analysts = None if analysts is None else frozenset(analysts)
+        self._shared_answers = shared_answers
         self._answer_after = answer_after
         self._clock = clock
 
@@ -106,8 +113,8 @@ class Curator:
         """Answer a question, at a stated loss (``epsilon`` or ``rho``) or for a wanted ``error`` of named columns.
 
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
-        ``bounds="auto"`` buys bounds that are missing with half of the offer. The same question on the same data is
-        answered from the ledger, for free.
+        ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
+        for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
         asked = self._read(question, public)
@@ -150,9 +157,9 @@ class Curator:
     ) -> tuple[Answer, ...]:
         """The answers on record, or those of the straight line."""
         self._check_analyst(charge.analyst)
-        known = self._ledger.replay(quoted.identity)
+        known = self._find_known(quoted, charge.analyst)
         if known is not None:
-            return self._answer_again(known, quoted)
+            return self._answer_known(known, quoted)
         held: list[Reservation] = []
         try:
             # No interrupt comes between the charge and the note of it.
@@ -165,12 +172,37 @@ class Curator:
                 self._note(self._ledger.abandon, reservation)
             raise
 
+    def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
+        """What is on record of the same release, or of draws that hold all of it.
+
+        Whose record? That of the analyst alone, so that nobody learns what others asked; of all of them, where the
+        codebook says that answers are shared.
+        """
+        whose = None if self._shared_answers else analyst
+        same = self._ledger.replay(quoted.identity, whose)
+        if same is not None:
+            return same
+        known = []
+        for plan, frames in zip(quoted.plans, quoted.frames):
+            drawn = self._ledger.find_draws(frames[0], whose)
+            pairs = ((each, find_in_record(plan, frames, each.draw or {})) for each in drawn)
+            found = next(((each, fitted) for each, fitted in pairs if fitted is not None), None)
+            if found is None:
+                return None
+            known.append(found)
+        return tuple(known)
+
+    def _answer_known(self, known: Known, quoted: Quote) -> tuple[Answer, ...]:
+        if isinstance(known, Reservation):
+            return answer_again(known, quoted, budget=self.budget, remaining=self.remaining)
+        return tuple(answer_from(each, fitted, budget=self.budget, remaining=self.remaining) for each, fitted in known)
+
     def _run_charged(
         self, quoted: Quote, reservation: Reservation, times: AnswerTimes, watch: ProgressCallback | None
     ) -> tuple[Answer, ...]:
         """The second half of the straight line: run, claim, draw, record, finish, commit."""
         if reservation.record is not None:
-            return self._answer_again(reservation, quoted)
+            return self._answer_known(reservation, quoted)
         if reservation.draw is not None:
             times.clock.wait_until(reservation.not_before)
             draws = load_draws(reservation.draw, quoted.plans)
@@ -188,7 +220,7 @@ class Curator:
         record = to_record(answers)
         kept = self._ledger.commit(reservation, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
-        return answers if kept is record else self._answer_again(replace(reservation, record=kept), quoted)
+        return answers if kept is record else self._answer_known(replace(reservation, record=kept), quoted)
 
     def _finish_all(self, quoted: Quote, draws: Draws, reservation: Reservation) -> tuple[Answer, ...] | None:
         """The answers; None where finishing fails, which is a bug of ours. The draw is on record: a retry is free."""
@@ -210,9 +242,6 @@ class Curator:
         except Exception as error:
             LOG.error("An answer could not be finished.", exc_info=error)
             return None
-
-    def _answer_again(self, reservation: Reservation, quoted: Quote) -> tuple[Answer, ...]:
-        return answer_again(reservation, quoted, budget=self.budget, remaining=self.remaining)
 
     def _run_and_draw(
         self, quoted: Quote, reservation: Reservation, times: AnswerTimes, watch: ProgressCallback | None
@@ -265,7 +294,12 @@ class Curator:
             for plan, each in zip(quoted.plans, exact)
         )
         not_before = times.find_answer_time()
-        self._ledger.record_draw(reservation, dump_draws(draws), not_before)
+        described = [
+            [describe_release(release, frame) for release, frame in zip(plan.releases, frames)]
+            for plan, frames in zip(quoted.plans, quoted.frames)
+        ]
+        names = dict.fromkeys(frame for frames in quoted.frames for frame in frames)
+        self._ledger.record_draw(reservation, {**dump_draws(draws), "releases": described}, not_before, tuple(names))
         return draws, not_before
 
     def _note(self, write: Callable[[Reservation], None], reservation: Reservation) -> None:
@@ -295,8 +329,9 @@ class Curator:
         if _is_automatic(bounds):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
         quoted = quote(asked.question, offer, self._quote_context)
+        known = self._find_known(quoted, analyst) is not None
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining)
+        return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining, answered=known)
 
     def preview_batch(
         self,
@@ -315,16 +350,21 @@ class Curator:
         """What several answers would cost together, and how far off each would be. Free."""
         offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
         quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
+        known = self._find_known(quoted, analyst) is not None
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        each = tuple(
-            Preview(plan=plan, budget=self.budget, fits=fits, remaining=self.remaining) for plan in quoted.plans
-        )
-        return BatchPreview(each=each, loss=quoted.loss, budget=self.budget, fits=fits, remaining=self.remaining)
+        terms: dict[str, Any] = {
+            "budget": self.budget,
+            "fits": fits,
+            "remaining": self.remaining,
+            "answered": known,
+        }
+        each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
+        return BatchPreview(each=each, loss=quoted.loss, **terms)
 
-    def answered(self, question: QuestionLike, **offer: Any) -> bool:
-        """Whether the same question was answered before on the same data, so that asking again is free."""
-        asked = self._read(question).question
-        return self._ledger.replay(quote(asked, Offer(**offer), self._quote_context).identity) is not None
+    def answered(self, question: QuestionLike, *, analyst: str = "analyst", **offer: Any) -> bool:
+        """Whether the answer follows from what is on record for this analyst, so that asking is free."""
+        quoted = quote(self._read(question).question, Offer(**offer), self._quote_context)
+        return self._find_known(quoted, analyst) is not None
 
     def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""

@@ -40,5 +40,6 @@ def test_a_ledger_that_does_not_know_a_request_again_is_caught(monkeypatch: pyte
         return history(self)[:1]
 
     monkeypatch.setattr(MemoryLedger, "replay", lambda *_: None)
+    monkeypatch.setattr(MemoryLedger, "find_draws", lambda *_: ())
     monkeypatch.setattr(MemoryLedger, "history", forget)
     assert find_verdicts()[0] is Verdict.BROKEN

@@ -14,7 +14,7 @@ from discreet.bounding.facts import facts_of, narrow_columns
 from discreet.exact import decimal
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
-from discreet.plan.expressions import Column, Expression
+from discreet.plan.expressions import Column, Expression, ReleasedValue
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, LARGEST_REAL, Type, Value
 from discreet.privacy import Neighbours, Unit
@@ -39,7 +39,7 @@ COLUMNS = {name: TABLE.find_column(name) for name in TABLE.columns}
 SMALL, WIDE, REAL, FREE, OPEN = (COLUMNS[name] for name in ("small", "wide", "real", "free", "open"))
 
 
-def draw_row(rng: random.Random) -> dict[Column, Value]:
+def draw_row(rng: random.Random) -> dict[Column | ReleasedValue, Value]:
     """A row that keeps the declarations; their ends, and the ends of the types, are often reached."""
     return {column: rng.choice(pool) for column, pool in POOLS.items()}
 
@@ -126,9 +126,9 @@ def count_violations(rounds: int) -> tuple[int, int]:
         columns = narrow_columns(below, condition, CATALOG)
         narrowed += columns != below
         for row in (draw_row(rng) for _ in range(25)):
-            broken += lies_outside(evaluate(expression, {**row}), claimed)
-            if evaluate(condition, {**row}) is True:
-                broken += any(lies_outside(row[column], columns[column]) for column in row)
+            broken += lies_outside(evaluate(expression, row), claimed)
+            if evaluate(condition, row) is True:
+                broken += any(lies_outside(row[column], known) for column, known in columns.items())
     return broken, narrowed
 
 

@@ -37,7 +37,11 @@ FLOORS: list[dict[str, str]] = [
         "explanation": "why a plan is private, in words",
         "draw_record": "what was drawn, on record",
     },
-    {"batch_price": "several questions under one price", "preview": "cost and error before anything is spent"},
+    {
+        "batch_price": "several questions under one price",
+        "preview": "cost and error before anything is spent",
+        "recorded_release": "what follows from earlier draws, for nothing",
+    },
     {"quote": "questions with their price and identity"},
     {"picture": "answers as text and HTML"},
     {"answer": "what is handed out"},

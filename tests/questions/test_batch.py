@@ -97,7 +97,7 @@ def test_a_fixed_plan_is_charged_as_one_pair() -> None:
     (event,) = entry.charge.events
     assert isinstance(event, Approximate) and event.delta == Fraction(5, 10**7)
     with pytest.raises(BudgetExceeded):
-        holder.ask(QUESTIONS[0], epsilon=0.01)
+        holder.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 3", epsilon=0.01)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def _exact_factor(start: Account, budget: Budget) -> Fraction | None:
             return Fraction(1) if same else upper(total) / lower(amount)
         case ZeroConcentratedNotion(rho, slack) if not slack:
             return round_up(sqrt_upper(rho / lower(amount)))
-        case GaussianNotion(mu_squared):
+        case GaussianNotion(mu_squared, slack) if not slack:
             return round_up(sqrt_upper(mu_squared) / lower(amount))
         case _:
             return None
@@ -134,8 +134,8 @@ def _fits(notion: Notion, amount: Exact) -> bool:
             return bool(total <= amount)
         case ZeroConcentratedNotion(rho, slack):
             return not slack and rho <= lower(amount)
-        case GaussianNotion(mu_squared):
-            return mu_squared <= lower(amount) ** 2
+        case GaussianNotion(mu_squared, slack):
+            return not slack and mu_squared <= lower(amount) ** 2
         case _:
             return False
 

@@ -21,8 +21,8 @@ from typing import Protocol, TypeAlias, assert_never
 
 from discreet.bounding.lengths import length_of_call, length_of_literal
 from discreet.bounding.ranges import (
+    ExpressionRanges,
     Range,
-    Ranges,
     find_ranges,
     merge_ranges,
     narrow_facts,
@@ -103,16 +103,16 @@ def _facts_of_branches(call: Call, catalog: Facts) -> list[ColumnFacts]:
     """The facts of the arguments of CASE, in their order."""
     *branches, otherwise = call.arguments
     found: list[ColumnFacts] = []
-    here: Ranges = {}
+    here: ExpressionRanges = {}
     for condition, result in zip(branches[::2], branches[1::2]):
         inside = NarrowedFacts(catalog, here)
         true = find_ranges(condition, partial(facts_of, catalog=inside), holds=True)
-        found += [facts_of(condition, catalog), _narrowed(result, catalog, merge_ranges(here, true))]
+        found += [facts_of(condition, catalog), _find_narrowed(result, catalog, merge_ranges(here, true))]
         here = merge_ranges(here, find_ranges(condition, partial(facts_of, catalog=inside), holds=False))
-    return [*found, _narrowed(otherwise, catalog, here)]
+    return [*found, _find_narrowed(otherwise, catalog, here)]
 
 
-def _narrowed(expression: Expression, catalog: Facts, ranges: Ranges) -> ColumnFacts:
+def _find_narrowed(expression: Expression, catalog: Facts, ranges: ExpressionRanges) -> ColumnFacts:
     """The facts of an expression where some columns, or the expression itself, lie in narrower ranges."""
     return narrow_facts(facts_of(expression, NarrowedFacts(catalog, ranges)), ranges.get(expression))
 
@@ -122,7 +122,7 @@ class NarrowedFacts:
     """The facts of columns where conditions have narrowed their ranges."""
 
     facts: Facts
-    ranges: Ranges
+    ranges: ExpressionRanges
 
     def find_facts(self, column: Column) -> ColumnFacts:
         """The facts of a column."""

@@ -41,7 +41,7 @@ class Range:
         return self if low is not None and high is not None and low > high else Range(low, high)
 
 
-Ranges: TypeAlias = Mapping[Expression, Range]
+ExpressionRanges: TypeAlias = Mapping[Expression, Range]
 
 # For each comparison: the one that holds where it is false, and the one with its sides exchanged.
 _OPPOSITE = {"less": "at_least", "at_least": "less", "greater": "at_most", "at_most": "greater", "unequal": "equal"}
@@ -56,7 +56,7 @@ def narrow_facts(facts: ColumnFacts, found: Range | None) -> ColumnFacts:
     return replace(facts, low=both.low, high=both.high)
 
 
-def find_ranges(condition: Expression, facts_of: FactsOf, *, holds: bool) -> Ranges:
+def find_ranges(condition: Expression, facts_of: FactsOf, *, holds: bool) -> ExpressionRanges:
     """The ranges that follow where a condition is not false (``holds``), or not true."""
     if not isinstance(condition, Call):
         return {}
@@ -77,7 +77,7 @@ def find_ranges(condition: Expression, facts_of: FactsOf, *, holds: bool) -> Ran
     return merge_ranges(*(found for found in (ours, theirs) if found))
 
 
-def merge_ranges(*several: Ranges) -> Ranges:
+def merge_ranges(*several: ExpressionRanges) -> ExpressionRanges:
     """What follows from all of them together."""
     found: dict[Expression, Range] = {}
     for ranges in several:
@@ -86,7 +86,7 @@ def merge_ranges(*several: Ranges) -> Ranges:
     return found
 
 
-def _compare(function: str, compared: Expression, other: Expression, facts_of: FactsOf) -> Ranges:
+def _compare(function: str, compared: Expression, other: Expression, facts_of: FactsOf) -> ExpressionRanges:
     """What a comparison that is not false says of its first side."""
     if isinstance(compared, Literal) or not compared.type.is_number or not other.type.is_number:
         return {}
@@ -104,7 +104,7 @@ def _compare(function: str, compared: Expression, other: Expression, facts_of: F
     return {} if low is None and high is None else {compared: Range(low, high)}
 
 
-def _find_listed(arguments: tuple[Expression, ...]) -> Ranges:
+def _find_listed(arguments: tuple[Expression, ...]) -> ExpressionRanges:
     """X IN (1, 2, 5): x lies between the least and the greatest of them. A NULL in the list would hide other values."""
     compared, *members = arguments
     values = [member.value if isinstance(member, Literal) else None for member in members]

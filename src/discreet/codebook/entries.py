@@ -306,6 +306,11 @@ class Document(CodebookEntry):
         None,
         description="For what one may ask, by name. Without it, for anything.",
     )
+    shared_answers: bool = Field(
+        default=False,
+        description="Whether an analyst gets for free what was answered to another. Without it, to each from their own "
+        "record, so that nobody learns what others asked.",
+    )
     answer_after: Annotated[dt.timedelta, PlainValidator(_read_duration, json_schema_input_type=str)] | None = Field(
         None,
         description='With `"2s"`, what read data is handed out 2, 4, 8, ... seconds after the request arrived and at '

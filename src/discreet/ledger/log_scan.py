@@ -18,11 +18,12 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TypeAlias, TypeVar
 
-from discreet.accounting.currencies import Currency, LogarithmCurrency, Price
+from discreet.accounting.currencies import Currency, LogarithmCurrency
+from discreet.accounting.sums import Price
 from discreet.errors import LedgerDamaged
 from discreet.ledger.amount_text import load_budget, read_price
 from discreet.ledger.policy import Bucket, Policy
-from discreet.ledger.state import START_OF_LINE, Rules, State, sum_under
+from discreet.ledger.state import OLD_COUNTING, START_OF_LINE, Rules, State, sum_under
 from discreet.ledger.store import ReservationRow, Store
 
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
@@ -178,9 +179,12 @@ class _Walk:
     def _check_amendment(self, number: int, line: str) -> None:
         """Check that an amendment begins with the sums of what was charged before."""
         record = json.loads(line)
-        rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+        rules = Rules.of(
+            load_budget(record["budget"]), Policy.load(record["policy"]), record.get("counting", OLD_COUNTING)
+        )
         earlier = (text for at, text in self.store.read_lines(0) if at < number)
-        if sum_under(rules, earlier) != record["totals"]:
+        moves = rules.counting != self.state.rules.counting
+        if sum_under(rules, earlier, with_dataset=moves) != record["totals"]:
             raise LedgerDamaged(f"Entry {number} of the ledger begins with wrong sums. {_LOOK}")
 
 

@@ -370,7 +370,7 @@ def test_a_real_unit_column_goes_before_the_implicit_one() -> None:
     """A table that reaches its unit by a key shows the unit as a column; a table that has the column means its own."""
     read = [
         read_sql.read(f"SELECT COUNT(DISTINCT {name}) AS n FROM {tables}", HOSPITAL)
-        for tables in ("visits v JOIN labs l ON v.visit_id = l.visit_id", "labs l JOIN visits v ON v.visit_id = l.visit_id")
+        for tables in ("visits v JOIN labs l USING (visit_id)", "labs l JOIN visits v USING (visit_id)")
         for name in ("patient_id", "v.patient_id")
     ]
     assert read[0] == read[1] and read[2] == read[3]
