@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.bounding.fan_out import LINEAR, ONE_ROW, FanOut, choose_cap, known
+from discreet.bounding.fan_out import LINEAR, ONE_ROW, FanOut, bound_rows, choose_cap
 from discreet.bounding.stability import find_relation_facts
 from discreet.bounding.truncation import cap_joins
 from discreet.engines.memory.relations import RelationReader
@@ -80,10 +80,10 @@ def test_each_node_as_worked_out_by_hand() -> None:
     assert rows_of(SCAN) == rows_of(Where(SCAN, make_call("is_null", K))) == rows_of(Distinct(SCAN)) == LINEAR
     assert rows_of(grouped) == ONE_ROW
     assert rows_of(PerUnit(SCAN, "g", (("pid", PID), ("k", K)), ())) == LINEAR
-    assert rows_of(Capped(SCAN, (PID,), 8)) == known(8) and rows_of(Capped(SCAN, (PID, K), 8)) == LINEAR
+    assert rows_of(Capped(SCAN, (PID,), 8)) == bound_rows(8) and rows_of(Capped(SCAN, (PID, K), 8)) == LINEAR
     assert rows_of(Capped(grouped, (Column("g", "pid", I),), 8)) == ONE_ROW
     assert rows_of(on_list(SCAN, three)) == times(3, 3)  # NULLs match nothing
-    assert rows_of(on_list(Capped(SCAN, (PID,), 8), three, kind=JoinKind.LEFT)) == known(24)
+    assert rows_of(on_list(Capped(SCAN, (PID,), 8), three, kind=JoinKind.LEFT)) == bound_rows(24)
     assert rows_of(on_list(SCAN, three, kind=JoinKind.SEMI)) == rows_of(on_list(SCAN, listed("v"))) == LINEAR
     assert rows_of(Join(SCAN, three, JoinKind.INNER, ())) == times(9, 3)
     assert rows_of(Join(three, SCAN, JoinKind.RIGHT, ((Column("v", "v", I), K),))) == times(3, 3)
@@ -97,7 +97,7 @@ def test_each_node_as_worked_out_by_hand() -> None:
     assert rows_of(Join(SCAN, shown, JoinKind.INNER, ((K, Column("p", "w", I)),))) == times(3, 3)
     own = Projection(grouped, "p", (("pid", Column("g", "pid", I)),))
     rest = Projection(SCAN, "q", (("pid", PID),))
-    assert rows_of(Union("u", (own, own))) == known(2)
+    assert rows_of(Union("u", (own, own))) == bound_rows(2)
     assert rows_of(Union("u", (own, rest))) == LINEAR
     for kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI):
         assert rows_of(Join(SCAN, own, kind, ((PID, Column("p", "pid", I)),))) == LINEAR, kind
@@ -111,7 +111,7 @@ def test_each_node_as_worked_out_by_hand() -> None:
 
 def test_the_cap_is_the_largest_that_fits() -> None:
     assert choose_cap([times(1, 3, 3)], 10_000) == 100
-    assert choose_cap([times(1, 3, 3), times(10, 1, 1, 1), known(5)], 10_000) == 10
+    assert choose_cap([times(1, 3, 3), times(10, 1, 1, 1), bound_rows(5)], 10_000) == 10
     assert choose_cap([times(1, 2_000, 3)], 10_000) == 5  # the declared limit of one side leaves less for the other
     assert choose_cap([LINEAR, ONE_ROW], 10_000) == 10_000
 

@@ -99,12 +99,12 @@ class FanOut:
 LINEAR = FanOut()
 
 
-def known(rows: int) -> FanOut:
+def bound_rows(rows: int) -> FanOut:
     """A relation that has at most so many rows of a unit."""
     return FanOut(((rows, ()),))
 
 
-ONE_ROW = known(1)
+ONE_ROW = bound_rows(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def pair_public(private: PairedSide, matches: int) -> Pairing:
     if matches <= 1:
         return Pairing(private.rows, once=(True, False))
     cap = _make_open(private)
-    return Pairing(multiply(_take_cap(private, cap), known(matches)), (cap, None))
+    return Pairing(multiply(_take_cap(private, cap), bound_rows(matches)), (cap, None))
 
 
 def check_rows(rows: FanOut, limit: int) -> FanOut:

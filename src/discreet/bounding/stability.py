@@ -28,9 +28,9 @@ from discreet.bounding.fan_out import (
     PairedSide,
     Pairing,
     add_parts,
+    bound_rows,
     check_rows,
     count_matches,
-    known,
     pair_private,
     pair_public,
 )
@@ -501,7 +501,7 @@ def _facts_of_capped(relation: Capped, source: RelationFacts) -> RelationFacts:
         return source
     counted = source.rows.most
     most = relation.rows if counted is None else min(relation.rows, counted)
-    return replace(source, rows=known(most))
+    return replace(source, rows=bound_rows(most))
 
 
 def _facts_of_distinct(source: RelationFacts) -> RelationFacts:

@@ -62,15 +62,8 @@ def _find_peaks(relation: Relation) -> Iterator[Relation]:
     """The relation, and everything below that may have more rows of a unit than what is made of it."""
     yield relation
     for node in walk_relations(relation):
-        match node:
-            case PerUnit() | Capped():
-                yield node.source
-            case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-                yield node.right
-            case Join():
-                yield from inputs_of(node)  # a side that meets at most one row may go away altogether
-            case _:
-                pass
+        if isinstance(node, PerUnit | Capped | Join):  # a side that meets at most one row may go away altogether
+            yield from inputs_of(node)
 
 
 @dataclass(frozen=True, slots=True)
