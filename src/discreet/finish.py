@@ -38,7 +38,7 @@ from discreet.plan.statistics.definitions import (
 )
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
 from discreet.plan.statistics.table import STATISTICS
-from discreet.plan.types import Type, Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.release import NoisyGroups, Plan, Release
 
 # Simulated truths for each group: as many as fit the work that one answer may be, within these limits.
@@ -104,17 +104,20 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     Keys that this grouping does not group by are NULL.
     """
     bounded, question = release.bounded, release.bounded.question
-    columns = [_compute_column(release, estimate, noisy) for estimate in bounded.estimates]
+    columns = [
+        _compute_column(release, estimate, noisy, aggregate.type)
+        for estimate, aggregate in zip(bounded.estimates, question.aggregates)
+    ]
     names = [question.refer_to_key(i) for i in bounded.keys]
     names += [question.refer_to_aggregate(i) for i in range(len(question.aggregates))]
     others = {question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
     return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
 
 
-def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGroups) -> list[Value]:
+def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGroups, kind: Type) -> list[Value]:
     """One statistic for each group."""
     if estimate.spread is None:
-        return compute_statistic(estimate, noisy.measures)
+        return compute_statistic(estimate, noisy.measures, kind)
     spread = release.bounded.bounded.spreads[estimate.spread]
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
@@ -126,12 +129,15 @@ def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGro
     return [round(value) if whole else float(value) for value in exact]
 
 
-def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
+def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Type.REAL) -> list[Value]:
     """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
     basis = STATISTICS[estimate.statistic].basis
     match basis:
         case CountBasis():
             return [int(count) for count in _take(measures, estimate.count)]
+        case SumBasis() if kind is Type.INTEGER:
+            counts = [0] * len(_take(measures, estimate.steps)) if estimate.count is None else measures[estimate.count]
+            return [_add_whole(estimate, *pair) for pair in zip(_take(measures, estimate.steps), counts)]
         case SumBasis():
             total = _take_floats(measures, estimate.steps) * float(estimate.resolution)
             if estimate.count is not None:
@@ -148,6 +154,15 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
             raise InternalError("A chosen value is not computed from noisy integers.")
         case _:
             assert_never(basis)
+
+
+def _add_whole(estimate: AggregateRecipe, steps: int, count: int) -> int:
+    """A sum of integers, in integers. Beyond 64 bits it is the last one that has them."""
+    return _limit_whole(int(int(steps) * estimate.resolution + int(count) * estimate.origin))
+
+
+def _limit_whole(value: int) -> int:
+    return min(max(value, INTEGER_MIN), INTEGER_MAX)
 
 
 def _make_moments(estimate: AggregateRecipe, measures: Any) -> FirstMoments:
@@ -222,7 +237,8 @@ def _make_intervals(
     def interval(column: int, group: int) -> tuple[Value, Value]:
         if column in exact:
             value: Any = evaluate(outputs[column], released[group])
-            return value - exact[column], value + exact[column]
+            low, high = value - exact[column], value + exact[column]
+            return (_limit_whole(low), _limit_whole(high)) if isinstance(value, int) else (low, high)
         return ends.get((column, group), (None, None))
 
     return interval
@@ -239,7 +255,7 @@ def _find_exact_error(release: Release, expression: Expression) -> float | int |
     if estimate.count is not None and estimate.steps is not None:
         return None
     error = release.error(estimate)
-    return int(error) if error is not None and expression.type is Type.INTEGER else error
+    return math.ceil(error) if error is not None and expression.type is Type.INTEGER else error
 
 
 def _simulate(

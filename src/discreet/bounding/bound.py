@@ -16,8 +16,9 @@ from math import ceil, floor
 from typing import assert_never
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.bounding.facts import MAX_KEYS, facts_of
+from discreet.bounding.facts import MAX_KEYS, facts_of, include_ends
 from discreet.bounding.lengths import check_row
+from discreet.bounding.ranges import Range
 from discreet.bounding.shape import check_expression, check_released, check_whole
 from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_relation_facts
 from discreet.bounding.structure import check_structure
@@ -356,7 +357,7 @@ class _GroupingBounder:
         if aggregate.bounds is None:
             return measure
         low, high = aggregate.bounds
-        return replace(measure, partial=_check_order(floor(low), ceil(high)))
+        return replace(measure, partial=_check_order(ceil(low), floor(high)))
 
     def _measure_values(self, argument: Expression) -> Measure:
         """Values that are not NULL; rows, where the codebook says that there are no NULLs."""
@@ -388,8 +389,10 @@ class _GroupingBounder:
             raise UsageError("sum needs a number. Use CAST, or count. Nothing was charged.")
         _check_size(argument, low, high)
         whole = argument.type is Type.INTEGER
-        step = facts_of(argument, self.source).resolution
-        step = step or (Fraction(1) if whole else _power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS))
+        step = facts_of(argument, self.source).resolution or (Fraction(1) if whole else None)
+        step = include_ends(step, Range(low, high)) or (
+            _power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS)
+        )
         partial = _check_order(floor(low / step), ceil(high / step))
         if max(map(abs, partial)) > PARTIAL_STEPS:
             raise Unbounded(f"The bounds of sum({argument}) are too wide for its resolution. Nothing was charged.")
@@ -487,6 +490,8 @@ def _make_steps(
     resolution = facts.resolution or (Fraction(1) if whole else _power_of_two((high - low) / DEFAULT_STEPS))
     if whole:
         resolution = Fraction(max(1, floor(resolution)))
+        if ceil(low) <= floor(high):
+            low, high = Fraction(ceil(low)), Fraction(floor(high))  # no whole number lies between them and the bounds
     most = SQUARE_STEPS if squared else most
     if most is not None and (high - low) / resolution > most:
         coarse = _power_of_two((high - low) / most)

@@ -11,7 +11,7 @@ true. An engine does these steps:
    Let n rows of the unit count for a measure in the group. If n is at most the allowed number, the unit's partial sum
    is the plain sum. Otherwise it is the sum scaled down to the allowed rows: sum·allowed/n, rounded towards zero. (A
    person with 10 visits where 3 are allowed counts as 3 visits with the average of the 10.) A measure with ``partial``
-   bounds is not scaled: its sum is clamped to them.
+   bounds is not scaled: its sum is clamped to them, and without a value it is 0.
 4. For each unit, at most ``max_groups`` groups are kept. A secret random order chooses them.
 5. The answer is the sum of the partial sums over units, for each group and measure.
 

@@ -225,13 +225,13 @@ def _make_histogram(position: int, group: _Group) -> GroupHistogram:
 
 def _partial(measure: Measure, part: _UnitGroup) -> int:
     """The sum over one unit's rows in a group: clamped to the measure's own bounds where it has some, otherwise scaled
-    down to the allowed number of rows, towards zero.
+    down to the allowed number of rows, towards zero. Without a value it is 0.
     """
     integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
     total, count = sum(integers), len(integers)
     if measure.partial is not None:
         low, high = measure.partial
-        return min(max(total, low), high)
+        return min(max(total, low), high) if count else 0
     if count <= part.allowed:
         return total
     return int(Fraction(total * part.allowed, count))  # int of a Fraction rounds towards zero
@@ -286,8 +286,26 @@ def _steps(grid: Measure | Spread, value: int | float) -> int:
 def _to_dicts(rows: Any) -> list[dict[str, Any]]:
     if isinstance(rows, list):
         return rows
-    found: list[dict[str, Any]] = to_arrow_table(rows).to_pylist()
+    found: list[dict[str, Any]] = _keep_known_days(to_arrow_table(rows)).to_pylist()
     return found
+
+
+def _keep_known_days(table: Any) -> Any:
+    """An Arrow table in which days and moments outside the years 1 to 9999, which Python does not know, are NULL."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    ends: Mapping[Any, tuple[Any, Any]] = {
+        pa.date32(): (dt.date.min, dt.date.max),
+        pa.timestamp("us"): (dt.datetime.min, dt.datetime.max),  # noqa: DTZ901  # plan timestamps have no zone
+    }
+    for i, column in enumerate(table.columns):
+        if column.type in ends:
+            first, last = (pa.scalar(end, column.type) for end in ends[column.type])
+            known = compute.and_(compute.greater_equal(column, first), compute.less_equal(column, last))
+            kept = compute.if_else(known, column, pa.scalar(None, column.type))
+            table = table.set_column(i, table.column_names[i], kept)
+    return table
 
 
 def _kind_of(values: Sequence[Any]) -> Type | None:

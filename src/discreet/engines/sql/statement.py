@@ -252,17 +252,23 @@ class BoundedStatement:
             case Counts.UNITS:
                 return "1" if source is None else f"CASE WHEN {count} > 0 THEN 1 ELSE 0 END"
             case Counts.VALUES:
-                return self._write_clamp(count, measure.partial) if measure.partial else f"least({count}, allowed)"
+                return (
+                    self._write_known(count, count, measure.partial) if measure.partial else f"least({count}, allowed)"
+                )
             case Counts.WEIGHT:
                 return f"w{position}"
             case Counts.STEPS | Counts.SQUARES if measure.partial is not None:
-                return self._write_clamp(f"coalesce({total}, 0)", measure.partial)
+                return self._write_known(count, total, measure.partial)
             case Counts.STEPS | Counts.SQUARES:
                 return self._write_scaled(total, count)
             case Counts.DISTINCT:
                 raise InternalError("Distinct values are counted, not summed.")
             case _:
                 assert_never(measure.counts)
+
+    def _write_known(self, count: str, total: str, ends: tuple[int, int]) -> str:
+        """What a unit adds within bounds of its own: nothing, where it has no value."""
+        return f"CASE WHEN {count} > 0 THEN {self._write_clamp(total, ends)} ELSE 0 END"
 
     def _write_scaled(self, total: str, count: str) -> str:
         """A sum scaled down to the allowed rows: by parts, so that no product comes near 2^127, and towards zero."""
@@ -274,9 +280,10 @@ class BoundedStatement:
         """What a measure adds up where each row is its own unit, in one group of its own."""
         value = f"v{self.source_of(measure)}"
         if measure.partial is not None:
-            own = {Counts.ROWS: "1", Counts.VALUES: f"CASE WHEN {value} IS NOT NULL THEN 1 ELSE 0 END"}
-            each = own.get(measure.counts, f"coalesce({value}, 0)")
-            return self._write_total(self._write_clamp(each, measure.partial))
+            each = self._write_clamp(value if measure.counts is Counts.STEPS else "1", measure.partial)
+            if measure.counts is not Counts.ROWS:
+                each = f"CASE WHEN {value} IS NOT NULL THEN {each} ELSE 0 END"
+            return self._write_total(each)
         match measure.counts:
             case Counts.ROWS:
                 return "count(*)"

@@ -295,12 +295,17 @@ def _compute_value_partials(measure: Measure, steps: MaskedSteps, pairs: _Pairs,
     if measure.counts is Counts.UNITS:
         return (counts > 0).astype(np.int64)
     if measure.counts is Counts.VALUES:
-        return np.minimum(counts, allowed) if measure.partial is None else np.clip(counts, *measure.partial)
+        return np.minimum(counts, allowed) if measure.partial is None else _clip_known(counts, counts, measure.partial)
     if measure.partial is not None:
-        return _clamp_sums(values, pairs.starts, measure.partial)
+        return _clip_known(counts, _clamp_sums(values, pairs.starts, measure.partial), measure.partial)
     if measure.counts is Counts.SQUARES:
         values = values * values
     return _scale_sums(np.add.reduceat(values, pairs.starts), counts, allowed)
+
+
+def _clip_known(counts: Integers, sums: Integers, ends: tuple[int, int]) -> Integers:
+    """Sums within bounds; 0 for a pair without a value."""
+    return np.where(counts > 0, np.clip(sums, *ends), 0)
 
 
 def _look_up_weights(table: Integers | None, pairs: _Pairs, allowed: Integers) -> Integers:
