@@ -81,7 +81,7 @@ class Curator:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = name
-        self.catalog = catalog
+        self.catalog = replace(catalog, count_public=engine.count_public)
         self._engine = engine
         self._ledger = ledger
         self._per_query = per_query
