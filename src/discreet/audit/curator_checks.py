@@ -75,6 +75,9 @@ class WatchedEngine:
     def prepare(self, table: str) -> None:
         self.engine.prepare(table)
 
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        return self.engine.count_public(table, columns)
+
     def run(
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
