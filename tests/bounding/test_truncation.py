@@ -93,9 +93,10 @@ def test_both_sides_of_a_self_join_keep_the_same_rows() -> None:
     """All pairs of the kept rows, so as many as the cap squared, of which a cap's number are a row with itself."""
     catalog = replace(clinic().catalog, max_joined_rows=400)
     source = read("SELECT COUNT(*) FROM visits a JOIN visits b ON a.pid = b.pid")
-    source = replace(source, left=Capped(Scan("visits"), (Column("visits", "pid", I),), 7))  # type: ignore[call-arg]
+    assert isinstance(source, Join)
+    source = replace(source, left=Capped(Scan("visits"), (Column("visits", "pid", I),), 7))
     right = Capped(Scan("visits", "visits 2"), (Column("visits 2", "pid", I),), 7)
-    source = replace(source, right=right)  # type: ignore[call-arg]
+    source = replace(source, right=right)
     stored = [{"visit": i, "pid": i % 3, "cost": i % 7} for i in range(60)]
     rows = RelationReader({"visits": stored}, catalog, b"salt").read(source).rows
     same = [r for r in rows if r[Column("visits", "visit", I)] == r[Column("visits 2", "visit", I)]]

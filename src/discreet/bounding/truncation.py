@@ -47,11 +47,10 @@ def cap_joins(relation: Relation, catalog: Catalog) -> Relation:
         return relation
     rows = [find_relation_facts(node, catalog).rows for node in _find_peaks(relation)]
     capped = _Truncation(catalog, choose_cap(rows, catalog.max_joined_rows)).rewrite(relation)
-    if _count_caps(capped) == _count_caps(relation):
-        return relation
-    if any(find_relation_facts(node, catalog).rows.open for node in _find_peaks(capped)):
+    found = relation if _count_caps(capped) == _count_caps(relation) else capped
+    if any(find_relation_facts(node, catalog).rows.open for node in _find_peaks(found)):
         raise InternalError("A join multiplies rows of a unit that were not truncated.")
-    return capped
+    return found
 
 
 def _count_caps(relation: Relation) -> int:
@@ -108,10 +107,10 @@ class _Truncation:
         rest = [c for c in conditions if c not in ours and c not in theirs]
         below = (_keep_where(relation.left, ours), _keep_where(relation.right, theirs))
         sides = tuple(self.rewrite(source) for source in below)
-        found = [find_relation_facts(source, self.catalog) for source in sides]
+        found = tuple(find_relation_facts(source, self.catalog) for source in sides)
         joined = replace(relation, left=sides[0], right=sides[1])
         if Owner.MIXED not in (left.owner, right.owner) and relation.caps is None and (left.private or right.private):
-            caps = pair_sides(joined, *found, self.catalog).caps
+            caps = pair_sides(joined, found[0], found[1], self.catalog).caps
             one, two = (self._cap(*side) for side in zip(sides, caps, found))
             joined = replace(joined, left=one, right=two)
         return _keep_where(joined, rest)
