@@ -260,7 +260,7 @@ LEDGER = (
         name="amend forgets what analysts spent",
         changes="a new cap begins at zero",
         section="ledger",
-        plant=swap(base_ledger, "sum_under", lambda _: lambda *_given: {}),
+        plant=swap(base_ledger, "sum_under", lambda _: lambda *_given, **_more: {}),
     ),
     PlantedBug(
         name="restore forgets",
