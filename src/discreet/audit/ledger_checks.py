@@ -98,7 +98,7 @@ def _fill_filter(budget: Budget, event: events.Event) -> int:
 
 def find_delta_overspent(fill: Callable[[Budget, events.Event], int]) -> str:
     """Whether charges with a δ of their own are accepted beyond the budget's δ."""
-    budget, small = Budget(epsilon=10, delta=1e-6), Fraction(1, 10**7) * 3
+    budget, small = Budget(epsilon=10, delta=1e-6), Fraction(1, 10**8)
     costs: tuple[events.Event, ...] = (
         events.Approximate(epsilon=Fraction(1, 100), delta=small),
         events.ZeroConcentrated(rho=Fraction(1, 10_000), delta=small),

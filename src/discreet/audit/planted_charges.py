@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from discreet import batch_price, curator, quote
-from discreet.accounting import currencies
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
 from discreet.accounting.filters import Filter
@@ -16,6 +15,7 @@ from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.batch_price import PricedBatch
 from discreet.curator import Curator
 from discreet.entropy import SYSTEM
+from discreet.exact import upper
 from discreet.ledger import base_ledger, state
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.ledger import Charge
@@ -23,6 +23,7 @@ from discreet.ledger.policy import DATASET
 from discreet.ledger.state import Rules, State
 from discreet.local import krr
 from discreet.local.person import Person
+from discreet.privacy import Budget
 from discreet.release import Plan, Release
 
 
@@ -114,9 +115,14 @@ def _read_first(right: Any) -> Any:
     return answer
 
 
-def _forget_currencies(plant: Planter) -> Planter:
-    """Currencies are stored: those made before must not hide the bug, nor those made with it stay."""
-    return swap_all(plant, swap(state, "_currency_of", lambda right: right.__wrapped__))
+def _double_limits(right: Any) -> Any:
+    """Limits for twice the ε. What is stored of currencies is passed by, so that nothing wrong stays."""
+
+    def find(budget: Budget, *more: Any) -> Any:
+        taken = budget.with_amount(2 * upper(budget.amount())) if budget.notion == "approx" else budget
+        return right.__wrapped__(taken, *more)
+
+    return find
 
 
 CHARGES = (
@@ -219,12 +225,10 @@ LEDGER = (
         plant=swap(Filter, "charge", lambda right: lambda self, charge: right(self, _without_delta(charge))),
     ),
     PlantedBug(
-        name="ρ for twice the ε",
-        changes="what Gaussian noise may cost is converted too generously",
+        name="limits for twice the ε",
+        changes="sums of a budget with ε and δ are compared with limits that are too large",
         section="ledger",
-        plant=_forget_currencies(
-            swap(currencies, "rho_for", lambda right: lambda epsilon, delta: right(2 * epsilon, delta))
-        ),
+        plant=swap(state, "_currency_of", _double_limits),
     ),
     PlantedBug(
         name="sums at half the price",
@@ -256,7 +260,7 @@ LEDGER = (
         name="amend forgets what analysts spent",
         changes="a new cap begins at zero",
         section="ledger",
-        plant=swap(base_ledger, "sum_under", lambda _: lambda *_given: {}),
+        plant=swap(base_ledger, "sum_under", lambda _: lambda *_given, **_more: {}),
     ),
     PlantedBug(
         name="restore forgets",
