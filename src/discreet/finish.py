@@ -13,7 +13,7 @@ is depends on the data around it; the preview tells its error in ranks.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from discreet.bounding.bound import AggregateRecipe
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats
@@ -104,17 +104,20 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     Keys that this grouping does not group by are NULL.
     """
     bounded, question = release.bounded, release.bounded.question
-    columns = [_compute_column(release, estimate, noisy) for estimate in bounded.estimates]
+    steps = {position: release.to_steps(position, drawn) for position, drawn in noisy.measures.items()}
+    columns = [_compute_column(release, estimate, steps, noisy) for estimate in bounded.estimates]
     names = [question.refer_to_key(i) for i in bounded.keys]
     names += [question.refer_to_aggregate(i) for i in range(len(question.aggregates))]
     others = {question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
     return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
 
 
-def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGroups) -> list[Value]:
-    """One statistic for each group."""
+def _compute_column(
+    release: Release, estimate: AggregateRecipe, steps: Mapping[int, Any], noisy: NoisyGroups
+) -> list[Value]:
+    """One statistic for each group, from the noisy steps of measures or from what was chosen."""
     if estimate.spread is None:
-        return compute_statistic(estimate, noisy.measures)
+        return compute_statistic(estimate, steps)
     spread = release.bounded.bounded.spreads[estimate.spread]
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
@@ -127,11 +130,14 @@ def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGro
 
 
 def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
-    """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
+    """One statistic for each group, from noisy steps; None where a noisy count leaves nothing to divide by.
+
+    Counts are rounded to whole numbers here, after the noise, where they were not before it.
+    """
     basis = STATISTICS[estimate.statistic].basis
     match basis:
         case CountBasis():
-            return [int(count) for count in _take(measures, estimate.count)]
+            return [_round_count(count) for count in _take(measures, estimate.count).tolist()]
         case SumBasis():
             total = _take_floats(measures, estimate.steps) * float(estimate.resolution)
             if estimate.count is not None:
@@ -148,6 +154,10 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
             raise InternalError("A chosen value is not computed from noisy integers.")
         case _:
             assert_never(basis)
+
+
+def _round_count(count: float) -> int:
+    return count if isinstance(count, int) else math.floor(count + 0.5)
 
 
 def _make_moments(estimate: AggregateRecipe, measures: Any) -> FirstMoments:
@@ -258,7 +268,7 @@ def _simulate(
         truths = {}
         for position, noise in release.noises.items():
             shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
-            truths[position] = int(noisy.measures[position][group]) - shift
+            truths[position] = int(noisy.measures[position][group]) - shift.astype(object)
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
         rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))
         for column in columns:

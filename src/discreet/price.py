@@ -16,8 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import parameters
-from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
+from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import group_cap, reach, sensitivity
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.gaussian import Gaussian

@@ -99,9 +99,9 @@ def _ask(sql: str, values: Sequence[TypedValue]) -> int:
     return int(found)
 
 
-def _make_duckdb(*, blocks: bool, prepared: bool = False) -> Callable[[Mapping[str, Any], Catalog], Engine]:
+def _make_duckdb(*, prepared: bool = False) -> Callable[[Mapping[str, Any], Catalog], Engine]:
     def make(tables: Mapping[str, Any], catalog: Catalog) -> Engine:
-        engine = DuckDBEngine(tables, catalog, threads=2, blocks=blocks)
+        engine = DuckDBEngine(tables, catalog, threads=2)
         for table in catalog.tables if prepared else ():
             engine.prepare(table)
         return engine
@@ -153,22 +153,14 @@ MEMORY = EngineUnderTest(
         },
     },
 )
-DUCKDB = EngineUnderTest("duckdb", _make_duckdb(blocks=False), _make_damaged_file, DuckDBOrder())
+DUCKDB = EngineUnderTest("duckdb", _make_duckdb(), _make_damaged_file, DuckDBOrder())
 ENGINES = (
     MEMORY,
     DUCKDB,
-    replace(DUCKDB, name="duckdb_blocks", make=_make_duckdb(blocks=True), variant_of="duckdb"),
     replace(
         DUCKDB,
         name="duckdb_prepared",
-        make=_make_duckdb(blocks=False, prepared=True),
-        variant_of="duckdb",
-        prepared=True,
-    ),
-    replace(
-        DUCKDB,
-        name="duckdb_prepared_blocks",
-        make=_make_duckdb(blocks=True, prepared=True),
+        make=_make_duckdb(prepared=True),
         variant_of="duckdb",
         prepared=True,
     ),
