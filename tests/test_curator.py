@@ -32,7 +32,7 @@ def test_an_answer_has_values_intervals_cost_and_receipt() -> None:
         assert low <= n <= high and abs(n - 600) < 300
     assert answer.spent.epsilon(1e-6) <= 8
     assert json.loads(json.dumps(answer.receipt))["protects"] == "one patient (add-remove)"
-    assert "95%" in str(answer) and "left ε" in str(answer)
+    assert "n [noise 95%]" in str(answer) and "left ε" in str(answer)
     assert answer._repr_html_().count("<tr>") == 4 and "<svg" in answer._repr_html_()
     assert list(answer.to_pandas()["ward"]) == ["A", "B", "C"] == answer.to_polars()["ward"].to_list()
 

@@ -14,8 +14,8 @@ from discreet.accounting.zcdp import rho_for
 from discreet.bounding.bound import BoundedQuestion
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.exact import float_down, lower
-from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import KEY_SHARE, BudgetOffer, Offer
 from discreet.parameters import Number
 from discreet.price import GroupingPricer, PriceTerms
@@ -75,8 +75,7 @@ def _price_fixed(
 
     Privacy: (ε, δ), as charged. Why: the events are settled before anything is drawn, so their privacy-loss
     distributions may be composed, or whatever other notion is tightest; every bound is certified from above. A filter
-    could not do this, because later questions may depend on earlier answers. (Gaussian noise on the groups of one
-    question has a loss distribution of its own only where a unit is in one group; else its Rényi bound is used.)
+    could not do this, because later questions may depend on earlier answers.
     """
     budget = terms.budget
     if budget.notion != "approx" or offer.epsilon is None:
@@ -86,7 +85,7 @@ def _price_fixed(
     slack = budget.slack() * KEY_SHARE / 2 if offer.delta is None else parameters.read_probability(offer.delta, "delta")
     epsilon = lower(parameters.read_epsilon(offer.epsilon))
     paid = BudgetOffer(replace(offer, delta=slack / 2), budget, terms.per_query)
-    pricers = [_BatchPricer(batch, shares, paid, terms, len(batch), noise) for noise in (Gaussian, Laplace)]
+    pricers = [_BatchPricer(batch, shares, paid, terms, len(batch), noise) for noise in (RoundedGaussian, Laplace)]
     found = [plans for pricer in pricers if (plans := _find_largest(pricer.make_plans, epsilon, slack)) is not None]
     if not found:
         raise BudgetExceeded("So small an ε and δ cannot pay for all of these questions. Nothing was charged.")

@@ -21,9 +21,9 @@ from discreet.bounding.contributions import group_cap, reach, sensitivity
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
-from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.offer import BudgetOffer, Offer
 from discreet.parameters import Number
@@ -104,12 +104,7 @@ class GroupingPricer:
             # ε-private noise is ε²/2-zCDP, so a share of ρ buys ε = √(2ρ).
             epsilon = sqrt_lower(2 * share, bits=64)
             return Laplace(sensitivity=max(1, moves.l1), epsilon=epsilon, **self.terms.protection)
-        return Gaussian(
-            squared_sensitivity=max(1, moves.l2_squared),
-            rho=share,
-            dimension=max(1, moves.l0),
-            **self.terms.protection,
-        )
+        return RoundedGaussian(squared_sensitivity=max(1, moves.l2_squared), rho=share, **self.terms.protection)
 
     def _make_choice(self, position: int, share: Fraction) -> CellChoice:
         """What chooses from a spread."""

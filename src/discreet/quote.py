@@ -18,6 +18,7 @@ from discreet.plan.nodes import Question
 from discreet.plan.show import show
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Loss
+from discreet.recorded_release import frame_of
 from discreet.release import CellChoice, KeyRule, Noise, Plan
 
 
@@ -47,6 +48,7 @@ class Quote:
     """Questions that are ready to be asked: what they cost together, and the texts that name them and their data.
 
     ``events`` are what the ledger charges. That is what the plans will have released, or one event that covers it.
+    ``frames`` name, for each plan and each of its groupings, what its measures are taken of (``recorded_release``).
     """
 
     text: str
@@ -54,6 +56,7 @@ class Quote:
     events: tuple[events.Event, ...]
     identity: str
     version: str
+    frames: tuple[tuple[str, ...], ...]
 
     @property
     def loss(self) -> Loss:
@@ -89,6 +92,10 @@ def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:
         events=charged,
         identity=_identify(context.name, plans, versions, charged),
         version="; ".join(dict.fromkeys(versions)),
+        frames=tuple(
+            tuple(frame_of(release, context.name, version) for release in plan.releases)
+            for plan, version in zip(plans, versions)
+        ),
     )
 
 

@@ -29,8 +29,8 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.errors import BudgetExceeded, ParameterError, Unbounded, UsageError
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.memory import MemoryLedger
-from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Call, Expression
@@ -53,7 +53,7 @@ OFFERS: list[tuple[discreet.Budget, dict[str, Any]]] = [
 ]
 NOISES: list[Any] = [
     Laplace(sensitivity=1, epsilon=Fraction(1, 2)),
-    Gaussian(squared_sensitivity=1, rho=Fraction(1, 10), dimension=1),
+    RoundedGaussian(squared_sensitivity=1, rho=Fraction(1, 10)),
 ]
 
 

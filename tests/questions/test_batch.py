@@ -11,8 +11,8 @@ import discreet
 from discreet.accounting.account import compose
 from discreet.accounting.events import Approximate
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, ParameterError
-from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.preview import BatchPreview
 from tests.worlds.visits import curator
 
@@ -26,7 +26,7 @@ QUESTIONS = [
 def sigmas(preview: BatchPreview) -> list[float]:
     """The standard deviation of every noise, in the order of the questions."""
     noises = [noise for each in preview.each for release in each.plan.releases for noise in release.noises.values()]
-    return [noise.standard_error for noise in noises if isinstance(noise, Gaussian)]
+    return [noise.standard_error for noise in noises if isinstance(noise, RoundedGaussian)]
 
 
 def test_a_batch_is_answered_in_order_under_one_charge() -> None:
@@ -97,7 +97,7 @@ def test_a_fixed_plan_is_charged_as_one_pair() -> None:
     (event,) = entry.charge.events
     assert isinstance(event, Approximate) and event.delta == Fraction(5, 10**7)
     with pytest.raises(BudgetExceeded):
-        holder.ask(QUESTIONS[0], epsilon=0.01)
+        holder.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 3", epsilon=0.01)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 
 VERSION = 1
+# The largest squared sensitivity of a whole query: that of numbers of 62 bits.
+MOST_SQUARED = 1 << 124
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -128,10 +130,42 @@ class DiscreteGaussian(Event):
     def __post_init__(self) -> None:
         Event.__post_init__(self)
         self._settle(
-            "squared_sensitivity", parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=1 << 124)
+            "squared_sensitivity",
+            parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=MOST_SQUARED),
         )
         self._settle("variance", parameters.read_positive(self.variance, "variance"))
         self._settle("dimension", parameters.read_whole(self.dimension, "dimension", most=None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RoundedGaussian(Event):
+    """Normal noise, rounded to whole numbers, on integer queries of this *squared* L2 sensitivity; σ² is ``variance``.
+
+    For whole x, x + round(σZ) = round(x + σZ): continuous Gaussian noise and then a function of the noisy answer
+    alone. So it costs what ``Gaussian`` costs, μ = Δ/σ, for any number of coordinates.
+    """
+
+    squared_sensitivity: int
+    variance: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle(
+            "squared_sensitivity",
+            parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=MOST_SQUARED),
+        )
+        self._settle("variance", parameters.read_positive(self.variance, "variance"))
+
+
+def squared_mu(event: Gaussian | RoundedGaussian) -> Fraction:
+    """The exact μ² of one Gaussian release: squared sensitivity over variance.
+
+    >>> squared_mu(RoundedGaussian(squared_sensitivity=2, variance=8))
+    Fraction(1, 4)
+    """
+    if isinstance(event, RoundedGaussian):
+        return event.squared_sensitivity / to_exact(event.variance)
+    return (to_exact(event.sensitivity) / to_exact(event.sigma)) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -234,6 +268,7 @@ KINDS: Mapping[str, type[Event]] = {
         DiscreteLaplace,
         Gaussian,
         DiscreteGaussian,
+        RoundedGaussian,
         RandomizedResponse,
         Exponential,
         Pure,

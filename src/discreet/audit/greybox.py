@@ -41,6 +41,7 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
@@ -255,7 +256,7 @@ def check_distance(mechanism: Any, one: Any, other: Any) -> str:
     """How the values of a mechanism on neighbours are further apart than it declares; empty if they are not."""
     try:
         match mechanism:
-            case Laplace() | Gaussian():
+            case Laplace() | Gaussian() | RoundedGaussian():
                 return _check_noise(mechanism, one, other)
             case SelectionMechanism() | NoisyMax() | SparseVector():
                 return _check_scores(mechanism, one, other)
@@ -277,7 +278,7 @@ def check_distance(mechanism: Any, one: Any, other: Any) -> str:
         return f"values that the mechanism cannot read ({type(error).__name__})"
 
 
-def _check_noise(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
+def _check_noise(mechanism: Laplace | Gaussian | RoundedGaussian, one: Any, other: Any) -> str:
     here, there = (np.atleast_1d(np.asarray(mechanism.grid.read(v, "values"), dtype=object)) for v in (one, other))
     if here.shape != there.shape:
         return f"{here.size} values on D, {there.size} on D'"
@@ -288,7 +289,7 @@ def _check_noise(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
         actual, what = sum(changes), "values are"
     else:
         declared, actual, what = event.squared_sensitivity, sum(c * c for c in changes), "squared, values are"
-        if len(changes) > event.dimension:
+        if isinstance(event, events.DiscreteGaussian) and len(changes) > event.dimension:
             return f"{len(changes)} values differ, declared {event.dimension}"
     return "" if actual <= declared else f"{what} {actual} apart, declared {declared}"
 

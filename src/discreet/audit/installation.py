@@ -17,9 +17,12 @@ from discreet.audit import clinic, machinery
 from discreet.audit.blackbox import check
 from discreet.audit.exact_checks import check_events, check_fit, check_law
 from discreet.audit.findings import Finding
+from discreet.audit.hostile_person import check_hostile_persons
 from discreet.audit.questions import CuratorLine, check_questions
+from discreet.audit.repeated_requests import check_repeated_requests
 from discreet.audit.subjects import Subject, list_subjects
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.statistics.definitions import PairStatistic
 from discreet.plan.statistics.table import list_wordings
@@ -51,6 +54,8 @@ def _run_checks(*, quick: bool) -> Iterator[Finding]:
     yield from check_declared_noise()
     yield from check_all_questions(quick=quick)
     yield from machinery.check_ledger()
+    yield from check_hostile_persons(quick=quick)
+    yield from check_repeated_requests(quick=quick)
 
 
 def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Finding]:
@@ -92,9 +97,10 @@ def _to_key(output: Any) -> Any:
 def check_declared_noise() -> Iterator[Finding]:
     """Noise that sampling cannot judge: calibrated σ at large ε, and long compositions, by certified formulas."""
     for epsilon, delta in ((10, Fraction(1, 100)), (8, Fraction(1, 100)), (1, Fraction(1, 10**9))):
-        noise = Gaussian(sensitivity=1, epsilon=epsilon, delta=delta)
-        name = f"Gaussian for ε = {epsilon}, δ = {float(delta):g}"
-        yield check_events(noise.events, (epsilon, delta), name=name)
+        for kind in (Gaussian, RoundedGaussian):
+            noise = kind(sensitivity=1, epsilon=epsilon, delta=delta)
+            name = f"{kind.__name__} for ε = {epsilon}, δ = {float(delta):g}"
+            yield check_events(noise.events, (epsilon, delta), name=name)
     small = events.DiscreteLaplace(sensitivity=1, scale=100, count=100)
     yield check_events([small], 1, name="100 Laplace releases of ε = 0.01")
 

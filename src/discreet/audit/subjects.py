@@ -25,6 +25,7 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
@@ -85,12 +86,16 @@ def _list_noises() -> list[Subject]:
     strong = Laplace(sensitivity=3, epsilon=ln(20))
     gaussian = Gaussian(sensitivity=1, epsilon=1, delta=0.01)
     wide = Gaussian(sensitivity=2, rho=0.5, dimension=1)
+    rounded = RoundedGaussian(sensitivity=1, epsilon=1, delta=0.01)
+    narrow = RoundedGaussian(sensitivity=2, mu=1)
     return [
         _make_noise_subject(laplace, 10, 11, range(-10, 32)),
         _make_noise_subject(strong, 0, 3, range(-12, 16), "ln 20"),
         _make_noise_subject(cents, 1.0, 2.0, [i / 4 for i in range(-40, 52)], "on a grid"),
         _make_noise_subject(gaussian, 10, 11, range(-4, 26)),
         _make_noise_subject(wide, 0, 2, range(-15, 18), "zCDP"),
+        _make_noise_subject(rounded, 10, 11, range(-4, 26)),
+        _make_noise_subject(narrow, 0, 2, range(-15, 18), "μ"),
     ]
 
 

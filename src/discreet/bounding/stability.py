@@ -21,7 +21,7 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import assert_never
 
-from discreet.bounding.facts import facts_of
+from discreet.bounding.facts import facts_of, narrow_columns
 from discreet.bounding.fan_out import ONE_ROW, FanOut, add_parts, pair_private, pair_public
 from discreet.bounding.lengths import check_texts, sum_lengths
 from discreet.bounding.limits import add_limits, limit_pairs, most_rows
@@ -109,7 +109,8 @@ def _apply_rule(relation: Relation, sources: Sequence[RelationFacts], catalog: C
         case Values():
             return _facts_of_values(relation)
         case Where():
-            return sources[0]
+            source = sources[0]
+            return replace(source, columns=narrow_columns(source.columns, relation.condition, source))
         case Projection():
             return _facts_of_projection(relation, sources[0])
         case Join():

@@ -101,6 +101,8 @@ class Codebook:
         max_frequency: Mapping[str, int] | None = None,
         max_length: Mapping[str, int] | None = None,
         per_query: Any = None,
+        shared_answers: bool = False,
+        answer_after: str | None = None,
         name: str = "data",
     ) -> Codebook:
         """A codebook for frames, with the types of their schemas. No value is read.
@@ -129,6 +131,8 @@ class Codebook:
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
             "budget": _to_budget_entry(budget, per_query),
+            "shared_answers": shared_answers,
+            **({} if answer_after is None else {"answer_after": answer_after}),
             "tables": facts.to_tables({word: value for word, value in limits.items() if value is not None}),
         }
         return cls(_read_document(raw, "curate(...)", files=False))
@@ -172,6 +176,16 @@ class Codebook:
     def projects(self) -> tuple[str, ...] | None:
         """The names of the projects for which one may ask; None where any project is allowed."""
         return self.document.projects
+
+    @property
+    def shared_answers(self) -> bool:
+        """Whether what was answered to one analyst is free for all of them."""
+        return self.document.shared_answers
+
+    @property
+    def answer_after(self) -> dt.timedelta | None:
+        """The first time after a request at which what read data is handed out; None for at once."""
+        return self.document.answer_after
 
     @property
     def ledger_id(self) -> str | None:

@@ -29,6 +29,8 @@ FIXES = {
     "name": 'Give the dataset a name: name = "hospital".',
     "unit": 'Say who is protected: unit = "patient_id" (a column), or unit = "row" where no one has two rows.',
     "ledger": 'Give a file, ledger = "hospital.ledger", or a database, ledger = "postgresql://host/database".',
+    "shared_answers": "Write shared_answers = true, or remove it.",
+    "answer_after": 'Give a duration: answer_after = "2s", "500ms" or "1min".',
     "ledger_id": "Leave it as `discreet init` wrote it: 8 to 64 letters, digits and hyphens; or leave it out.",
     "budget": "Say how much may be spent: [budget] with epsilon = 1, or epsilon = 1 and delta = 1e-9, or rho = 0.1.",
     "epsilon": "Say how much may be spent in all, for example epsilon = 1.",

@@ -364,3 +364,13 @@ def test_odd_chains_are_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(QuestionError) as caught:
         wrong()
     assert caught.value.fix.endswith((".", "?")) and caught.value.line is None
+
+
+def test_a_real_unit_column_goes_before_the_implicit_one() -> None:
+    """A table that reaches its unit by a key shows the unit as a column; a table that has the column means its own."""
+    read = [
+        read_sql.read(f"SELECT COUNT(DISTINCT {name}) AS n FROM {tables}", HOSPITAL)
+        for tables in ("visits v JOIN labs l USING (visit_id)", "labs l JOIN visits v USING (visit_id)")
+        for name in ("patient_id", "v.patient_id")
+    ]
+    assert read[0] == read[1] and read[2] == read[3]

@@ -135,10 +135,9 @@ def to_declared_type(value: Any, kind: Type) -> Value:
             return settle(value, Type.REAL)
         case Type.TEXT, str():
             return value
-        case Type.TIMESTAMP, dt.datetime():
-            return value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
         case Type.DATE, dt.datetime():
-            return value.date()
+            moment = settle(value, Type.TIMESTAMP)
+            return moment.date() if isinstance(moment, dt.datetime) else None
         case Type.DATE, dt.date():
             return value
         case Type.TIMESTAMP, dt.date():
