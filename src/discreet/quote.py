@@ -108,7 +108,7 @@ def _identify_offer(
         payment = Payment(NoiseFamily.GAUSSIAN, (_COMPARED,) * len(forms), _COMPARED_DELTA)
         plans.append(price_at(forms, paid, context.terms, payment).plan)
     versions = [context.version(plan.question) for plan in plans]
-    compared = _identify(context.name, plans, versions, plans[0].events)
+    compared = _identify(context, plans, versions, plans[0].events)
     facts = ["offer", compared, repr(context.budget), *words, *said]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 

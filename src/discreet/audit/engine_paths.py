@@ -24,7 +24,6 @@ from discreet.audit.neighbours import AuditRow
 from discreet.audit.questions import EngineMaker, check_distances, make_small_engine, to_arrow
 from discreet.bounding.bound import bound_all
 from discreet.bounding.contributions import BoundedPlan, reach
-from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Engine, Groups, key_order
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.entropy import SYSTEM
@@ -83,7 +82,6 @@ def list_ways() -> tuple[EngineWay, ...]:
     """Every way of the engine for real data. None of them may change an integer."""
     return (
         EngineWay("as it comes", make_small_engine),
-        EngineWay("SQL alone", lambda tables, catalog: DuckDBEngine(tables, catalog, threads=1, blocks=False)),
         EngineWay("prepared tables", _make_prepared),
     )
 
