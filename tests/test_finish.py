@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.bounding.bound import AggregateRecipe, bound, bound_all
+from discreet.bounding.bound import bound, bound_all
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
+from discreet.exact import Integers
 from discreet.finish import Rows, compute_statistic, finish
 from discreet.offer import Offer
 from discreet.plan.functions import make_call, make_literal
@@ -32,11 +35,16 @@ def priced(question: Question, **offer: Any) -> Release:
     return release
 
 
+def in_parts(release: Release, position: int, *steps: int) -> Integers:
+    """Steps of a measure in its own units."""
+    return np.array([step << release.unit_bits(position) for step in steps])
+
+
 def finished(question: Question, counts: dict[str, int], **offer: Any) -> Rows:
     """The rows for exact counts by ward, as if the noise had been zero."""
     release = priced(question, **(offer or {"epsilon": 1}))
     keys = tuple((ward,) for ward in counts)
-    noisy = {position: np.array(list(counts.values())) for position in release.noises}
+    noisy = {position: in_parts(release, position, *counts.values()) for position in release.noises}
     return finish(Plan((release,)), [NoisyGroups(keys, noisy)], source=SeededForTestsOnly(1))
 
 
@@ -102,7 +110,7 @@ def test_intervals_of_counts_are_exact_and_symmetric() -> None:
     """The half-width is the noise's own bound at the level."""
     release = priced(BY_WARD, epsilon=1)
     cell = finished(BY_WARD, WARDS).rows[1][1]
-    width = release.noise_bound(0)
+    width = math.ceil(release.noise_bound(0))
     assert (cell.low, cell.high) == (50 - width, 50 + width)
 
 
@@ -158,8 +166,8 @@ def test_groupings_stand_in_one_table() -> None:
     terms = PriceTerms(budget=Budget(epsilon=9), unit=Unit("patient"), neighbours=ADD)
     plan = price(bound_all(question, catalog()), Offer(epsilon=1), terms)
     drawn = [
-        NoisyGroups((("A",), ("B",), ("C",)), {0: np.array([5, 50, 7])}),
-        NoisyGroups((("f",), ("m",)), {0: np.array([30, 31])}),
+        NoisyGroups((("A",), ("B",), ("C",)), {0: in_parts(plan.releases[0], 0, 5, 50, 7)}),
+        NoisyGroups((("f",), ("m",)), {0: in_parts(plan.releases[1], 0, 30, 31)}),
         NoisyGroups(((),), {0: np.array([61])}),
     ]
     rows = finish(plan, drawn, source=SeededForTestsOnly(1))

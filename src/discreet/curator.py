@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
-from discreet.answer_record import answer_again, answer_from, make_answer, to_record
+from discreet.answer_record import Known, answer_known, find_known, make_answer, to_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
@@ -49,7 +49,7 @@ from discreet.preview import BatchPreview, Preview
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
-from discreet.recorded_release import RecordedPlan, describe_release, find_in_record
+from discreet.recorded_release import describe_release
 from discreet.release import Release, draw
 from discreet.uninterrupted import run_uninterrupted
 
@@ -57,10 +57,6 @@ LOG = logging.getLogger("discreet.curator")
 
 QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
-
-
-Known = Reservation | tuple[tuple[Reservation, RecordedPlan], ...]
-"""A charge for the same release, or for each question a charge with what of its draws answers it."""
 
 
 class Curator:
@@ -87,7 +83,7 @@ class Curator:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = name
-        self.catalog = catalog
+        self.catalog = replace(catalog, count_public=engine.count_public)
         self._engine = engine
         self._ledger = ledger
         self._per_query = per_query
@@ -178,29 +174,14 @@ class Curator:
             raise
 
     def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
-        """What is on record of the same release, or of draws that hold all of it.
+        """What is on record of the analyst; of all of them, where the codebook says that answers are shared.
 
-        Whose record? That of the analyst alone, so that nobody learns what others asked; of all of them, where the
-        codebook says that answers are shared.
+        Without that word nobody learns what others asked.
         """
-        whose = None if self._shared_answers else analyst
-        same = self._ledger.replay(quoted.identity, whose)
-        if same is not None:
-            return same
-        known = []
-        for plan, frames in zip(quoted.plans, quoted.frames):
-            drawn = self._ledger.find_draws(frames[0], whose)
-            pairs = ((each, find_in_record(plan, frames, each.draw or {})) for each in drawn)
-            found = next(((each, fitted) for each, fitted in pairs if fitted is not None), None)
-            if found is None:
-                return None
-            known.append(found)
-        return tuple(known)
+        return find_known(quoted, self._ledger, None if self._shared_answers else analyst)
 
     def _answer_known(self, known: Known, quoted: Quote) -> tuple[Answer, ...]:
-        if isinstance(known, Reservation):
-            return answer_again(known, quoted, budget=self.budget, remaining=self.remaining)
-        return tuple(answer_from(each, fitted, budget=self.budget, remaining=self.remaining) for each, fitted in known)
+        return answer_known(known, quoted, budget=self.budget, remaining=self.remaining)
 
     def _run_charged(
         self, quoted: Quote, reservation: Reservation, times: AnswerTimes, watch: ProgressCallback | None

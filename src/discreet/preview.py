@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from discreet.accounting import events
-from discreet.bounding.bound import AggregateRecipe
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import InternalError
 from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
@@ -241,12 +241,14 @@ def _make_columns(plan: Plan) -> list[ColumnPreview]:
 
 def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecipe) -> ColumnPreview:
     """A quantile or a mode: what it is, and how far off it is in rows."""
-    choice = plan.releases[0].choices[spread]
-    rows = math.ceil(choice.error(1 - plan.level))
+    release = plan.releases[0]
+    choice = release.choices[spread]
+    parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
+    rows = math.ceil(choice.error(1 - plan.level) / parts)
     title = STATISTICS[estimate.statistic].title
     if estimate.share is None or isinstance(choice, CellMode):
         return ColumnPreview(name, f"{title}, chosen", None, rows=rows)
-    usual = min(rows, math.ceil(choice.usual_error(1 - plan.level)))
+    usual = min(rows, math.ceil(choice.usual_error(1 - plan.level) / parts))
     return ColumnPreview(name, f"{float(100 * estimate.share):g} % {title}, chosen", None, rows=rows, usual=usual)
 
 
@@ -270,7 +272,7 @@ def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[t
         raise InternalError("A mean without a sum and a count.")
     measure = release.bounded.bounded.measures[estimate.steps]
     largest = max(abs(measure.first), abs(measure.last))
-    sum_error, count_error = release.noise_bound(estimate.steps), release.noise_bound(estimate.count)
+    sum_error, count_error = (float(release.noise_bound(part)) for part in (estimate.steps, estimate.count))
     return tuple(
         (
             size,

@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
+from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import group_cap, reach, sensitivity
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace

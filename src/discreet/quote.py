@@ -17,6 +17,7 @@ from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
+from discreet.plan.relations import find_tables
 from discreet.plan.show import show
 from discreet.price import PriceTerms, price_at, price_in_families
 from discreet.privacy import Budget, Loss
@@ -107,7 +108,7 @@ def _identify_offer(
         payment = Payment(NoiseFamily.GAUSSIAN, (_COMPARED,) * len(forms), _COMPARED_DELTA)
         plans.append(price_at(forms, paid, context.terms, payment).plan)
     versions = [context.version(plan.question) for plan in plans]
-    compared = _identify(context.name, plans, versions, plans[0].events)
+    compared = _identify(context, plans, versions, plans[0].events)
     facts = ["offer", compared, repr(context.budget), *words, *said]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
@@ -147,7 +148,7 @@ def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:
         text="\n\n".join(show(plan.question) for plan in plans),
         plans=plans,
         events=charged,
-        identity=_identify(context.name, plans, versions, charged),
+        identity=_identify(context, plans, versions, charged),
         version="; ".join(dict.fromkeys(versions)),
         frames=tuple(
             tuple(frame_of(release, context.name, version) for release in plan.releases)
@@ -156,15 +157,19 @@ def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:
     )
 
 
-def _identify(name: str, plans: Sequence[Plan], versions: Sequence[str], charged: Sequence[events.Event]) -> str:
+def _identify(
+    context: QuoteContext, plans: Sequence[Plan], versions: Sequence[str], charged: Sequence[events.Event]
+) -> str:
     """The name of a release: the dataset, its version, what is measured of it within which limits, and the mechanisms.
+
+    Limits are the caps in the bounded plan, and the lengths of the texts in its tables: longer ones are read as NULL.
 
     What is computed from the draw afterwards (outputs, HAVING, ORDER BY, LIMIT, the level of intervals) is not part of
     it: all of that can be finished again from the same draw.
     """
-    facts = [name]
+    facts = [context.name]
     for plan, version in zip(plans, versions):
-        facts.append(version)
+        facts += [version, *_list_lengths(plan.question, context.catalog)]
         for release in plan.releases:
             facts.append(repr(release.bounded.bounded))
             for rules in (release.noises, release.choices, {} if release.selection is None else {0: release.selection}):
@@ -173,6 +178,14 @@ def _identify(name: str, plans: Sequence[Plan], versions: Sequence[str], charged
     if charged != plans[0].events:
         facts += ["together", *map(str, map(events.dump, charged))]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _list_lengths(question: Question, catalog: Catalog) -> list[str]:
+    """The declared lengths of the text columns of all tables that a question reads."""
+    columns = (
+        (table, *item) for table in find_tables(question.source) for item in catalog.tables[table].columns.items()
+    )
+    return [f"{t}.{name}: {known.max_length}" for t, name, (_, known) in columns if known.max_length is not None]
 
 
 def _write_parameters(mechanism: Noise | CellChoice | KeyRule) -> str:

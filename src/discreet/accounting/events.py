@@ -134,7 +134,7 @@ class DiscreteGaussian(Event):
             parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=MOST_SQUARED),
         )
         self._settle("variance", parameters.read_positive(self.variance, "variance"))
-        self._settle("dimension", parameters.read_whole(self.dimension, "dimension"))
+        self._settle("dimension", parameters.read_whole(self.dimension, "dimension", most=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

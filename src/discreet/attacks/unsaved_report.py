@@ -19,7 +19,7 @@ import numpy as np
 from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.errors import DiscreetError
-from discreet.local import Aggregator, Person, Task, choose, estimate
+from discreet.local import Aggregator, Frequencies, Person, Task, choose, estimate
 from discreet.mechanisms.randomized_response import RandomizedResponse
 
 EACH = Fraction(EPSILON, 2)  # of one report; the budget is for two
@@ -72,5 +72,8 @@ def _read_report(task: Task, report: bytes) -> float:
     """More than 0 if a report speaks for the answer 1, less if it speaks for 0."""
     collected = Aggregator(task)
     collected.add_wire([report], batch="all")
-    zero, one = estimate(collected).values
+    shares = estimate(collected)
+    if not isinstance(shares, Frequencies):
+        raise TypeError("answers of two kinds have frequencies")
+    zero, one = shares.values
     return float(one - zero)
