@@ -56,6 +56,7 @@ class Preview:
     budget: Budget
     fits: bool
     remaining: str
+    alternatives: tuple[Plan, ...] = ()
     answered: bool = False
     """Whether the answer follows from what is on record: then it is free."""
 
@@ -85,6 +86,14 @@ class Preview:
             return f"{len(self.plan.releases)} groupings share the price: {each}"
         return _describe_groups(self.plan.releases[0])
 
+    @property
+    def other_noise(self) -> tuple[str, ...]:
+        """The errors that the same offer would buy with the other kind of noise, in words."""
+        return tuple(
+            f"{_name_noise(plan.releases[0])}: {', '.join(f'{c.name} {c.words()}' for c in _make_columns(plan))}"
+            for plan in self.alternatives
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
@@ -93,6 +102,7 @@ class Preview:
             "fits": self.fits,
             "already_answered": self.answered,
             "remaining": self.remaining,
+            "other_noise": list(self.other_noise),
             "level": float(self.plan.level),
             "columns": [
                 {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
@@ -114,6 +124,7 @@ class Preview:
                 f"protects  {protects}",
                 f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
+                *(f"instead   {words}" for words in self.other_noise),
                 "nothing was charged, no data was read",
             ]
         )
@@ -243,9 +254,13 @@ def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecip
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
     parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
-    noises = [release.noises[p] for p in parts]
-    kind = "Laplace" if isinstance(noises[0], Laplace) else "Gaussian"
+    kind = _name_noise(release)
     return f"{STATISTICS[estimate.statistic].title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+
+
+def _name_noise(release: Release) -> str:
+    pure = any(isinstance(noise, Laplace) for noise in release.noises.values())
+    return "Laplace" if pure or not release.noises else "Gaussian"
 
 
 def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[tuple[int, float], ...]:

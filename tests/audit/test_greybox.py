@@ -197,6 +197,9 @@ class Bent:
     def version(self, table: str) -> str:
         return self.plain.version(table)
 
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        return self.plain.count_public(table, columns)
+
     def prepare(self, table: str) -> None:
         self.plain.prepare(table)
 

@@ -23,10 +23,11 @@ from discreet.engines.engine import Capabilities, GroupHistogram, Groups, Progre
 from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
 from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
-from discreet.errors import InternalError
+from discreet.errors import InternalError, UsageError
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
+from discreet.plan.relations import Scan
 from discreet.plan.types import Type, Value, type_of
 
 _versions = itertools.count(1)
@@ -80,6 +81,14 @@ class MemoryEngine:
 
     def version(self, table: str) -> str:
         return f"memory {self._versions[table]}"
+
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        if not self._catalog.find_table(table).public:
+            raise UsageError(f"The rows of the private table {table!r} are not counted. Nothing was charged.")
+        read = RelationReader(self._tables, self._catalog, b"").read(Scan(table))
+        wanted = [column for column in read.columns if column.name in columns]
+        found = Counter(key for row in read.rows if None not in (key := tuple(row[column] for column in wanted)))
+        return max(found.values(), default=0)
 
     def prepare(self, table: str) -> None:
         """Nothing to do: rows are as ready as they will be."""
