@@ -43,10 +43,10 @@ def test_a_rho_offer_is_spent_to_the_last_bit() -> None:
 
 
 def test_what_epsilon_means_under_epsilon_and_delta() -> None:
-    """Alone, at half of the budget's δ, the question is (ε, δ/2)-private, and hardly less noise would do."""
+    """ε out of E is the share ε/E: as many such questions as there are parts fit together, with little to spare."""
     release = priced(FOUR, APPROX, epsilon=0.5)
-    alone = release.loss.epsilon(5e-7, notion="zcdp")
-    assert 0.4999 < alone <= 0.5
+    six = compose([*release.events] * 6).loss
+    assert 2.8 < six.epsilon(1e-6) <= 3
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))

@@ -22,10 +22,11 @@ from tests.worlds.prices import ADD, APPROX, PATIENT, PURE, priced
 def test_public_groups_without_rows_are_noisy_zeros_in_declared_order() -> None:
     """The rows' order and absence do not show."""
     release = priced(ask(COUNT, keys=("ward",)), PURE, epsilon=1)
-    groups = Groups((("C",), ("A",)), ((1000, 5),))
+    parts = 1 << release.unit_bits(0)
+    groups = Groups((("C",), ("A",)), ((1000 * parts, 5 * parts),))
     drawn = draw(release, groups, source=SeededForTestsOnly(1))
     assert drawn.keys == (("A",), ("B",), ("C",))
-    noisy = drawn.measures[0]
+    noisy = release.to_steps(0, drawn.measures[0])
     assert abs(noisy[0] - 5) < 200 and abs(noisy[1]) < 200 and abs(noisy[2] - 1000) < 200
 
 

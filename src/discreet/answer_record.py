@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
@@ -18,11 +18,11 @@ from discreet.draw_record import dump_draws, load_draws
 from discreet.entropy import SimulationSource
 from discreet.explanation import BEYOND, explain, list_clamped, list_limits
 from discreet.finish import finish
-from discreet.ledger.ledger import Record, Reservation
+from discreet.ledger.ledger import Ledger, Record, Reservation
 from discreet.plan.show import show
 from discreet.privacy import Budget
 from discreet.quote import Quote
-from discreet.recorded_release import RecordedPlan
+from discreet.recorded_release import RecordedPlan, find_in_record
 from discreet.release import NoisyGroups, Plan, format_level
 
 
@@ -64,7 +64,34 @@ def to_record(answers: tuple[Answer, ...]) -> dict[str, Any]:
     return records[0] if len(records) == 1 else {"batch": records}
 
 
-def answer_again(reservation: Reservation, quoted: Quote, *, budget: Budget, remaining: str) -> tuple[Answer, ...]:
+Known: TypeAlias = Reservation | tuple[tuple[Reservation, RecordedPlan], ...]
+"""A charge for the same release, or for each question a charge with what of its draws answers it."""
+
+
+def find_known(quoted: Quote, ledger: Ledger, analyst: str | None) -> Known | None:
+    """What is on record of the same release, or of draws that hold all of it: of one analyst, or of all of them."""
+    same = ledger.replay(quoted.identity, analyst)
+    if same is not None:
+        return same
+    known = []
+    for plan, frames in zip(quoted.plans, quoted.frames):
+        drawn = ledger.find_draws(frames[0], analyst)
+        pairs = ((each, find_in_record(plan, frames, each.draw or {})) for each in drawn)
+        found = next(((each, fitted) for each, fitted in pairs if fitted is not None), None)
+        if found is None:
+            return None
+        known.append(found)
+    return tuple(known)
+
+
+def answer_known(known: Known, quoted: Quote, *, budget: Budget, remaining: str) -> tuple[Answer, ...]:
+    """The answers that follow from what is on record."""
+    if isinstance(known, Reservation):
+        return _answer_again(known, quoted, budget, remaining)
+    return tuple(_answer_from(each, fitted, budget, remaining) for each, fitted in known)
+
+
+def _answer_again(reservation: Reservation, quoted: Quote, budget: Budget, remaining: str) -> tuple[Answer, ...]:
     """The answers on record, of one question or of a batch; finished anew where something else is asked."""
     record = reservation.record or {}
     records = record.get("batch", [record])
@@ -76,7 +103,7 @@ def answer_again(reservation: Reservation, quoted: Quote, *, budget: Budget, rem
     )
 
 
-def answer_from(reservation: Reservation, found: RecordedPlan, *, budget: Budget, remaining: str) -> Answer:
+def _answer_from(reservation: Reservation, found: RecordedPlan, budget: Budget, remaining: str) -> Answer:
     """An answer that follows from what was drawn for another question, under the receipt of that charge."""
     record = reservation.record or {}
     receipt = record.get("batch", [record])[found.place]["receipt"]

@@ -5,15 +5,17 @@ cells; then come the analyst's own arithmetic, HAVING, ORDER BY, LIMIT, over the
 
 Intervals cover the noise (not the sampling of people): exact where a column is a count or a sum, and otherwise by
 simulating the known noise: values that could have been the truth are the released ones minus fresh noise of the same
-law, and the interval holds the middle share of what they give. A level so high that it would take too many simulated
-truths leaves the ends unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it
-is depends on the data around it; the preview tells its error in ranks.
+law, and the interval holds the middle share of what they give. A truth that leaves nothing to divide by lies anywhere
+within the limits of its statistic, so the intervals of small groups reach to the bounds and cover more than they say. A
+level so high that it would take too many simulated truths leaves the ends unknown. What was chosen rather than measured
+(quantiles, modes) has no interval: how far off it is depends on the data around it; the preview tells its error in
+ranks.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -22,7 +24,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from discreet.bounding.bound import AggregateRecipe
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats
@@ -37,6 +39,7 @@ from discreet.plan.statistics.definitions import (
     SumBasis,
 )
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
+from discreet.plan.statistics.limits import NumberLimits, find_limits
 from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.release import NoisyGroups, Plan, Release
@@ -104,8 +107,9 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     Keys that this grouping does not group by are NULL.
     """
     bounded, question = release.bounded, release.bounded.question
+    steps = {position: release.to_steps(position, drawn) for position, drawn in noisy.measures.items()}
     columns = [
-        _compute_column(release, estimate, noisy, aggregate.type)
+        _compute_column(release, estimate, steps, noisy, aggregate.type)
         for estimate, aggregate in zip(bounded.estimates, question.aggregates)
     ]
     names = [question.refer_to_key(i) for i in bounded.keys]
@@ -114,10 +118,12 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
 
 
-def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGroups, kind: Type) -> list[Value]:
-    """One statistic for each group."""
+def _compute_column(
+    release: Release, estimate: AggregateRecipe, steps: Mapping[int, Any], noisy: NoisyGroups, kind: Type
+) -> list[Value]:
+    """One statistic for each group, from the noisy steps of measures or from what was chosen."""
     if estimate.spread is None:
-        return compute_statistic(estimate, noisy.measures, kind)
+        return compute_statistic(estimate, steps, kind)
     spread = release.bounded.bounded.spreads[estimate.spread]
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
@@ -130,14 +136,18 @@ def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGro
 
 
 def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Type.REAL) -> list[Value]:
-    """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
+    """One statistic for each group, from noisy steps; None where a noisy count leaves nothing to divide by.
+
+    Counts and whole sums are rounded to whole numbers here, after the noise, where they were not before it.
+    """
     basis = STATISTICS[estimate.statistic].basis
     match basis:
         case CountBasis():
-            return [int(count) for count in _take(measures, estimate.count)]
+            return [_round_half_up(count) for count in _take(measures, estimate.count).tolist()]
         case SumBasis() if kind is Type.INTEGER:
-            counts = [0] * len(_take(measures, estimate.steps)) if estimate.count is None else measures[estimate.count]
-            return [_add_whole(estimate, *pair) for pair in zip(_take(measures, estimate.steps), counts)]
+            steps = _take(measures, estimate.steps).tolist()
+            counts = [0] * len(steps) if estimate.count is None else measures[estimate.count].tolist()
+            return [_add_whole(estimate, *pair) for pair in zip(steps, counts)]
         case SumBasis():
             total = _take_floats(measures, estimate.steps) * float(estimate.resolution)
             if estimate.count is not None:
@@ -156,9 +166,13 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Typ
             assert_never(basis)
 
 
-def _add_whole(estimate: AggregateRecipe, steps: int, count: int) -> int:
+def _round_half_up(number: float | Fraction) -> int:
+    return number if isinstance(number, int) else math.floor(number + Fraction(1, 2))
+
+
+def _add_whole(estimate: AggregateRecipe, steps: float, count: float) -> int:
     """A sum of integers, in integers. Beyond 64 bits it is the last one that has them."""
-    return _limit_whole(int(int(steps) * estimate.resolution + int(count) * estimate.origin))
+    return _limit_whole(_round_half_up(Fraction(steps) * estimate.resolution + Fraction(count) * estimate.origin))
 
 
 def _limit_whole(value: int) -> int:
@@ -268,27 +282,35 @@ def _simulate(
     if needed > least and needed * len(chosen) > _MOST_WORK:
         return {}
     draws = max(least, needed, min(most, _WORK // len(chosen)))
-    outputs = release.bounded.question.outputs
+    outputs, limits = release.bounded.question.outputs, _limit_statistics(release)
     ends: dict[tuple[int, int], tuple[Value, Value]] = {}
     for group in chosen:
         truths = {}
         for position, noise in release.noises.items():
             shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
-            truths[position] = int(noisy.measures[position][group]) - shift
+            truths[position] = int(noisy.measures[position][group]) - shift.astype(object)
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
         rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))
         for column in columns:
-            values = [evaluate(outputs[column].expression, row) for row in rows]
-            ends[column, group] = _middle_of(values, tail)
+            ends[column, group] = _middle_of(
+                [find_limits(outputs[column].expression, row, limits) for row in rows], tail
+            )
     return ends
 
 
-def _middle_of(values: Sequence[Any], tail: float) -> tuple[Value, Value]:
-    """The two quantiles; an end is None (unknown) where the values there have no number."""
-    known = sorted(value for value in values if value is not None)
-    missing = len(values) - len(known)
+def _limit_statistics(release: Release) -> dict[Expression, NumberLimits]:
+    """Where each mean or variance lies, from the bounds of its values, for truths that leave nothing to divide by."""
+    question, found = release.bounded.question, dict[Expression, NumberLimits]()
+    for index, estimate in enumerate(release.bounded.estimates):
+        basis = STATISTICS[estimate.statistic].basis
+        if isinstance(basis, FirstMomentBasis | SecondMomentBasis):
+            bounds = float(estimate.low or 0), float(estimate.high or 0)
+            found[question.refer_to_aggregate(index)] = basis.limits(*bounds)
+    return found
+
+
+def _middle_of(values: Sequence[NumberLimits], tail: float) -> tuple[Value, Value]:
+    """The two quantiles of numbers that lie within limits; an end is None where nothing limits it."""
     cut = math.floor(tail * len(values))
-    # A truth without a number could be anything, so each one is counted at both ends.
-    low = None if missing > cut else known[cut - missing]
-    high = None if missing > cut else known[len(known) - 1 - (cut - missing)]
-    return low, high
+    low, high = sorted(low for low, _ in values)[cut], sorted(high for _, high in values)[len(values) - 1 - cut]
+    return None if math.isinf(low) else low, None if math.isinf(high) else high

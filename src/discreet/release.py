@@ -18,11 +18,13 @@ import numpy as np
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
+from discreet.bounding.bound import BoundedQuestion
+from discreet.bounding.contributions import unit_bits
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
-from discreet.exact import Integers, float_down
+from discreet.exact import Floats, Integers, float_down
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
@@ -36,9 +38,6 @@ from discreet.privacy import Loss, Neighbours, Unit
 Noise: TypeAlias = Laplace | RoundedGaussian
 CellChoice: TypeAlias = CellQuantiles | CellMode
 KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
-
-# Exact sums are held to this range before noise: moving nothing by more than it moved before, so no loss grows.
-SUM_LIMIT = 1 << 61
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +70,20 @@ class Release:
         """What it costs."""
         return compose(self.events).loss
 
-    def noise_bound(self, position: int, *, parts: int = 1) -> int:
-        """How far a noisy measure is off at most, in its own steps: at the level, or with others of ``parts`` at it."""
-        return math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
+    def unit_bits(self, position: int) -> int:
+        """The noisy integers of a measure are in units of 2^-bits of its steps."""
+        bounded = self.bounded.bounded
+        return unit_bits(bounded, bounded.measures[position])
+
+    def to_steps(self, position: int, integers: Integers) -> Integers | Floats:
+        """Noisy integers of a measure as steps: whole numbers where they are, and otherwise doubles."""
+        bits = self.unit_bits(position)
+        return np.ldexp(np.asarray(integers, dtype=np.float64), -bits) if bits else integers
+
+    def noise_bound(self, position: int, *, parts: int = 1) -> Fraction:
+        """How far a noisy measure is off at most, in steps: at the level, or with others of ``parts`` at it."""
+        units = math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
+        return Fraction(units, 1 << self.unit_bits(position))
 
     def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
@@ -83,7 +93,7 @@ class Release:
         if steps is None:
             if count is None:
                 raise InternalError("A count or a sum without a measure.")
-            return float(self.noise_bound(count))
+            return float(math.ceil(self.noise_bound(count)))  # counts are rounded to whole numbers
         if count is None:
             return float(self.noise_bound(steps) * estimate.resolution)
         # steps·resolution + origin·count: both noises stay within their bounds together.
@@ -200,6 +210,7 @@ def _choose_cells(
 
 
 def _order_measure(values: tuple[int, ...], order: list[int | None]) -> Integers:
-    """One measure in the order of the keys, zero where a group has no rows, held to the range of sums."""
-    held = (0 if i is None else max(-SUM_LIMIT, min(SUM_LIMIT, values[i])) for i in order)
-    return np.fromiter(held, dtype=np.int64, count=len(order))
+    """One measure in the order of the keys, zero where a group has no rows. Integers may be of any size."""
+    exact = np.empty(len(order), dtype=object)
+    exact[:] = [0 if i is None else values[i] for i in order]
+    return exact

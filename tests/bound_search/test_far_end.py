@@ -1,4 +1,4 @@
-"""How far bounds reach: within twice the best fixed clip, by released counts alone, and steady against false buckets."""
+"""How far bounds reach: within twice the best fixed clip, from released counts alone, and steady against false ones."""
 
 from __future__ import annotations
 

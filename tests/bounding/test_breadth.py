@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.bounding.bound import bound, bound_all
-from discreet.bounding.contributions import Counts, sensitivity
+from discreet.bounding.contributions import Counts, Sensitivity, sensitivity, unit_bits
 from discreet.errors import DiscreetError, Unbounded, UsageError
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
@@ -53,14 +53,20 @@ def test_quantiles_need_bounds_and_modes_need_keys() -> None:
     assert spread.values == ("A", "B", "C") and (spread.first, spread.last) == (0, 2)
 
 
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-def test_distinct_values_move_like_rows(neighbours: Neighbours) -> None:
-    """A unit brings as many values as it may have rows, in as many groups."""
-    for limits in (ROWS, ContributionLimits(max_groups=2, max_rows_per_group=3)):
-        rows = bound(ask(COUNT, keys=("ward",)), catalog(limits=limits)).bounded
+def test_distinct_values_are_chosen_by_lot() -> None:
+    """A unit brings as many values as it may have rows, in as many groups: whole numbers, in few groups."""
+    add, change = Neighbours.ADD_REMOVE, Neighbours.REPLACE
+    claims = {
+        ROWS: {add: Sensitivity(3, 4, 16, 4), change: Sensitivity(6, 8, 32, 4)},
+        ContributionLimits(max_groups=2, max_rows_per_group=3): {
+            add: Sensitivity(2, 6, 18, 3),
+            change: Sensitivity(3, 9, 27, 3),
+        },
+    }
+    for limits, claimed in claims.items():
         values = bound(ask(of(Statistic.COUNT_DISTINCT, "town"), keys=("ward",)), catalog(limits=limits)).bounded
         assert values.measures[0].counts is Counts.DISTINCT
-        assert sensitivity(values, values.measures[0], neighbours) == sensitivity(rows, rows.measures[0], neighbours)
+        assert {n: sensitivity(values, values.measures[0], n) for n in claimed} == claimed
 
 
 def test_bounded_sums_need_no_bounds_of_rows() -> None:
@@ -70,16 +76,18 @@ def test_bounded_sums_need_no_bounds_of_rows() -> None:
     (measure,) = found.measures
     step = measure.resolution
     moves = sensitivity(found, measure, Neighbours.ADD_REMOVE)
-    assert moves.l1 * step == 40 and moves.linf * step == 20 and moves.l0 == 2
+    parts = 1 << unit_bits(found, measure)
+    assert moves.l1 * step == 40 * parts and moves.linf * step == 20 * parts and moves.l0 == 3
     replaced = sensitivity(found, measure, Neighbours.REPLACE)
-    assert replaced.linf * step == 25
+    assert replaced.linf * step == 25 * parts
 
 
 def test_bounded_counts_are_clamped_in_a_group() -> None:
     """COUNT within [0, 1]: a unit counts once in a group, however many rows it may have there."""
     count = Aggregate(Statistic.COUNT, bounds=(Fraction(0), Fraction(1)))
     found = bound(ask(count, keys=("ward",)), catalog()).bounded
-    assert sensitivity(found, found.measures[0], Neighbours.ADD_REMOVE).l1 == 2
+    parts = 1 << unit_bits(found, found.measures[0])
+    assert sensitivity(found, found.measures[0], Neighbours.ADD_REMOVE).l1 == 2 * parts
     with pytest.raises(UsageError, match="lower bound is above"):
         bound(ask(replace(count, bounds=(Fraction(2), Fraction(1)))), catalog())
 

@@ -160,7 +160,7 @@ def replace_null(fact: ColumnFacts) -> ColumnFacts:
     ("expression", "low", "high"),
     [
         (make_call("least", make_call("greatest", OPEN, make_literal(0)), make_literal(10)), 0, 10),
-        (make_call("clamp", SMALL, make_literal(2), make_literal(50)), 2, 10),
+        (make_call("clamp", SMALL, make_literal(2), make_literal(50)), 2, 50),
         (make_call("case", make_call("greater", OPEN, make_literal(10)), make_literal(10),
                    make_call("less", OPEN, make_literal(0)), make_literal(0), OPEN), 0, 10),
         (make_call("case", make_call("less", WIDE, make_literal(3)), WIDE, make_literal(None)), None, 2),

@@ -149,7 +149,7 @@ def a_catalog(rng: random.Random, *, row_units: bool = False) -> Catalog:
             public=name == "wards",
             link=None if row_units else LINKS.get(name),
         )
-    return Catalog(tables=tables, neighbours=Neighbours.ADD_REMOVE)
+    return Catalog(tables=tables, neighbours=Neighbours.ADD_REMOVE, max_joined_rows=10**12, count_public=lambda *_: 20)
 
 
 def some_limits(rng: random.Random) -> ContributionLimits:
@@ -395,7 +395,8 @@ def a_bounded(rng: random.Random, source: Relation, seen: RelationFacts) -> Boun
     if seen.unit is not None:
         chosen = some_limits(rng)
         limits = {"max_rows": chosen.max_rows, "max_rows_per_group": chosen.max_rows_per_group}
-        limits["max_groups"] = (chosen.max_groups or rng.choice((None, 1, 2))) if keys else None
+        limits["max_groups"] = chosen.max_groups if keys else None
+        limits["weight_bits"] = rng.choice((0, 3, 12, 24))
     return BoundedPlan(
         source=source,
         keys=keys,

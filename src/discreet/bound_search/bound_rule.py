@@ -1,9 +1,9 @@
 """The rule that turns noisy counts by powers of two into bounds.
 
 A bucket is *sure* if its noisy count is above what noise alone would show in any bucket. The first threshold lets noise
-alone show an empty bucket with probability 10⁻⁹. If no bucket is sure, the same noisy counts are read again with a lower
-threshold, down to the one for probability 1/100. The bounds enclose every sure bucket. An end that is near zero is
-replaced by zero.
+alone show an empty bucket with probability 10⁻⁹. If no bucket is sure, the same noisy counts are read again with a
+lower threshold, down to the one for probability 1/100. The bounds enclose every sure bucket. An end that is near zero
+is replaced by zero.
 
 How much farther they reach is chosen by the loss that is expected. ``far_end`` estimates for each possible end how
 much a sum would lose beyond it, and takes the end where this loss and the noise of a later question are least together.
@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.bound_search.far_end import CountNoise, Tail, choose_far_end, see_tails, walk_inwards
+from discreet.parameters import Number
 from discreet.plan.magnitude import IntOrFloat
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN
 
@@ -30,6 +31,23 @@ DOUBTS = tuple(Fraction(1, 10**power) for power in range(9, 1, -1))
 # An end is near zero if it is at most an eighth of the other one. With zero in its place small numbers are not clamped.
 # That costs a sum nothing, because its noise follows from the larger end, and it costs a mean at most a seventh.
 NEAR = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PartNoise:
+    """Noise that was added to counts in parts of ``parts`` to the whole, in whole ones."""
+
+    noise: CountNoise
+    parts: int
+
+    @property
+    def standard_error(self) -> float:
+        """The standard deviation of one noise."""
+        return self.noise.standard_error / self.parts
+
+    def noise_bound(self, beta: Number = 0.05, of: int = 1) -> float:
+        """The size that none of ``of`` noises exceeds, with probability 1 − ``beta``."""
+        return self.noise.noise_bound(beta, of) / self.parts
 
 
 @dataclass(frozen=True, slots=True)

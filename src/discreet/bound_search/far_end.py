@@ -6,8 +6,8 @@ What is known are noisy counts of values by size: bucket e holds those from 2^e 
    alone would show so much with probability 1/40 · 8^−d at most. Why the power: a false bucket makes noise 2^d times
    larger, so its expected damage to the squared error falls as 2^−d, and all of it together stays small.
 2. How much lies in the next buckets, which nobody can see. Counts usually fall from one power of two to the next, at
-   least by half and at least as they fell before. This guess and the noisy count are averaged by their precisions, and the
-   result is where the guess for the bucket after it starts.
+   least by half and at least as they fell before. This guess and the noisy count are averaged by their precisions, and
+   the result is where the guess for the bucket after it starts.
 
 For each possible end (a power of two, or one and a half) the loss is the estimated sum of what lies beyond it, where
 values are spread evenly over the logarithms in a bucket; the noise is that of a question with three times the search's
@@ -37,7 +37,7 @@ LATER = 3
 
 
 class CountNoise(Protocol):
-    """The noise that was added to the counts. Members: ``Laplace`` and ``RoundedGaussian``."""
+    """The noise that was added to the counts. Members: ``Laplace``, ``RoundedGaussian`` and ``PartNoise``."""
 
     @property
     def standard_error(self) -> float:
@@ -87,7 +87,7 @@ def see_tails(
     for e in sorted(positive.keys() | negative.keys()):
         beyond = max(0, e - last)
         doubt = SEEN_DOUBT / every if beyond == 0 else max(LEAST_DOUBT, SEEN_DOUBT * SEEN_RATIO**beyond)
-        bar = noise.noise_bound(beta=doubt)
+        bar = math.ceil(noise.noise_bound(beta=doubt))  # counts are shown as whole numbers
         for side, counts in enumerate((positive, negative)):
             edge = edges[side]
             if counts.get(e, 0) > bar and (edge is None or e > edge):
@@ -109,7 +109,7 @@ def choose_far_end(tails: tuple[Tail, Tail], least: int, noise: CountNoise) -> F
 
 def walk_inwards(counts: Mapping[int, int], start: int, noise: CountNoise) -> int:
     """The smallest exponent that is reached from ``start`` over buckets that noise alone seldom shows."""
-    bar = noise.noise_bound(beta=SEEN_DOUBT)
+    bar = math.ceil(noise.noise_bound(beta=SEEN_DOUBT))
     while counts.get(start - 1, 0) > bar:
         start -= 1
     return start

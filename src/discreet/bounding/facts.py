@@ -26,7 +26,6 @@ from discreet.bounding.ranges import (
     find_ranges,
     merge_ranges,
     narrow_facts,
-    range_of_clamp,
     range_of_extreme,
 )
 from discreet.errors import InternalError
@@ -312,7 +311,8 @@ def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFac
     value, low, high = arguments
     if low.low is None or high.high is None or low.low > high.high:
         return NOTHING
-    found = range_of_clamp(value, low.low, high.high)
+    # The analyst's own bounds, also where they are wider than those that were declared or that limits suggest.
+    found = Range(low.low, high.high)
     step = include_ends(value.resolution, found)
     return _make_interval(found.low, found.high, step=step, nullable=value.nullable)
 

@@ -133,9 +133,3 @@ def range_of_extreme(arguments: tuple[ColumnFacts, ...], *, least: bool) -> Rang
     if least:
         return Range(low, high)
     return Range(None if high is None else -high, None if low is None else -low)
-
-
-def range_of_clamp(value: ColumnFacts, low: Fraction, high: Fraction) -> Range:
-    """The range of clamp(x, low, high): where x is known to lie, moved into the bounds."""
-    first, last = (end if end is None else min(max(end, low), high) for end in (value.low, value.high))
-    return Range(low if first is None else first, high if last is None else last)

@@ -24,7 +24,14 @@ from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, InternalError, Problem
-from discreet.plan.catalog import DEFAULT_LENGTH, Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.catalog import (
+    DEFAULT_JOINED_ROWS,
+    DEFAULT_LENGTH,
+    Catalog,
+    ColumnFacts,
+    ContributionLimits,
+    TableFacts,
+)
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
@@ -221,6 +228,7 @@ class Codebook:
         return Catalog(
             tables={name: self._make_table_facts(name, found.get(name)) for name in self.document.tables},
             neighbours=self.neighbours,
+            max_joined_rows=self.document.max_joined_rows or DEFAULT_JOINED_ROWS,
         )
 
     def _make_table_facts(self, name: str, way: owners.Way | None) -> TableFacts:

@@ -325,6 +325,11 @@ class Document(CodebookEntry):
         None,
         description="The identity of the ledger, as `discreet init` wrote it. A ledger with another one is refused.",
     )
+    max_joined_rows: PositiveCount | None = Field(
+        None,
+        description="The most rows of one unit that joins may make, 10,000 if it is not given. Joins that could make "
+        "more are refused; rows of a unit beyond what fits are left out before they are joined.",
+    )
     tables: dict[str, TableEntry] = Field(description="The tables, by name. What is not declared does not exist.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -231,7 +231,21 @@ def stirred(before: Answer, after: Answer, position: int) -> list[tuple[int, int
 
 def beyond(changes: list[tuple[int, int]], claim: Reach) -> bool:
     """Whether a change of histograms is more than a reach covers: of the old unit's rows, or of the new one's."""
-    return any(max(side) > claim.rows or sum(side) > claim.groups * claim.rows for side in zip(*changes))
+    return any(count_bundles(side, claim.rows) > claim.groups for side in zip(*changes))
+
+
+def count_bundles(sizes: Sequence[int], room: int) -> int | float:
+    """How many bundles hold these changes, each the largest first into the first with room."""
+    bundles: list[int] = []
+    for size in sorted(sizes, reverse=True):
+        if size > room:
+            return float("inf")
+        place = next((i for i, used in enumerate(bundles) if used + size <= room), None)
+        if place is None:
+            bundles.append(size)
+        else:
+            bundles[place] += size
+    return sum(used > 0 for used in bundles)
 
 
 def exceeds(found: Sensitivity, claim: Sensitivity) -> bool:
@@ -305,10 +319,13 @@ def a_tight_world(**limits: int) -> World:
         Measure(counts=Counts.UNITS, argument=AGE),
         Measure(counts=Counts.STEPS, argument=COST, first=-(2**50), last=2**50, partial=(-3, 20)),
         Measure(counts=Counts.WEIGHT, last=100),
+        Measure(counts=Counts.NAMED),
+        Measure(counts=Counts.ROWS),
+        Measure(counts=Counts.STEPS, argument=COST, first=0, last=5),
     )
     asked = (Spread(argument=AGE, last=100), Spread(argument=COST, last=5, values=(5.0, 6.0)))
     bounded = BoundedPlan(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT, measures=measures, spreads=asked,
-                      **limits)  # fmt: skip
+                      weight_bits=12, **limits)  # fmt: skip
     return World([*others, *own], bounded)
 
 

@@ -28,7 +28,7 @@ from discreet.plan.relations import (
     Values,
     Window,
 )
-from discreet.plan.types import Type, Value
+from discreet.plan.types import LARGEST_REAL, Type, Value
 from discreet.privacy import Neighbours, Unit
 from tests.engines.worlds import SALT
 
@@ -154,13 +154,13 @@ def over(kind: Feature, values: list[Value], type_: Type, yields: Type) -> Value
 
 
 def test_features_at_their_edges() -> None:
-    """NULL without values; integers beyond 64 bits and reals that are not finite are NULL; order never shows."""
+    """NULL without values; integers beyond 64 bits are NULL, reals beyond doubles the largest; order never shows."""
     assert over(Feature.SUM, [None], I, I) is None and over(Feature.COUNT, [None], I, I) == 0
     assert over(Feature.SUM, [2**62, 2**62], I, I) is None
     assert over(Feature.MEAN, [2**62, 2**62], I, R) == float(2**62)
-    assert over(Feature.SUM, [1e308, 1e308], R, R) is None
+    assert over(Feature.SUM, [1e308, 1e308], R, R) == LARGEST_REAL
     assert over(Feature.MEDIAN, [1.0, 4.0, None], R, R) == 2.5
-    assert over(Feature.MEDIAN, [1e308, 1.5e308], R, R) is None
+    assert over(Feature.MEDIAN, [1e308, 1.5e308], R, R) == LARGEST_REAL
     assert over(Feature.SUM, [1e16, 1.0, -1e16], R, R) == over(Feature.SUM, [-1e16, 1e16, 1.0], R, R)
     assert over(Feature.ANY, [None, False], B, B) is False and over(Feature.ALL, [None, True], B, B) is True
     assert over(Feature.ANY, [None], B, B) is None and over(Feature.ALL, [None], B, B) is None
@@ -255,21 +255,50 @@ def test_partial_bounds_replace_the_scaling() -> None:
     assert answer(wide, person(1, "a", -100)) == {("a",): [-5, 2]}
 
 
-@pytest.mark.parametrize(
-    ("count", "allowed", "wanted"),
-    [(10, 3, [1, 4, 8]), (4, 4, [0, 1, 2, 3]), (3, 1, [1]), (4, 2, [0, 2]), (5, 4, [0, 1, 3, 4]), (2, 9, [0, 1])],
-)
-def test_spreads_take_rows_evenly(count: int, allowed: int, wanted: list[int]) -> None:
-    """By the rule: the r-th is taken where ⌊r·allowed/n + 1/2⌋ grows."""
+COUNT, SUM = Measure(counts=Counts.ROWS), Measure(counts=Counts.STEPS, argument=N, first=-9, last=9)
+
+
+def test_rows_beyond_a_limit_weigh_less() -> None:
+    """Ten rows where four are allowed weigh ⌊4·2^10/10⌋ = 409 each; three rows weigh 1024; NULL adds nothing."""
+    data = [*person(1, "a", *range(6)), *person(1, "b", 1, 1, 1, None), *person(2, "b", 1, 5, None)]
+    few = bounded(measures=(COUNT, SUM), max_rows=4, weight_bits=10)
+    assert answer(few, data) == {("a",): [6 * 409, 15 * 409], ("b",): [4 * 409 + 3 * 1024, 3 * 409 + 6 * 1024]}
+
+
+def test_groups_beyond_a_limit_weigh_less() -> None:
+    """Three groups where two are allowed: each weighs ⌊2^10·2/3⌋ = 682; four rows where one is: 256 each, of those."""
+    units = Measure(counts=Counts.UNITS)
+    data = [*person(1, "a", 1, 1, 1, 1), *person(1, "b", 2), *person(1, "c", 3), *person(2, "a", 1)]
+    plan = bounded(measures=(COUNT, SUM, units), max_groups=2, max_rows_per_group=1, weight_bits=10)
+    each = 256 * 682 >> 10
+    assert answer(plan, data) == {
+        ("a",): [4 * each + 1024, 4 * each + 1024, 682 + 1024],
+        ("b",): [682, 2 * 682, 682],
+        ("c",): [682, 3 * 682, 682],
+    }
+
+
+def test_totals_of_one_group_are_rounded_to_whole_steps() -> None:
+    """Three rows at ⌊2^10/3⌋ = 341: 1023 parts are one row; the sum 7 · 341 is 2387 parts, which is 2.33, so 2."""
+    plan = bounded(keys=(), measures=(COUNT, SUM), max_rows=1, weight_bits=10)
+    assert answer(plan, person(1, "a", 1, 2, 4)) == {(): [1, 2]}
+
+
+def test_spreads_weigh_rows() -> None:
+    """In one limit for all rows, and in groups: three groups in bundles of two weigh a half each."""
     spread = Spread(argument=N, first=0, last=99)
-    ((found,),) = answer(bounded(spreads=(spread,), max_rows_per_group=allowed), person(1, "a", *range(count))).values()
-    assert sorted(found) == wanted and set(found.values()) == {1}
-    rule = [
-        r - 1
-        for r in range(1, count + 1)
-        if int(Fraction(r * allowed, count) + Fraction(1, 2)) > int(Fraction((r - 1) * allowed, count) + Fraction(1, 2))
-    ]
-    assert count <= allowed or rule == wanted
+    data = [*person(1, "a", 5, 5, 7, None), *person(1, "b", 5), *person(1, "c", 5)]
+    total = answer(bounded(spreads=(spread,), max_rows=3, weight_bits=10), data)
+    assert total == {("a",): [{5: 1024, 7: 512}], ("b",): [{5: 512}], ("c",): [{5: 512}]}
+    grouped = answer(bounded(spreads=(spread,), max_groups=2, max_rows_per_group=2, weight_bits=10), data)
+    assert grouped == {("a",): [{5: 512, 7: 256}], ("b",): [{5: 512}], ("c",): [{5: 512}]}
+
+
+def test_named_units_are_chosen_by_lot() -> None:
+    """A unit in three groups is named in two of them, and counts in whole numbers."""
+    data = [*person(1, "a", 1), *person(1, "b", 1), *person(1, "c", 1)]
+    named = bounded(measures=(Measure(counts=Counts.NAMED),), max_groups=2, max_rows_per_group=1, weight_bits=10)
+    assert sorted(value for (value,) in answer(named, data).values()) == [0, 1, 1]
 
 
 def test_spreads_by_cell_and_by_value() -> None:

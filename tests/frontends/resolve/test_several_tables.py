@@ -170,7 +170,7 @@ def test_the_first_reading_of_a_table_has_its_name() -> None:
 def test_names_that_are_taken_are_passed_over() -> None:
     """Tables may have the names that plans would give: no relation ever has the name of another."""
     odd = {name: replace(STAYS, name=name) for name in ("visits", "visits 2", "features", "subquery", "labs in visits")}
-    catalog = Catalog(tables={**odd, "labs": LABS}, neighbours=HOSPITAL.neighbours)
+    catalog = replace(HOSPITAL, tables={**odd, "labs": LABS})
     text = (
         "SELECT COUNT(*) FROM visits a JOIN visits b USING (patient_id) JOIN (SELECT patient_id, MAX(age) + 1 AS m "
         "FROM visits GROUP BY 1) c USING (patient_id) JOIN labs USING (patient_id) "

@@ -1,9 +1,8 @@
 """The DuckDB engine: bounded questions over files and frames, embedded, out of core, close to the speed of plain SQL.
 
 Every question gets a locked-down connection of its own. Where rows are their own units, sums by group are all there is.
-Where units own many rows, their contribution is bounded either in SQL or, when there are groups to choose among, by
-sorting blocks of whole units in NumPy (``kernel``). Both ways give the same integers: the secret order is one function
-of the salt, the unit and the key, so which way is taken may depend on the data.
+Where units own many rows, what a unit has is counted first and its rows are weighed by that. On a prepared table this
+is done for one range of units after the other, and the sums are added up (``unit_ranges``).
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -15,13 +14,13 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb.blocks.block_run import run_in_blocks, suits_blocks
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
+from discreet.engines.duckdb.unit_ranges import run_by_ranges
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
@@ -30,6 +29,8 @@ from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
+from discreet.engines.sql.unit_sums import write_by_units
+from discreet.engines.steps import round_total
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
 from discreet.plan.expressions import Column
@@ -50,7 +51,7 @@ class DuckDBEngine:
 
     ``sources`` gives for each table a path or pattern, a codebook's source, or a frame. ``memory_limit`` bounds what
     DuckDB holds in memory; larger work goes through ``temp_directory``, by default a private folder that is deleted.
-    ``blocks`` False bounds contributions in SQL alone. ``order`` is the rule of the secret order.
+    ``order`` is the rule of the secret order.
     """
 
     def __init__(
@@ -61,10 +62,9 @@ class DuckDBEngine:
         memory_limit: str = "1GB",
         threads: int | None = None,
         temp_directory: str | Path | None = None,
-        blocks: bool = True,
         order: EngineHash | None = None,
     ) -> None:
-        self.capabilities = Capabilities(prepares=True, reports_progress=True, bounds_in_blocks=blocks, spills=True)
+        self.capabilities = Capabilities(prepares=True, reports_progress=True, spills=True)
         self._order = order or EngineHash()
         self._private = PrivateFolder(temp_directory)
         self._folder = self._private.path
@@ -76,6 +76,7 @@ class DuckDBEngine:
         self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
+        self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
         for name in catalog.tables:
             self._check(name)
 
@@ -84,6 +85,31 @@ class DuckDBEngine:
 
     def version(self, table: str) -> str:
         return self._find_source(table).version()
+
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not counted. Nothing was charged.")
+        version = self.version(table)
+        if self._counted.get((table, columns), ("",))[0] != version:
+            try:
+                found = self._run_mended([table], lambda: self._count_rows(facts.name, columns))
+            except Exception as error:
+                LOG.error("The public table %r cannot be counted.", table, exc_info=error)
+                raise UsageError(f"The public table {table!r} cannot be read. Nothing was charged.") from None
+            self._counted[table, columns] = (version, found)
+        return self._counted[table, columns][1]
+
+    def _count_rows(self, table: str, columns: tuple[str, ...]) -> int:
+        source = self._find_rows(table)
+        stored = self._make_table(table, source)
+        listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(columns)) or "1 AS c0"
+        names = [f"c{i}" for i in range(max(1, len(columns)))]
+        known = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        rows = f"SELECT count(*) AS n FROM (SELECT {listed} FROM {stored.source}) WHERE {known}"
+        with Session(self._settings, [source]) as session:
+            found = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)})")
+        return int(found[0][0] or 0)
 
     def close(self) -> None:
         self._prepared.clear()
@@ -133,14 +159,14 @@ class DuckDBEngine:
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():
                 session.fill(name, table)
-            if self.capabilities.bounds_in_blocks and suits_blocks(bounded):
-                answer = run_in_blocks(session, statement, ready, watch)
-                if answer is not None:
-                    return answer
-            query = statement.write_by_rows() if bounded.unit is None else statement.write_by_units()
-            found = session.run(query, statement.parameters, watch)
-            groups = _make_groups(found, len(bounded.keys), len(bounded.measures))
-            return add_spreads(session, statement, groups, watch)
+            found = None if ready is None else run_by_ranges(session, statement, ready, watch)
+            if found is None:
+                query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
+                found = session.run(query, statement.parameters, watch)
+            groups = add_spreads(session, statement, _make_groups(found, bounded), watch)
+        if watch is not None:
+            watch(1.0)
+        return groups
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""
@@ -255,10 +281,14 @@ class DuckDBEngine:
                 )
 
 
-def _make_groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+def _make_groups(found: list[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
     """Sorted by key, because the order in which an engine finds groups is that of the rows."""
+    keys = len(bounded.keys)
     found = sorted(found, key=lambda row: key_order(row[:keys]))
     return Groups(
         tuple(row[:keys] for row in found),
-        tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),
+        tuple(
+            tuple(round_total(bounded, measure, int(row[keys + i])) for row in found)
+            for i, measure in enumerate(bounded.measures)
+        ),
     )

@@ -18,15 +18,16 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_cap, unit_bits
 from discreet.engines.engine import Capabilities, GroupHistogram, Groups, ProgressCallback, key_order
 from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
 from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
-from discreet.errors import InternalError
+from discreet.errors import InternalError, UsageError
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
+from discreet.plan.relations import Scan
 from discreet.plan.types import Type, Value, type_of
 
 _versions = itertools.count(1)
@@ -43,13 +44,20 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _UnitGroup:
-    """What one unit has in one group: its rows, of which so many are allowed; it is kept in so many groups."""
+    """What one unit has in one group: its rows, and what they weigh.
+
+    ``weight`` is W of each row, ``unit_weight`` V, and ``cell_weight`` what a row adds to its cell of a spread.
+    By lot, so many rows are ``allowed`` and so many groups are ``kept``; both are 0 where this group is not.
+    """
 
     unit: Value
     key: KeyValues
     rows: Sequence[MemoryRow]
+    weight: int
+    unit_weight: int
+    cell_weight: int
     allowed: int
-    groups: int
+    kept: int
 
 
 class MemoryEngine:
@@ -74,6 +82,14 @@ class MemoryEngine:
     def version(self, table: str) -> str:
         return f"memory {self._versions[table]}"
 
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        if not self._catalog.find_table(table).public:
+            raise UsageError(f"The rows of the private table {table!r} are not counted. Nothing was charged.")
+        read = RelationReader(self._tables, self._catalog, b"").read(Scan(table))
+        wanted = [column for column in read.columns if column.name in columns]
+        found = Counter(key for row in read.rows if None not in (key := tuple(row[column] for column in wanted)))
+        return max(found.values(), default=0)
+
     def prepare(self, table: str) -> None:
         """Nothing to do: rows are as ready as they will be."""
 
@@ -97,17 +113,15 @@ class MemoryEngine:
         found: dict[KeyValues, _Group] = {} if bounded.keys else {(): _Group()}
         order = _UnitOrder(bounded, self._order, salt)
         for unit, groups in _group_by_unit(bounded, list(self._read_rows(bounded, salt))).items():
-            kept = _choose_groups(bounded, unit, groups, order)
-            for key, allowed in kept.items():
-                part = _UnitGroup(unit, key, groups[key], allowed, len(kept))
-                _add(bounded, found.setdefault(key, _Group()), part, order)
+            for part in _weigh_groups(bounded, unit, groups, order):
+                _add(bounded, found.setdefault(part.key, _Group()), part, order)
         if watch is not None:
             watch(1.0)
         keys = sorted(found, key=key_order)
         collected = [found[key] for key in keys]
         return Groups(
             tuple(keys),
-            tuple(tuple(_total(m, i, group) for group in collected) for i, m in enumerate(bounded.measures)),
+            tuple(tuple(_total(bounded, i, group) for group in collected) for i in range(len(bounded.measures))),
             tuple(tuple(_make_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
         )
 
@@ -134,13 +148,35 @@ def _group_by_unit(bounded: BoundedPlan, rows: Sequence[MemoryRow]) -> dict[Valu
     return units
 
 
+def _weigh_groups(
+    bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], order: _UnitOrder
+) -> Iterator[_UnitGroup]:
+    """Step 3: what one unit's rows weigh in each of its groups. A function of the unit's own rows."""
+    whole, count = 1 << bounded.weight_bits, sum(map(len, groups.values()))
+    cap = group_cap(bounded)
+    unit_weight = whole if cap is None else min(whole, cap * whole // len(groups))
+    kept = _choose_groups(bounded, unit, groups, order) if any(m.by_lot for m in bounded.measures) else {}
+    for key, rows in groups.items():
+        if bounded.max_rows is not None:
+            weight = cell_weight = min(whole, bounded.max_rows * whole // count)
+        else:
+            each = min(whole, (bounded.max_rows_per_group or 1) * whole // len(rows))
+            weight = cell_weight = each
+            if bounded.max_groups is not None:
+                weight = each * min(whole, bounded.max_groups * whole // len(groups)) // whole
+                cell_weight = each * (whole // math.ceil(len(groups) / bounded.max_groups)) // whole
+        yield _UnitGroup(unit, key, rows, weight, unit_weight, cell_weight, kept.get(key, 0), len(kept))
+
+
 def _choose_groups(
     bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], order: _UnitOrder
 ) -> dict[KeyValues, int]:
-    """Steps 3 and 4: the groups that a unit is kept in, and how many rows are allowed in each.
+    """The groups that a unit is kept in by lot, and how many rows are allowed in each.
 
     It is a function of the unit's own rows and the secret order alone.
     """
+    if bounded.unit is None:
+        return {key: len(rows) for key, rows in groups.items()}
     ordered = sorted(groups, key=lambda key: order.place_of(unit, key)) if len(groups) > 1 else list(groups)
     left = bounded.max_rows
     kept: dict[KeyValues, int] = {}
@@ -173,27 +209,34 @@ class _UnitOrder:
 
 
 def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, order: _UnitOrder) -> None:
-    """Step 5: add what one unit has in a group."""
+    """Step 4: add what one unit has in a group."""
     for i, measure in enumerate(bounded.measures):
         match measure.counts:
             case Counts.DISTINCT:
                 group.values.setdefault(i, set()).update(_some_values(measure, part, order))
+            case Counts.NAMED:
+                group.totals[i] += part.allowed > 0
             case Counts.WEIGHT:
-                group.totals[i] += math.isqrt(measure.last**2 // part.groups)
+                group.totals[i] += math.isqrt(measure.last**2 // part.kept) if part.allowed else 0
             case Counts.UNITS:
-                rows = (
-                    part.rows
-                    if measure.argument is None
-                    else [r for r in part.rows if _argument_of(measure, r) is not None]
-                )
-                group.totals[i] += bool(rows)
+                has = measure.argument is None or any(_argument_of(measure, row) is not None for row in part.rows)
+                group.totals[i] += part.unit_weight * has
             case Counts.ROWS | Counts.VALUES | Counts.STEPS | Counts.SQUARES:
-                group.totals[i] += _partial(measure, part)
+                integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
+                total = sum(integers)
+                if measure.partial is None:
+                    group.totals[i] += part.weight * total
+                elif integers:
+                    low, high = measure.partial
+                    group.totals[i] += part.unit_weight * min(max(total, low), high)
             case _:
                 assert_never(measure.counts)
     for i, spread in enumerate(bounded.spreads):
-        cells = sorted(cell for row in part.rows if (cell := _cell_of(spread, row)) is not None)
-        group.cells.setdefault(i, Counter()).update(_pick_evenly(cells, part.allowed))
+        cells = group.cells.setdefault(i, Counter())
+        for row in part.rows:
+            cell = _cell_of(spread, row)
+            if cell is not None and part.cell_weight:
+                cells[cell] += part.cell_weight
 
 
 def _some_values(measure: Measure, part: _UnitGroup, order: _UnitOrder) -> Collection[Value]:
@@ -205,36 +248,20 @@ def _some_values(measure: Measure, part: _UnitGroup, order: _UnitOrder) -> Colle
     return sorted(values, key=lambda value: order.place_of(part.unit, part.key, (value, kind)))[: part.allowed]
 
 
-def _total(measure: Measure, position: int, group: _Group) -> int:
-    return len(group.values.get(position, ())) if measure.counts is Counts.DISTINCT else group.totals[position]
+def _total(bounded: BoundedPlan, position: int, group: _Group) -> int:
+    """Step 5: the answer of one group, rounded to whole steps where that is free."""
+    measure = bounded.measures[position]
+    if measure.counts is Counts.DISTINCT:
+        return len(group.values.get(position, ()))
+    total = group.totals[position]
+    if measure.by_lot or unit_bits(bounded, measure) == bounded.weight_bits:
+        return total
+    return math.floor(Fraction(total, 1 << bounded.weight_bits) + Fraction(1, 2))
 
 
 def _make_histogram(position: int, group: _Group) -> GroupHistogram:
     cells = sorted(group.cells.get(position, Counter()).items())
     return np.array([cell for cell, _ in cells], dtype=np.int64), np.array([n for _, n in cells], dtype=np.int64)
-
-
-def _partial(measure: Measure, part: _UnitGroup) -> int:
-    """The sum over one unit's rows in a group: clamped to the measure's own bounds where it has some, otherwise scaled
-    down to the allowed number of rows, towards zero. Without a value it is 0.
-    """
-    integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
-    total, count = sum(integers), len(integers)
-    if measure.partial is not None:
-        low, high = measure.partial
-        return min(max(total, low), high) if count else 0
-    if count <= part.allowed:
-        return total
-    return int(Fraction(total * part.allowed, count))  # int of a Fraction rounds towards zero
-
-
-def _pick_evenly(cells: Sequence[int], allowed: int) -> list[int]:
-    """As many of the sorted cells as are allowed, evenly spaced; all if there are no more."""
-    count = len(cells)
-    if count <= allowed:
-        return list(cells)
-    before = [(2 * rank * allowed + count) // (2 * count) for rank in range(count + 1)]  # ⌊r·allowed/n + 1/2⌋
-    return [cell for rank, cell in enumerate(cells, start=1) if before[rank] > before[rank - 1]]
 
 
 def _cell_of(spread: Spread, row: MemoryRow) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
-from discreet.errors import UnitLost
+from discreet.errors import QuestionError, UnitLost
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term
 from discreet.plan.catalog import Catalog, suggest_nearest
@@ -176,9 +176,11 @@ def title_of_subquery(alias: str) -> str:
 
 
 def find_facts_at(relation: Relation, catalog: Catalog, place: Place | None) -> RelationFacts:
-    """The facts of a relation. Where it does not keep units apart, the refusal shows the place."""
+    """The facts of a relation. Where it does not keep units apart, or multiplies rows, the refusal shows the place."""
     try:
         return find_relation_facts(relation, catalog)
+    except QuestionError as error:
+        raise refusal(place, error.rule, error.fix) from None
     except UnitLost as error:
         raise explain_lost_unit(error, place) from None
 
