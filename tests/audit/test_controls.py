@@ -16,11 +16,11 @@ from discreet.cli.main import app
 # Sections whose controls take longer than a second or two each; one of each kind is in the usual run.
 SLOW = ("engines", "mechanisms", "questions")
 QUICK = (
-    "one more in SQL alone: rows in a group",
-    "one distinct value more",
+    "one more in the engine: rows in a group",
+    "caps under joins over everybody",
     "Laplace noise a tenth short",
     "named keys by size",
-    "half of the squares",
+    "min_units before the rule",
 )
 
 

@@ -64,6 +64,13 @@ QUESTIONS = (
     f"{_GOOGLE} {_SUMMED} FROM visits WHERE ward = 'A'",
     f"{_GOOGLE} ward, {_SUMMED} FROM visits GROUP BY ward",
 )
+# All pairs of a person's rows: below the join at most four of them remain, so at most 16 pairs are made.
+JOINED_ROWS = 16
+JOINS = (
+    "SELECT SUM(clamp(pairs, 0, 100)) AS pairs FROM (SELECT a.person, COUNT(*) AS pairs FROM visits a "
+    "JOIN visits b ON a.person = b.person GROUP BY a.person) AS t",
+    "SELECT a.ward, COUNT(*) AS n FROM visits a LEFT JOIN visits b ON a.person = b.person GROUP BY a.ward",
+)
 _FAR: AuditRow = {"age": 110, "hours": 110, "debt": -900.0}
 _NEAR: AuditRow = {"age": 20, "hours": 20, "debt": -100.0}
 _BEYOND: AuditRow = {"age": 10**6, "hours": 10**6, "debt": -1e9}
@@ -151,24 +158,30 @@ def make_background() -> list[AuditRow]:
 def make_catalog(limits: ContributionLimits) -> Catalog:
     """What is declared; the relation is that of each comparison."""
     facts = TableFacts(name="visits", columns=COLUMNS, unit=Unit("person"), limits=limits)
-    return Catalog(tables={"visits": facts}, neighbours=Neighbours.ADD_REMOVE)
+    return Catalog(tables={"visits": facts}, neighbours=Neighbours.ADD_REMOVE, max_joined_rows=JOINED_ROWS)
+
+
+def make_plans() -> list[BoundedPlan]:
+    """Every question under every limit; joins under the limit on rows in all."""
+    asked = [(make_catalog(limits), QUESTIONS) for limits in LIMITS]
+    asked.append((make_catalog(LIMITS[1]), JOINS))
+    return [
+        bounded.bounded
+        for catalog, questions in asked
+        for question in questions
+        for bounded in bound_all(read_sql.read_with_offer(question, catalog, {}).question, catalog)
+    ]
 
 
 def check_engines() -> Iterator[Finding]:
     """Every way, every limit, every question: claims between neighbours, and the oracle's integers."""
-    catalogs = [make_catalog(limits) for limits in LIMITS]
-    plans = [
-        bounded.bounded
-        for catalog in catalogs
-        for question in QUESTIONS
-        for bounded in bound_all(read_sql.read_with_offer(question, catalog, {}).question, catalog)
-    ]
+    catalog, plans = make_catalog(LIMITS[0]), make_plans()
     units, salt = make_units(), SYSTEM.bits(128).to_bytes(16, "big")
-    truth = _run_all(EngineWay("oracle", MemoryEngine), [u for u in units if u.plain], catalogs[0], plans, salt)
+    truth = _run_all(EngineWay("oracle", MemoryEngine), [u for u in units if u.plain], catalog, plans, salt)
     expected = dict(zip((unit.what for unit in units if unit.plain), truth))
     for way in list_ways():
         start = time.monotonic()
-        found = dict(zip((unit.what for unit in units), _run_all(way, units, catalogs[0], plans, salt)))
+        found = dict(zip((unit.what for unit in units), _run_all(way, units, catalog, plans, salt)))
         name = f"exact integers: {way.name}"
         problem, pair = find_wrong_integers(plans, expected, found)
         yield _make_finding(f"{name}, as the oracle", problem, pair, f"{len(plans) * len(expected)} plans run", start)
