@@ -83,11 +83,17 @@ def price_in_families(forms: Sequence[BoundedQuestion], offer: Offer, terms: Pri
     paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
     if terms.paid is not None:
         return (price_at(forms, paid, terms, terms.paid),)
-    found = []
+    found, refused = [], None
     for family in paid.families:
-        priced = _price_in_family(forms, paid, terms, family)
+        try:
+            priced = _price_in_family(forms, paid, terms, family)
+        except ParameterError as error:  # so little ε cannot choose keys among so many groups, but ρ may
+            refused = error
+            continue
         if priced is not None:
             found.append(priced)
+    if not found and refused is not None:
+        raise refused
     if not found:
         raise BudgetExceeded(
             "No noise that this offer could buy fits what is left of the budget. Offer a share of it, such as "
@@ -276,7 +282,10 @@ class GroupingPricer:
         targets = [(self._find_estimate(name), parameters.read_positive(size, name)) for name, size in wanted.items()]
 
         def good(amount: Fraction) -> bool:
-            release = self.make_release(amount)
+            try:
+                release = self.make_release(amount)
+            except ParameterError:  # too little for a rule that names keys
+                return False
             errors = [(release.error(estimate), size) for estimate, size in targets]
             return all(error is not None and Fraction(error) <= size for error, size in errors)
 

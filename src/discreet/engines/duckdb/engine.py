@@ -163,7 +163,10 @@ class DuckDBEngine:
             if found is None:
                 query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
                 found = session.run(query, statement.parameters, watch)
-            return add_spreads(session, statement, _make_groups(found, bounded), watch)
+            groups = add_spreads(session, statement, _make_groups(found, bounded), watch)
+        if watch is not None:
+            watch(1.0)
+        return groups
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""
