@@ -163,7 +163,7 @@ def make_catalog(limits: ContributionLimits) -> Catalog:
 
 def make_plans() -> list[BoundedPlan]:
     """Every question under every limit; joins under the limit on rows in all."""
-    asked = [(make_catalog(limits), QUESTIONS) for limits in LIMITS]
+    asked: list[tuple[Catalog, Sequence[str]]] = [(make_catalog(limits), QUESTIONS) for limits in LIMITS]
     asked.append((make_catalog(LIMITS[1]), JOINS))
     return [
         bounded.bounded
