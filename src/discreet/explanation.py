@@ -54,7 +54,7 @@ def _describe_measures(release: Release) -> list[str]:
 
 def _describe_changed(bounded: BoundedPlan, measure: Measure, most: int) -> str:
     """How many groups one unit changes. Where it weighs less in each, that is any number of private ones."""
-    if group_count(bounded) is None and bounded.unit is not None and not measure.by_lot:
+    if group_count(bounded) is None and bounded.unit is not None and measure.weighed:
         return "any number of groups"
     return f"at most {most} groups"
 
@@ -71,6 +71,8 @@ def _describe_measure(measure: Measure) -> str:
         return str(measure.counts)
     if measure.counts is Counts.VALUES:
         return f"values of {measure.argument}"
+    if measure.counts is Counts.DISTINCT:
+        return f"distinct values of {measure.argument}"
     return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
 
 
@@ -88,6 +90,12 @@ def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
         words.append(f"at most {bounded.max_groups} groups of a unit in full; one that is in more weighs less in each")
     elif bounded.keys and bounded.max_rows is None:
         words.append("no cap on groups: there are not more groups than a unit may be in")
+    for measure in bounded.measures:
+        if measure.counts is Counts.DISTINCT:
+            words.append(
+                f"each unit brings at most {measure.max_values:,} values of {measure.argument} in all groups; "
+                "a value that nobody brings is not counted, so this is a lower bound"
+            )
     return words
 
 

@@ -77,7 +77,7 @@ def a_new_measure(rng: random.Random) -> Measure:
     old = next(m for m in (a_measure(rng) for _ in range(100)) if m.counts is Counts.STEPS)
     match rng.randrange(6):
         case 0 | 1:
-            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS))
+            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS), max_values=rng.choice((1, 1, 2, 5)))
         case 2:
             return Measure(counts=Counts.WEIGHT, last=rng.choice((1, 10, 1000)))
         case 3:
@@ -184,7 +184,8 @@ def test_worlds_are_worth_testing() -> None:
 @pytest.mark.parametrize("seed", [203, 209])
 def test_the_order_of_rows_does_not_matter_to_values(seed: int, engine: EngineUnderTest) -> None:
     world = a_broad_world(seed, unit=UNIT, units=8, most=20)
-    bounded = replace(world.bounded, measures=(*world.bounded.measures, Measure(counts=Counts.DISTINCT, argument=COST)))
+    values = Measure(counts=Counts.DISTINCT, argument=COST, max_values=2)
+    bounded = replace(world.bounded, measures=(*world.bounded.measures, values))
     rows = list(world.rows)
     wanted = run(engine, rows, bounded)
     random.Random(seed).shuffle(rows)
@@ -196,7 +197,7 @@ def test_another_salt_takes_other_values(engine: EngineUnderTest) -> None:
     template = a_row(random.Random(0), 0)
     rows: Rows = [{**template, "unit": u, "code": c} for u in range(6) for c in range(8)]
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=UNIT, max_rows_per_group=1,
-                      measures=(Measure(counts=Counts.DISTINCT, argument=CODE),))  # fmt: skip
+                      measures=(Measure(counts=Counts.DISTINCT, argument=CODE, max_values=1),))  # fmt: skip
     with engine.open({"t": frame(rows)}, catalog(UNIT)) as opened:
         counts = [opened.run(bounded, salt=bytes([i] * 16)).values[0][0] for i in range(8)]
     assert len(set(counts)) > 1
@@ -315,7 +316,7 @@ def a_tight_world(**limits: int) -> World:
     own: Rows = [{**template, "unit": 7, "code": c, "age": 10 * c + i, "cost": 5.0} for c in range(8) for i in range(6)]
     others: Rows = [{**template, "unit": 1, "code": c} for c in range(8)]
     measures = (
-        Measure(counts=Counts.DISTINCT, argument=AGE),
+        Measure(counts=Counts.DISTINCT, argument=AGE, max_values=8),
         Measure(counts=Counts.UNITS, argument=AGE),
         Measure(counts=Counts.STEPS, argument=COST, first=-(2**50), last=2**50, partial=(-3, 20)),
         Measure(counts=Counts.WEIGHT, last=100),
@@ -364,7 +365,7 @@ def test_groups_without_values_have_empty_histograms(engine: EngineUnderTest) ->
 def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None, engine: EngineUnderTest) -> None:
     limits = {"max_rows": 2} if unit is not None else {}
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
-                      measures=(Measure(counts=Counts.DISTINCT, argument=WARD),), **limits)  # fmt: skip
+                      measures=(Measure(counts=Counts.DISTINCT, argument=WARD, max_values=2),), **limits)  # fmt: skip
     for asked in (bounded, replace(bounded, measures=())):
         groups = engine.run({"t": frame([])}, catalog(unit), asked)
         assert groups.keys == ((),)
@@ -387,7 +388,9 @@ BAD: dict[str, dict[str, Any]] = {
     "a partial square": {"measures": (Measure(counts=Counts.SQUARES, argument=AGE, partial=(0, 1)),)},
     "partial bounds the wrong way": {"measures": (Measure(counts=Counts.ROWS, partial=(2, 1)),)},
     "partial bounds too wide": {"measures": (Measure(counts=Counts.ROWS, partial=(0, 2**62)),)},
-    "distinct values of nothing": {"measures": (Measure(counts=Counts.DISTINCT),)},
+    "distinct values of nothing": {"measures": (Measure(counts=Counts.DISTINCT, max_values=1),)},
+    "distinct values without a limit": {"measures": (Measure(counts=Counts.DISTINCT, argument=WARD),)},
+    "distinct values that may not be": {"measures": (Measure(counts=Counts.DISTINCT, argument=WARD, max_values=0),)},
     "weights too wide": {"measures": (Measure(counts=Counts.WEIGHT, last=2**40),)},
     "weights without a cap": {"measures": (Measure(counts=Counts.WEIGHT, last=10),)},
     "no cells": {"spreads": (Spread(argument=AGE, first=1, last=0),)},
