@@ -9,10 +9,10 @@ READY  := $(VENV)/.ready
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage test-long bench lock clean
+.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy lock clean
 
 help:            ## this list
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -51,6 +51,10 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python -m benchmarks.breadth
+
+ACCURACY_PEERS := $(addprefix $(PEERS)/,opendp tumult pipelinedp smartnoise diffprivlib)
+bench-accuracy: $(READY) $(ACCURACY_PEERS)  ## error at equal privacy against five peers and theory
+	$(BIN)/python -m benchmarks.accuracy --peers $(PEERS)
 
 $(PEERS)/%: benchmarks/peers/%.txt
 	@echo "Setting up $@ (once) ..."

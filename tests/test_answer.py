@@ -48,3 +48,19 @@ def test_times_survive_their_record() -> None:
         again = read_rows(json.loads(json.dumps(answer.record())))
         assert again == answer.rows and [row[0].value for row in again.rows] == values
         assert answer.to_polars().height == len(answer.to_pandas()) == 3
+
+
+def test_answers_say_what_their_intervals_cover() -> None:
+    """As text, as HTML and in the receipt: the level, the limits and bounds that apply, and what lies beyond them."""
+    answer = curator().ask("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
+    limits = ["rows beyond the limit of 5 per patient and group count less"]
+    assert answer.receipt["limits"] == limits and answer.receipt["clamped"] == ["age to [0, 110]"]
+    for shown in (str(answer), answer._repr_html_()):
+        assert "age [noise 95%]" in shown and limits[0] in shown and "age to [0, 110]" in shown
+        assert "covers the noise; what lies beyond limits and bounds is outside of it" in shown
+    preview = curator().preview("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
+    assert preview.to_dict()["limits"] == limits and "noise 95%" in str(preview)
+    alone = curator(unit=None, max_groups=None, max_rows_per_group=None).preview(
+        "SELECT COUNT(*) AS n FROM visits", epsilon=1
+    )
+    assert alone.to_dict()["limits"] == [] and "limit  " not in str(alone)

@@ -36,15 +36,15 @@ def test_cells_have_their_interval() -> None:
 
 def test_tables_line_up() -> None:
     """Numbers to the right, text to the left; without rows the names remain."""
-    lines = format_table(rows_of(("A", 1, 0, 2), ("Long", 1000, 999, 1001)), 10)
+    lines = format_table(rows_of(("A", 1, 0, 2), ("Long", 1000, 999, 1001)), 10, "95%")
     assert len({len(line) for line in lines}) == 1 and lines[2].startswith("A ") and lines[3].startswith("Long")
-    assert format_table(rows_of(), 10)[0].split() == ["ward", "n"]
+    assert format_table(rows_of(), 10, "95%")[0].split() == ["ward", "n", "[noise", "95%]"]
 
 
 def test_html_escapes_and_says_what_it_leaves_out() -> None:
     """Keys come from data: whatever they are, they stay text."""
     evil = "<script>alert(1)</script>"
-    page = answer_to_html(rows_of(*[(evil, i, i - 1, i + 1) for i in range(5)]), 3, evil, "ε 1", "ε 2")
+    page = answer_to_html(rows_of(*[(evil, i, i - 1, i + 1) for i in range(5)]), 3, "95%", [evil], evil)
     assert "<script" not in page and "&lt;script" in page and "2 more rows" in page and page.count("<tr>") == 4
 
 

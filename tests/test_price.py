@@ -13,8 +13,8 @@ from discreet.accounting.events import ZeroConcentrated
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.contributions import reach, sensitivity
 from discreet.errors import BudgetExceeded, ParameterError, Unbounded
-from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate
@@ -36,17 +36,17 @@ def test_a_pure_offer_is_spent_to_the_last_bit() -> None:
 def test_a_rho_offer_is_spent_to_the_last_bit() -> None:
     """The same with Gaussian noise and ρ."""
     release = priced(FOUR, ZCDP, rho=Fraction(1, 10))
-    assert all(isinstance(noise, Gaussian) for noise in release.noises.values())
-    assert sum(noise.rho for noise in release.noises.values() if isinstance(noise, Gaussian) and noise.rho) == Fraction(
-        1, 10
-    )
+    assert all(isinstance(noise, RoundedGaussian) for noise in release.noises.values())
+    assert sum(
+        noise.rho for noise in release.noises.values() if isinstance(noise, RoundedGaussian) and noise.rho
+    ) == Fraction(1, 10)
 
 
 def test_what_epsilon_means_under_epsilon_and_delta() -> None:
-    """Alone, at half of the budget's δ, the question is (ε, δ/2)-private, and hardly less noise would do."""
+    """ε out of E is the share ε/E: as many such questions as there are parts fit together, with little to spare."""
     release = priced(FOUR, APPROX, epsilon=0.5)
-    alone = release.loss.epsilon(5e-7, notion="zcdp")
-    assert 0.4999 < alone <= 0.5
+    six = compose([*release.events] * 6).loss
+    assert 2.8 < six.epsilon(1e-6) <= 3
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
@@ -62,7 +62,7 @@ def test_noise_matches_sensitivity(budget: Budget, neighbours: Neighbours) -> No
             assert noise.sensitivity == moves.l1
             assert noise.event.neighbours == neighbours
         else:
-            assert noise.squared_sensitivity == moves.l2_squared and noise.dimension == moves.l0
+            assert noise.event.squared_sensitivity == moves.l2_squared
 
 
 def test_events_price_what_is_drawn() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting.events import Approximate
+from discreet.accounting.events import FixedPlan
 from discreet.errors import BudgetExceeded
 from discreet.offer import Offer
 from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.relations import Join, JoinKind, Scan
 from discreet.plan.statistics.definitions import Statistic
 from discreet.privacy import Budget
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
@@ -38,13 +39,38 @@ def test_equal_questions_at_equal_prices_have_one_name() -> None:
     assert len({same.identity, *(other.identity for other in others)}) == 5
 
 
+def test_lengths_and_caps_are_part_of_the_name() -> None:
+    """Both can change the answer: longer texts are read as NULL, and rows beyond a cap are left out below joins."""
+    tables = {
+        name: replace(
+            facts,
+            columns={
+                column: (kind, known if known.max_length is None else replace(known, max_length=7))
+                for column, (kind, known) in facts.columns.items()
+            },
+        )
+        for name, facts in CONTEXT.catalog.tables.items()
+    }
+    assert tables != CONTEXT.catalog.tables
+    shorter = replace(CONTEXT, catalog=replace(CONTEXT.catalog, tables=tables))
+    assert quoted(context=shorter).identity != quoted().identity
+    unit = CONTEXT.catalog.tables["visits"].unit_column
+    assert unit is not None
+    on = ((unit, replace(unit, table="visits 2")),)
+    paired = replace(ask(COUNT), source=Join(Scan("visits"), Scan("visits", "visits 2"), JoinKind.INNER, on))
+    wide, narrow = (
+        quoted(paired, replace(CONTEXT, catalog=replace(CONTEXT.catalog, max_joined_rows=rows))) for rows in (900, 400)
+    )
+    assert wide.identity != narrow.identity
+
+
 def test_what_is_charged_is_what_the_plans_release() -> None:
     """One question is charged by its events; a fixed batch by one event that covers all of its plans."""
     one = quoted()
     assert one.events == one.plans[0].events and one.version == "v1"
     fixed = quote_batch([BY_WARD, BY_WARD], Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=True)
     (event,) = fixed.events
-    assert isinstance(event, Approximate) and fixed.loss.epsilon(1e-7) == 1
+    assert isinstance(event, FixedPlan) and fixed.loss.epsilon(1e-7) <= 1
     loose = quote_batch([BY_WARD, BY_WARD], Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=False)
     assert loose.identity != fixed.identity and loose.text == fixed.text == f"{one.text}\n\n{one.text}"
 

@@ -631,7 +631,7 @@ function readDomain(given) {
     want(given.open === true, "domain.open must be true");
   } else {
     want(sameKeys(given, ["low", "high"]), "domain must be given in exactly one form");
-    const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+    const number = /^-?[0-9]{1,300}(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,3})?$/; // as every client reads them
     const ends = [given.low, given.high];
     want(ends.every((end) => typeof end === "string" && number.test(end)), "domain.low and high must be numbers");
     const [low, high] = ends.map(Number);
@@ -672,6 +672,9 @@ export class Task {
     } catch {
       throw new TaskError("the task is not JSON");
     }
+    // After parsing, 1.0 and 1 are the same number here. Other clients tell them apart, so the text decides.
+    const beside = String(text).replace(/"(?:[^"\\]|\\.)*"/g, "");
+    want(!/[0-9][.eE]/.test(beside), "numbers of a task must be whole and written plainly");
     return new Task(given);
   }
 

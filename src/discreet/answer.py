@@ -80,14 +80,28 @@ class Answer:
         cost = "given before, free now" if self.replayed else f"cost {self.receipt['cost']}"
         return f"{cost}; left {self.remaining}"
 
+    def list_limits(self) -> list[tuple[str, str]]:
+        """What the intervals cover: the limits and bounds that apply, and what lies beyond them, each with its title.
+
+        An answer on record that was given before limits were written down has none.
+        """
+        receipt = self.receipt
+        titled = [
+            (title, line)
+            for title, key in (("limit", "limits"), ("clamped", "clamped"))
+            for line in receipt.get(key, ())
+        ]
+        return [*titled, ("interval", str(receipt["interval"]))] if "interval" in receipt else titled
+
     def __len__(self) -> int:
         return len(self.rows.rows)
 
     def __str__(self) -> str:
-        lines = format_table(self.rows, _SHOWN)
+        lines = format_table(self.rows, _SHOWN, str(self.receipt["level"]))
         if len(self) > _SHOWN:
             lines.append(f"... {len(self) - _SHOWN:,} more rows in .table")
-        lines.append(f"{self.receipt['level']} intervals of the noise; protects {self.receipt['protects']}")
+        lines += [f"{title:<8}  {line}" for title, line in self.list_limits()]
+        lines.append(f"protects  {self.receipt['protects']}")
         lines.append(self.describe_cost())
         return "\n".join(lines)
 
@@ -95,7 +109,11 @@ class Answer:
 
     def _repr_html_(self) -> str:
         return answer_to_html(
-            self.rows, _SHOWN, str(self.receipt["protects"]), str(self.receipt["cost"]), self.remaining
+            self.rows,
+            _SHOWN,
+            str(self.receipt["level"]),
+            [f"{title} {line}" for title, line in self.list_limits()],
+            f"protects {self.receipt['protects']} · cost {self.receipt['cost']} · left {self.remaining}",
         )
 
     def record(self) -> dict[str, Any]:

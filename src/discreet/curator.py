@@ -7,26 +7,26 @@ and the caller is told one constant sentence; the details go to the curator's ow
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
-from discreet.accounting import events
-from discreet.accounting.account import compose
-from discreet.answer import Answer, read_rows
+from discreet.accounting.spending_classes import ClassCurrency
+from discreet.answer import Answer
+from discreet.answer_record import Known, answer_known, find_known, make_answer, to_record
+from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
-from discreet.entropy import SYSTEM, EntropySource, SimulationSource
+from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import (
+    BudgetExceeded,
     DiscreetError,
     EngineFailure,
     LedgerDamaged,
@@ -37,21 +37,20 @@ from discreet.errors import (
 )
 from discreet.exact import float_down
 from discreet.explanation import explain
-from discreet.finish import finish
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
-from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
-from discreet.offer import Offer
+from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
+from discreet.offer import BudgetLeft, Offer
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
-from discreet.plan.show import show
 from discreet.preview import BatchPreview, Preview
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
-from discreet.release import NoisyGroups, Plan, Release, draw, format_level
+from discreet.recorded_release import describe_release
+from discreet.release import Release, draw
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
@@ -79,13 +78,19 @@ class Curator:
         ledger: Ledger,
         per_query: Fraction | None = None,
         analysts: Sequence[str] | None = None,
+        shared_answers: bool = False,
+        answer_after: timedelta | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = name
-        self.catalog = catalog
+        self.catalog = replace(catalog, count_public=engine.count_public)
         self._engine = engine
         self._ledger = ledger
         self._per_query = per_query
         self._analysts = None if analysts is None else frozenset(analysts)
+        self._shared_answers = shared_answers
+        self._answer_after = answer_after
+        self._clock = clock
 
     def ask(
         self,
@@ -93,6 +98,7 @@ class Curator:
         *,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         error: Mapping[str, Number] | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
@@ -103,20 +109,21 @@ class Curator:
         request: str | None = None,
         watch: ProgressCallback | None = None,
     ) -> Answer:
-        """Answer a question, at a stated loss (``epsilon`` or ``rho``) or for a wanted ``error`` of named columns.
+        """Answer a question, at a loss (``epsilon``, ``rho``), a ``share`` of the budget, or for a wanted ``error``.
 
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
-        ``bounds="auto"`` buys bounds that are missing with half of the offer. The same question on the same data is
-        answered from the ledger, for free.
+        ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
+        for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
+        times = AnswerTimes.begin(self._answer_after, self._clock)
         asked = self._read(question, public)
-        offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        offer = _make_offer(asked, stated, level)
         if _is_automatic(bounds):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return missing_bounds.ask(self, asked.question, offer, **who)
-        (answer,) = self._charge_and_run(
-            quote(asked.question, offer, self._quote_context), analyst, project, request, watch
-        )
+        quoted = self._quote(asked.question, offer, analyst)
+        (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
         return answer
 
     def ask_batch(
@@ -126,6 +133,7 @@ class Curator:
         weights: Sequence[Number] | None = None,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         delta: Number | None = None,
         fixed: bool = False,
         level: Number = 0.95,
@@ -140,48 +148,90 @@ class Curator:
         ``weights`` say how much of the price each gets (equal shares without them). ``fixed`` prices the batch as one
         plan by its privacy-loss distribution, which is tighter, and charges that as one (ε, δ).
         """
-        offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
-        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
-        return self._charge_and_run(quoted, analyst, project, request, watch)
+        times = AnswerTimes.begin(self._answer_after, self._clock)
+        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
+        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed, analyst=analyst)
+        return self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
 
-    def _charge_and_run(
-        self, quoted: Quote, analyst: str, project: str, request: str | None, watch: ProgressCallback | None
+    def _answer(
+        self, quoted: Quote, charge: Charge, times: AnswerTimes, watch: ProgressCallback | None
     ) -> tuple[Answer, ...]:
-        """The second half of the straight line: reserve, run, claim, draw, record, finish, commit."""
-        self._check_analyst(analyst)
-        reservation = self._ledger.replay(quoted.identity)
-        if reservation is None:
-            reservation = self._ledger.reserve(self._make_charge(quoted, analyst, request, project))
+        """The answers on record, or those of the straight line."""
+        self._check_analyst(charge.analyst)
+        known = self._find_known(quoted, charge.analyst)
+        if known is not None:
+            return self._answer_known(known, quoted)
+        held: list[Reservation] = []
+        try:
+            # No interrupt comes between the charge and the note of it.
+            run_uninterrupted(lambda: held.append(self._ledger.reserve(charge)))
+            return self._run_charged(quoted, held[0], times, watch)
+        except Exception:
+            raise
+        except BaseException:  # an interrupt: the same request may go on at once
+            for reservation in held:
+                self._note(self._ledger.abandon, reservation)
+            raise
+
+    def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
+        """What is on record of the analyst; of all of them, where the codebook says that answers are shared.
+
+        Without that word nobody learns what others asked.
+        """
+        return find_known(quoted, self._ledger, None if self._shared_answers else analyst)
+
+    def _answer_known(self, known: Known, quoted: Quote) -> tuple[Answer, ...]:
+        return answer_known(known, quoted, budget=self.budget, remaining=self.remaining)
+
+    def _run_charged(
+        self, quoted: Quote, reservation: Reservation, times: AnswerTimes, watch: ProgressCallback | None
+    ) -> tuple[Answer, ...]:
+        """The second half of the straight line: run, claim, draw, record, finish, commit."""
         if reservation.record is not None:
-            return self._answer_again(reservation, quoted)
+            return self._answer_known(reservation, quoted)
         if reservation.draw is not None:
+            times.clock.wait_until(reservation.not_before)
             draws = load_draws(reservation.draw, quoted.plans)
         else:
-            outcome = self._run_and_draw(quoted, reservation, watch)
+            # How far a run has come is told by nothing but its end, where answers are held to a raster.
+            outcome = self._run_and_draw(quoted, reservation, times, None if times.after else watch)
             if isinstance(outcome, BaseException):
+                self._end_run(outcome, reservation, times)
                 raise outcome
-            draws = outcome
+            draws, not_before = outcome
+            times.clock.wait_until(not_before)
         answers = self._finish_all(quoted, draws, reservation)
         if answers is None:
             raise EngineFailure
-        record = _to_record(answers)
+        record = to_record(answers)
         kept = self._ledger.commit(reservation, record)
         # Only what is on record is handed out: another run of the same request may have been quicker.
-        return answers if kept is record else self._answer_again(replace(reservation, record=kept), quoted)
+        return answers if kept is record else self._answer_known(replace(reservation, record=kept), quoted)
 
     def _finish_all(self, quoted: Quote, draws: Draws, reservation: Reservation) -> tuple[Answer, ...] | None:
         """The answers; None where finishing fails, which is a bug of ours. The draw is on record: a retry is free."""
+        remaining, time = self.remaining, self._clock.now()
         try:
-            return tuple(self._finish(plan, drawn, quoted, reservation) for plan, drawn in zip(quoted.plans, draws))
-        except (LedgerError, LedgerDamaged, LedgerFailure):  # what is left of the budget is read from the ledger
-            raise
+            return tuple(
+                make_answer(
+                    plan,
+                    drawn,
+                    quoted,
+                    reservation,
+                    budget=self.budget,
+                    remaining=remaining,
+                    dataset=self.name,
+                    time=time,
+                )
+                for plan, drawn in zip(quoted.plans, draws)
+            )
         except Exception as error:
             LOG.error("An answer could not be finished.", exc_info=error)
             return None
 
     def _run_and_draw(
-        self, quoted: Quote, reservation: Reservation, watch: ProgressCallback | None
-    ) -> Draws | BaseException:
+        self, quoted: Quote, reservation: Reservation, times: AnswerTimes, watch: ProgressCallback | None
+    ) -> tuple[Draws, datetime | None] | BaseException:
         """Exact integers, then the one draw that the charge buys; or the error that the caller may see.
 
         Exact values live in this frame and below. So an error is handed back instead of raised from here: what leaves
@@ -189,17 +239,28 @@ class Curator:
         """
         try:
             exact = [[self._run(release, watch) for release in plan.releases] for plan in quoted.plans]
-            return run_uninterrupted(lambda: self._draw_once(quoted, exact, reservation))
+            times.wait_for_draw()
+            return run_uninterrupted(lambda: self._draw_once(quoted, exact, reservation, times))
         except (LedgerError, LedgerDamaged, LedgerFailure) as error:  # the ledger's own words hold nothing private
-            self._note(self._ledger.abandon, reservation)
             return _without_trace(error)
         except Exception as error:
             LOG.error("A question failed after it was charged.", exc_info=error)
-            self._note(self._ledger.fail, reservation)
             return EngineFailure()
         except BaseException as error:  # an interrupt stays an interrupt, and the request may be run again
-            self._note(self._ledger.abandon, reservation)
             return type(error)(*error.args)
+
+    def _end_run(self, error: BaseException, reservation: Reservation, times: AnswerTimes) -> None:
+        """Tell the ledger how a run ended without a draw, and wait until the caller may know it."""
+        if not isinstance(error, Exception):
+            return  # when an interrupt came, the one who sent it knows
+        if isinstance(error, EngineFailure):
+            try:
+                times.wait_for_draw()
+            finally:
+                self._note(self._ledger.fail, reservation)
+        else:
+            self._note(self._ledger.abandon, reservation)
+        times.wait_for_answer()
 
     def _run(self, release: Release, watch: ProgressCallback | None) -> Groups:
         """Exact integers. A run that failed is tried once more, with more memory, before anything else is done."""
@@ -209,15 +270,23 @@ class Curator:
             LOG.error("A question failed after it was charged; it is tried once more.", exc_info=error)
         return self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch, generous=True)
 
-    def _draw_once(self, quoted: Quote, exact: Sequence[Sequence[Groups]], reservation: Reservation) -> Draws:
-        """Claim, draw, record: out of reach of interrupts, and never twice for one charge."""
+    def _draw_once(
+        self, quoted: Quote, exact: Sequence[Sequence[Groups]], reservation: Reservation, times: AnswerTimes
+    ) -> tuple[Draws, datetime | None]:
+        """Claim, draw, record: out of reach of interrupts, and never twice for one charge. And when it may be told."""
         self._ledger.claim(reservation)
         draws = tuple(
             tuple(draw(release, groups) for release, groups in zip(plan.releases, each))
             for plan, each in zip(quoted.plans, exact)
         )
-        self._ledger.record_draw(reservation, dump_draws(draws))
-        return draws
+        not_before = times.find_answer_time()
+        described = [
+            [describe_release(release, frame) for release, frame in zip(plan.releases, frames)]
+            for plan, frames in zip(quoted.plans, quoted.frames)
+        ]
+        names = dict.fromkeys(frame for frames in quoted.frames for frame in frames)
+        self._ledger.record_draw(reservation, {**dump_draws(draws), "releases": described}, not_before, tuple(names))
+        return draws, not_before
 
     def _note(self, write: Callable[[Reservation], None], reservation: Reservation) -> None:
         """Tell the ledger how a run ended. A ledger that cannot be told has halted, and the next question says so."""
@@ -226,22 +295,13 @@ class Curator:
         except DiscreetError as error:
             LOG.error("The ledger could not be told how a run ended.", exc_info=error)
 
-    def _finish(self, plan: Plan, drawn: Sequence[NoisyGroups], quoted: Quote, reservation: Reservation) -> Answer:
-        """What follows from noisy numbers: nothing private is in reach."""
-        return Answer(
-            rows=finish(plan, drawn, source=_make_simulation(drawn)),
-            spent=plan.loss,
-            remaining=self.remaining,
-            receipt=self._make_receipt(plan, quoted, reservation),
-            explanation=explain(plan, self.budget),
-        )
-
     def preview(
         self,
         question: QuestionLike,
         *,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         error: Mapping[str, Number] | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
@@ -252,12 +312,21 @@ class Curator:
     ) -> Preview:
         """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
         asked = self._read(question, public)
-        offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        offer = _make_offer(asked, stated, level)
         if _is_automatic(bounds):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
-        quoted = quote(asked.question, offer, self._quote_context)
+        quoted = self._quote(asked.question, offer, analyst)
+        known = self._find_known(quoted, analyst) is not None
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining)
+        return Preview(
+            plan=quoted.plans[0],
+            budget=self.budget,
+            fits=fits,
+            remaining=self.remaining,
+            answered=known,
+            alternatives=quoted.alternatives,
+        )
 
     def preview_batch(
         self,
@@ -266,6 +335,7 @@ class Curator:
         weights: Sequence[Number] | None = None,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         delta: Number | None = None,
         fixed: bool = False,
         level: Number = 0.95,
@@ -274,25 +344,30 @@ class Curator:
         project: str = "",
     ) -> BatchPreview:
         """What several answers would cost together, and how far off each would be. Free."""
-        offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
-        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
+        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
+        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed, analyst=analyst)
+        known = self._find_known(quoted, analyst) is not None
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        each = tuple(
-            Preview(plan=plan, budget=self.budget, fits=fits, remaining=self.remaining) for plan in quoted.plans
-        )
-        return BatchPreview(each=each, loss=quoted.loss, budget=self.budget, fits=fits, remaining=self.remaining)
+        terms: dict[str, Any] = {
+            "budget": self.budget,
+            "fits": fits,
+            "remaining": self.remaining,
+            "answered": known,
+        }
+        each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
+        return BatchPreview(each=each, loss=quoted.loss, **terms)
 
-    def answered(self, question: QuestionLike, **offer: Any) -> bool:
-        """Whether the same question was answered before on the same data, so that asking again is free."""
-        asked = self._read(question).question
-        return self._ledger.replay(quote(asked, Offer(**offer), self._quote_context).identity) is not None
+    def answered(self, question: QuestionLike, *, analyst: str = "analyst", **offer: Any) -> bool:
+        """Whether the answer follows from what is on record for this analyst, so that asking is free."""
+        quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
+        return self._find_known(quoted, analyst) is not None
 
     def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
         asked = self._read(question, public)
         words = offer if offer or asked.offer else self._make_default_offer()
         stated = _make_offer(asked, words, words.pop("level", 0.95))
-        return explain(quote(asked.question, stated, self._quote_context).plans[0], self.budget)
+        return explain(quote(asked.question, stated, replace(self._make_context(), left=None)).plans[0], self.budget)
 
     def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
         """Buy bounds for a column: a metered question like any other, and the line for the codebook."""
@@ -322,7 +397,12 @@ class Curator:
     @property
     def remaining(self) -> str:
         """What is left of the budget, in words."""
-        return self.budget.describe_left(self._ledger.remaining)
+        left = self.budget.describe_left(self._ledger.remaining)
+        currency, total = self._ledger.counted
+        if not isinstance(currency, ClassCurrency):
+            return left
+        # Two numbers: what pure noise could still cost, and what Gaussian noise could.
+        return f"{left}, or ρ {float_down(currency.largest_rho(total, rounded=True)):.4g} of Gaussian noise"
 
     @property
     def ledger(self) -> Ledger:
@@ -351,16 +431,31 @@ class Curator:
         tables = ", ".join(f"{name} ({words})" for name, words in whose.items())
         return f"Curator of {self.name}: {tables}; {self.catalog.neighbours}; left {self.remaining}"
 
-    @property
-    def _quote_context(self) -> QuoteContext:
-        """What quoting a price needs to know."""
+    def _make_context(self, analyst: str = "") -> QuoteContext:
+        """What quoting a price needs to know, for what this analyst asks."""
+        currency, total = self._ledger.counted
         return QuoteContext(
             name=self.name,
             catalog=self.catalog,
             budget=self.budget,
             version=self._version_of,
             per_query=self._per_query,
+            left=BudgetLeft(currency, total) if isinstance(currency, ClassCurrency) else None,
+            find_paid=lambda identity: self._ledger.find_paid(identity, analyst, shared=self._shared_answers),
         )
+
+    def _quote(self, question: Question, offer: Offer, analyst: str) -> Quote:
+        """One question at what is offered. Where that is more than is left, it may still follow from the record."""
+        context = self._make_context(analyst)
+        try:
+            return quote(question, offer, context)
+        except BudgetExceeded:
+            if context.left is None:
+                raise
+            quoted = quote(question, offer, replace(context, left=None))
+            if self._find_known(quoted, analyst) is None:
+                raise
+            return quoted
 
     def _quote_batch(
         self,
@@ -370,12 +465,14 @@ class Curator:
         weights: Sequence[Number] | None,
         public: Mapping[str, Any] | None,
         fixed: bool,
+        analyst: str,
     ) -> Quote:
         read = [self._read(question, public) for question in questions]
         if any(each.offer for each in read):
             rule = "is said in a question, and a batch has one offer for all of its questions"
             raise ParameterError("cost", rule, "Take it out of the question. Nothing was charged.")
-        return quote_batch([each.question for each in read], offer, self._quote_context, weights=weights, fixed=fixed)
+        context = self._make_context(analyst)
+        return quote_batch([each.question for each in read], offer, context, weights=weights, fixed=fixed)
 
     def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
@@ -398,6 +495,8 @@ class Curator:
 
     def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
+        if self.budget.notion == "approx":
+            return {"share": Fraction(1, 10)}
         return {self.budget.kind.offers[0]: float_down(self.budget.amount()) / 10}
 
     def _make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
@@ -411,56 +510,7 @@ class Curator:
             loss=quoted.loss,
             project=project,
             version=quoted.version,
-        )
-
-    def _make_receipt(self, plan: Plan, quoted: Quote, reservation: Reservation) -> dict[str, Any]:
-        whole = {} if len(quoted.plans) == 1 else {"batch": self.budget.describe_loss(quoted.loss)}
-        return {
-            "request": reservation.request,
-            "dataset": self.name,
-            "analyst": reservation.analyst,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-            "protects": f"{plan.unit} ({plan.neighbours})",
-            "cost": self.budget.describe_loss(plan.loss),
-            "loss": self.budget.loss_to_dict(plan.loss),
-            "mechanisms": [events.dump(event) for event in plan.events],
-            **_describe_finish(plan),
-            **whole,
-            "ledger": {"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
-        }
-
-    def _answer_again(self, reservation: Reservation, quoted: Quote) -> tuple[Answer, ...]:
-        """The answers on record, of one question or of a batch; finished anew where something else is asked."""
-        record = reservation.record or {}
-        records = record.get("batch", [record])
-        if reservation.draw is None:  # recorded before draws were
-            return tuple(self._read_answer(one) for one in records)
-        draws = load_draws(reservation.draw, quoted.plans)
-        return tuple(map(self._finish_again, records, quoted.plans, draws))
-
-    def _finish_again(self, record: Record, plan: Plan, drawn: Sequence[NoisyGroups]) -> Answer:
-        asked = _describe_finish(plan)
-        if record["receipt"] | asked == record["receipt"]:
-            return self._read_answer(record)
-        return Answer(
-            rows=finish(plan, drawn, source=_make_simulation(drawn)),
-            spent=plan.loss,
-            remaining=self.remaining,
-            receipt=record["receipt"] | asked,
-            explanation=explain(plan, self.budget),
-            replayed=True,
-        )
-
-    def _read_answer(self, record: Record) -> Answer:
-        receipt = record["receipt"]
-        loss = compose([events.load(event) for event in receipt["mechanisms"]]).loss
-        return Answer(
-            rows=read_rows(record),
-            spent=loss,
-            remaining=self.remaining,
-            receipt=receipt,
-            explanation=record["explanation"],
-            replayed=True,
+            paid=quoted.paid,
         )
 
 
@@ -488,21 +538,6 @@ class Table(TableBuilder):
         return self.curator.explain(self.question, **offer)
 
 
-def _make_simulation(drawn: Sequence[NoisyGroups]) -> SimulationSource:
-    """The bits from which intervals are simulated: those of the draw, so that equal questions have equal ends."""
-    return SimulationSource(json.dumps(dump_draws((tuple(drawn),))).encode())
-
-
-def _describe_finish(plan: Plan) -> dict[str, str]:
-    """What was asked of the draw, for people and exactly: equal values mean equal rows."""
-    exactly = f"{plan.question!r} at {plan.level}"
-    return {
-        "question": show(plan.question),
-        "level": format_level(plan.level),
-        "finish": hashlib.sha256(exactly.encode()).hexdigest(),
-    }
-
-
 def _without_trace(error: DiscreetError) -> DiscreetError:
     """An error as it is, without the way that led to it."""
     error.__cause__ = error.__context__ = None
@@ -526,12 +561,6 @@ def _is_automatic(bounds: str | None) -> bool:
             "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
         )
     return bounds is not None
-
-
-def _to_record(answers: tuple[Answer, ...]) -> dict[str, Any]:
-    """What goes on record: an answer as it is, a batch as a list."""
-    records = [answer.record() for answer in answers]
-    return records[0] if len(records) == 1 else {"batch": records}
 
 
 def _draw_salt(source: EntropySource) -> bytes:

@@ -23,6 +23,7 @@ from discreet.exact import Integers
 
 PATIENTS, VISITS, LABS = 12_000, 60_000, 30_000
 FIRST_VISIT = 1_000_000
+MOST_VISITS = 20  # of one patient, as the codebook says
 FIRST_DAY, DAYS = dt.date(2024, 1, 1), 366
 WARDS = ("Cardiology", "Emergency", "Geriatrics", "Maternity", "Oncology", "Paediatrics", "Psychiatry", "Surgery")
 DISTRICTS = ("Bridge End", "Castle", "Fairfield", "Harbour", "Mill Lane", "Northgate", "Old Town", "Riverside")
@@ -56,7 +57,7 @@ delta = 1e-6
 [tables.visits]
 source = "visits.parquet"        # relative to this file
 foreign_keys = { ward = "wards.ward" }
-max_rows = 20                    # of a patient's visits, at most 20 count in one question
+max_rows = 20                    # what a patient has beyond 20 visits counts less; here nobody has more
 rows = 60_000                    # public, roughly; used to judge expected errors
 units = 12_000
 
@@ -92,7 +93,7 @@ smoker = { type = "boolean", constant_per_unit = true }
 [tables.labs]                    # names no patient: the visit does
 source = "labs.parquet"
 foreign_keys = { visit_id = "visits.visit_id" }
-max_rows = 10
+max_rows = 20
 rows = 30_000
 units = 12_000
 
@@ -234,9 +235,11 @@ def _make_wards() -> dict[str, Any]:
 
 
 def _draw_owners() -> Integers:
-    """The patient of each visit. Every patient has one visit at least, and a few have very many."""
-    often = _draw_shaped("often", PATIENTS, [0, 500, 900, 990, 1000], [2, 10, 30, 120, 400])
-    owner = np.concatenate([np.arange(PATIENTS), _draw_places("again", VISITS - PATIENTS, often.tolist())])
+    """The patient of each visit. Every patient has one visit at least, and a few have all that the codebook allows."""
+    more = _draw_shaped("often", PATIENTS, [0, 500, 900, 990, 1000], [0, 3, 11, 18, MOST_VISITS])
+    again = np.repeat(np.arange(PATIENTS), np.minimum(more, MOST_VISITS - 1))
+    again = again[np.argsort(_draw_whole("again", again.size), kind="stable")]
+    owner = np.concatenate([np.arange(PATIENTS), again[: VISITS - PATIENTS]])
     shuffled: Integers = owner[np.argsort(_draw_whole("order", VISITS), kind="stable")]
     return shuffled
 

@@ -28,7 +28,7 @@ def load_draws(record: Mapping[str, Any], plans: Sequence[Plan]) -> Draws:
     """The draws that ``dump_draws`` wrote, for the plans that they were drawn for."""
     return tuple(
         tuple(
-            _load_groups(groups, [key.type for key in release.bounded.bounded.keys])
+            load_groups(groups, [key.type for key in release.bounded.bounded.keys])
             for groups, release in zip(written, plan.releases, strict=True)
         )
         for written, plan in zip(record["plans"], plans, strict=True)
@@ -45,7 +45,8 @@ def _dump_groups(groups: NoisyGroups) -> dict[str, Any]:
     }
 
 
-def _load_groups(record: Mapping[str, Any], kinds: Sequence[Type]) -> NoisyGroups:
+def load_groups(record: Mapping[str, Any], kinds: Sequence[Type]) -> NoisyGroups:
+    """What was drawn for one grouping, whose keys are of these kinds."""
     return NoisyGroups(
         keys=tuple(tuple(map(from_plain, key, kinds)) for key in record["keys"]),
         measures={

@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, group_count, sensitivity
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.show import show
 from discreet.privacy import Budget
 from discreet.release import Plan, Release
+
+BEYOND = "covers the noise; what lies beyond limits and bounds is outside of it"
+"""What an interval says, and what it does not say."""
+
+
+def list_limits(plan: Plan) -> list[str]:
+    """Which limits on the rows of one unit apply, in words. They are public; whether rows lie beyond them is not."""
+    found: dict[str, None] = {}
+    for release in plan.releases:
+        found |= dict.fromkeys(_describe_beyond(release.bounded.bounded, plan.unit.column or "unit"))
+    return list(found)
+
+
+def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
+    if bounded.unit is None:
+        return ["rows that a join pairs beyond its limits are left out"] if bounded.spread_rows > 1 else []
+    limits = (
+        (bounded.max_rows, "rows", f"per {unit}"),
+        (bounded.max_rows_per_group, "rows", f"per {unit} and group" if bounded.keys else f"per {unit}"),
+        (bounded.max_groups, "groups", f"per {unit}"),
+    )
+    return [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
 
 
 def explain(plan: Plan, budget: Budget) -> str:
@@ -102,3 +124,18 @@ def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
 def describe_grouping(release: Release) -> str:
     """What a grouping groups by, in words."""
     return "by " + ", ".join(map(str, release.bounded.bounded.keys)) if release.bounded.keys else "in all"
+
+
+def list_clamped(plan: Plan) -> list[str]:
+    """What is clamped to its declared bounds, in words."""
+    found = {}
+    bounded = plan.releases[0].bounded.bounded
+    summed = [m for m in bounded.measures if m.counts is Counts.STEPS and m.argument is not None]
+    parts: list[Measure | Spread] = [*summed, *(spread for spread in bounded.spreads if spread.values is None)]
+    for part in parts:
+        partial = part.partial if isinstance(part, Measure) else None
+        low, high = (part.origin + part.resolution * end for end in partial or (part.first, part.last))
+        what = f"one unit's sum of {part.argument} in a group" if partial else str(part.argument)
+        what = what if len(what) <= 60 else f"{what[:57]}..."
+        found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
+    return list(found.values())

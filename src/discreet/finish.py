@@ -38,7 +38,7 @@ from discreet.plan.statistics.definitions import (
 )
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
 from discreet.plan.statistics.table import STATISTICS
-from discreet.plan.types import Type, Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.release import NoisyGroups, Plan, Release
 
 # Simulated truths for each group: as many as fit the work that one answer may be, within these limits.
@@ -105,7 +105,10 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     """
     bounded, question = release.bounded, release.bounded.question
     steps = {position: release.to_steps(position, drawn) for position, drawn in noisy.measures.items()}
-    columns = [_compute_column(release, estimate, steps, noisy) for estimate in bounded.estimates]
+    columns = [
+        _compute_column(release, estimate, steps, noisy, aggregate.type)
+        for estimate, aggregate in zip(bounded.estimates, question.aggregates)
+    ]
     names = [question.refer_to_key(i) for i in bounded.keys]
     names += [question.refer_to_aggregate(i) for i in range(len(question.aggregates))]
     others = {question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
@@ -113,11 +116,11 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
 
 
 def _compute_column(
-    release: Release, estimate: AggregateRecipe, steps: Mapping[int, Any], noisy: NoisyGroups
+    release: Release, estimate: AggregateRecipe, steps: Mapping[int, Any], noisy: NoisyGroups, kind: Type
 ) -> list[Value]:
     """One statistic for each group, from the noisy steps of measures or from what was chosen."""
     if estimate.spread is None:
-        return compute_statistic(estimate, steps)
+        return compute_statistic(estimate, steps, kind)
     spread = release.bounded.bounded.spreads[estimate.spread]
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
@@ -129,15 +132,19 @@ def _compute_column(
     return [round(value) if whole else float(value) for value in exact]
 
 
-def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
+def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Type.REAL) -> list[Value]:
     """One statistic for each group, from noisy steps; None where a noisy count leaves nothing to divide by.
 
-    Counts are rounded to whole numbers here, after the noise, where they were not before it.
+    Counts and whole sums are rounded to whole numbers here, after the noise, where they were not before it.
     """
     basis = STATISTICS[estimate.statistic].basis
     match basis:
         case CountBasis():
-            return [_round_count(count) for count in _take(measures, estimate.count).tolist()]
+            return [_round_half_up(count) for count in _take(measures, estimate.count).tolist()]
+        case SumBasis() if kind is Type.INTEGER:
+            steps = _take(measures, estimate.steps).tolist()
+            counts = [0] * len(steps) if estimate.count is None else measures[estimate.count].tolist()
+            return [_add_whole(estimate, *pair) for pair in zip(steps, counts)]
         case SumBasis():
             total = _take_floats(measures, estimate.steps) * float(estimate.resolution)
             if estimate.count is not None:
@@ -156,8 +163,17 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any) -> list[Value]:
             assert_never(basis)
 
 
-def _round_count(count: float) -> int:
-    return count if isinstance(count, int) else math.floor(count + 0.5)
+def _round_half_up(number: float | Fraction) -> int:
+    return number if isinstance(number, int) else math.floor(number + Fraction(1, 2))
+
+
+def _add_whole(estimate: AggregateRecipe, steps: float, count: float) -> int:
+    """A sum of integers, in integers. Beyond 64 bits it is the last one that has them."""
+    return _limit_whole(_round_half_up(Fraction(steps) * estimate.resolution + Fraction(count) * estimate.origin))
+
+
+def _limit_whole(value: int) -> int:
+    return min(max(value, INTEGER_MIN), INTEGER_MAX)
 
 
 def _make_moments(estimate: AggregateRecipe, measures: Any) -> FirstMoments:
@@ -232,7 +248,8 @@ def _make_intervals(
     def interval(column: int, group: int) -> tuple[Value, Value]:
         if column in exact:
             value: Any = evaluate(outputs[column], released[group])
-            return value - exact[column], value + exact[column]
+            low, high = value - exact[column], value + exact[column]
+            return (_limit_whole(low), _limit_whole(high)) if isinstance(value, int) else (low, high)
         return ends.get((column, group), (None, None))
 
     return interval
@@ -249,7 +266,7 @@ def _find_exact_error(release: Release, expression: Expression) -> float | int |
     if estimate.count is not None and estimate.steps is not None:
         return None
     error = release.error(estimate)
-    return int(error) if error is not None and expression.type is Type.INTEGER else error
+    return math.ceil(error) if error is not None and expression.type is Type.INTEGER else error
 
 
 def _simulate(

@@ -86,6 +86,8 @@ def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
         ledger=_open_ledger(book),
         per_query=book.per_query,
         analysts=book.analysts,
+        shared_answers=book.shared_answers,
+        answer_after=book.answer_after,
     )
 
 

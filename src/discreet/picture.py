@@ -38,20 +38,26 @@ def show_cell(cell: Cell, *, measured: bool) -> str:
     return f"{show(cell.value)} [{low}, {high}]"
 
 
-def format_table(rows: Rows, shown: int) -> list[str]:
+def title_columns(rows: Rows, level: str) -> list[str]:
+    """The heads of columns: ``n [noise 95%]`` where the values have intervals."""
+    return [f"{name} [noise {level}]" if m else name for name, m in zip(rows.names, rows.measured)]
+
+
+def format_table(rows: Rows, shown: int, level: str) -> list[str]:
     """The lines of a text table. Columns are as wide as their values, and numbers stand to the right."""
+    heads = title_columns(rows, level)
     cells = [[show_cell(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in rows.rows[:shown]]
-    widths = [max(len(name), *(len(row[i]) for row in cells), 1) for i, name in enumerate(rows.names)]
+    widths = [max(len(name), *(len(row[i]) for row in cells), 1) for i, name in enumerate(heads)]
     right = [kind.is_number for kind in rows.types]
-    lines = [[name.rjust(w) if r else name.ljust(w) for name, w, r in zip(rows.names, widths, right)]]
+    lines = [[name.rjust(w) if r else name.ljust(w) for name, w, r in zip(heads, widths, right)]]
     lines.append(["─" * width for width in widths])
     lines += [[text.rjust(w) if r else text.ljust(w) for text, w, r in zip(row, widths, right)] for row in cells]
     return ["  ".join(line).rstrip() for line in lines]
 
 
-def answer_to_html(rows: Rows, shown: int, protects: str, cost: str, remaining: str) -> str:
-    """The first rows as a table, a chart of the first measured column, and the cost."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows.names)
+def answer_to_html(rows: Rows, shown: int, level: str, limits: Sequence[str], note: str) -> str:
+    """The first rows as a table, a chart of the first measured column, what its intervals cover, and the cost."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in title_columns(rows, level))
     body = "".join(
         "<tr>"
         + "".join(
@@ -62,9 +68,9 @@ def answer_to_html(rows: Rows, shown: int, protects: str, cost: str, remaining: 
         for row in rows.rows[:shown]
     )
     more = f"<p>{len(rows.rows) - shown:,} more rows.</p>" if len(rows.rows) > shown else ""
-    note = f"<p>protects {escape(protects)} · cost {escape(cost)} · left {escape(remaining)}</p>"
+    notes = "".join(f"<p>{escape(line)}</p>" for line in (*limits, note))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div>{table}{more}{draw_chart(rows, shown)}{note}</div>"
+    return f"<div>{table}{more}{draw_chart(rows, shown)}{notes}</div>"
 
 
 def draw_chart(rows: Rows, shown: int) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 from discreet.accounting import events
-from discreet.bounding.contributions import Counts, Measure, Spread
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import InternalError
-from discreet.explanation import describe_grouping
+from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import ReleasedValue
@@ -56,10 +56,13 @@ class Preview:
     budget: Budget
     fits: bool
     remaining: str
+    alternatives: tuple[Plan, ...] = ()
+    answered: bool = False
+    """Whether the answer follows from what is on record: then it is free."""
 
     @property
     def loss(self) -> Loss:
-        """What the question would cost."""
+        """What the question would cost if it were not on record."""
         return self.plan.loss
 
     @property
@@ -83,13 +86,23 @@ class Preview:
             return f"{len(self.plan.releases)} groupings share the price: {each}"
         return _describe_groups(self.plan.releases[0])
 
+    @property
+    def other_noise(self) -> tuple[str, ...]:
+        """The errors that the same offer would buy with the other kind of noise, in words."""
+        return tuple(
+            f"{_name_noise(plan.releases[0])}: {', '.join(f'{c.name} {c.words()}' for c in _make_columns(plan))}"
+            for plan in self.alternatives
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "already_answered": self.answered,
             "remaining": self.remaining,
+            "other_noise": list(self.other_noise),
             "level": float(self.plan.level),
             "columns": [
                 {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
@@ -99,22 +112,27 @@ class Preview:
             "keys": self.keys,
             "mechanisms": [events.dump(event) for event in self.plan.events],
             "clamped": list_clamped(self.plan),
+            "limits": list_limits(self.plan),
+            "interval": BEYOND,
         }
 
     def __str__(self) -> str:
         protects = f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"
-        fits = "" if self.fits else "  (more than is left)"
         return "\n".join(
             [
                 _format_table(self),
                 f"protects  {protects}",
-                f"cost      {self.cost}{fits}",
+                f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
+                *(f"instead   {words}" for words in self.other_noise),
                 "nothing was charged, no data was read",
             ]
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +144,7 @@ class BatchPreview:
     budget: Budget
     fits: bool
     remaining: str
+    answered: bool = False
 
     @property
     def cost(self) -> str:
@@ -138,17 +157,28 @@ class BatchPreview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "already_answered": self.answered,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
         }
 
     def __str__(self) -> str:
         parts = [f"question {i}\n{_format_table(preview)}" for i, preview in enumerate(self.each, 1)]
-        fits = "" if self.fits else "  (more than is left)"
-        parts.append(f"together  {self.cost}{fits}\nleft      {self.remaining}\nnothing was charged, no data was read")
+        cost = describe_cost(self)
+        parts.append(f"together  {cost}\nleft      {self.remaining}\nnothing was charged, no data was read")
         return "\n\n".join(parts)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def describe_cost(shown: Preview | BatchPreview) -> str:
+    """What would be charged, for people."""
+    if shown.answered:
+        return "already answered: free"
+    return shown.cost + ("" if shown.fits else "  (more than is left)")
 
 
 def _format_table(preview: Preview) -> str:
@@ -158,11 +188,13 @@ def _format_table(preview: Preview) -> str:
     what = max(len("measured by"), *(len(c.what) for c in columns))
     return "\n".join(
         [
-            f"{'column':<{width}}  {'measured by':<{what}}  error at {format_level(plan.level)}",
+            f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(plan.level)}",
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
             f"groups    {preview.keys}",
+            *(f"limit     {line}" for line in list_limits(plan)),
             *(f"clamped   {line}" for line in list_clamped(plan)),
+            f"interval  {BEYOND}",
         ]
     )
 
@@ -222,9 +254,13 @@ def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecip
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
     parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
-    noises = [release.noises[p] for p in parts]
-    kind = "Laplace" if isinstance(noises[0], Laplace) else "Gaussian"
+    kind = _name_noise(release)
     return f"{STATISTICS[estimate.statistic].title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+
+
+def _name_noise(release: Release) -> str:
+    pure = any(isinstance(noise, Laplace) for noise in release.noises.values())
+    return "Laplace" if pure or not release.noises else "Gaussian"
 
 
 def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[tuple[int, float], ...]:
@@ -247,18 +283,3 @@ def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[t
         )
         for size in SIZES
     )
-
-
-def list_clamped(plan: Plan) -> list[str]:
-    """What is clamped to its declared bounds, in words."""
-    found = {}
-    bounded = plan.releases[0].bounded.bounded
-    summed = [m for m in bounded.measures if m.counts is Counts.STEPS and m.argument is not None]
-    parts: list[Measure | Spread] = [*summed, *(spread for spread in bounded.spreads if spread.values is None)]
-    for part in parts:
-        partial = part.partial if isinstance(part, Measure) else None
-        low, high = (part.origin + part.resolution * end for end in partial or (part.first, part.last))
-        what = f"one unit's sum of {part.argument} in a group" if partial else str(part.argument)
-        what = what if len(what) <= 60 else f"{what[:57]}..."
-        found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
-    return list(found.values())

@@ -300,14 +300,18 @@ class Budget:
         if self.notion != "approx":
             return f"ε {loss.epsilon():.4g}" if self.notion == "pure" else own
         delta = float(self.slack())
-        return f"ε {loss.epsilon(delta):.4g} at δ {delta:.2g} by itself, charged as {own}"
+        epsilon = loss.epsilon(delta)
+        if math.isinf(epsilon):
+            return f"charged as {own}; no ε follows at δ {delta:.2g}"
+        return f"ε {epsilon:.4g} at δ {delta:.2g} by itself, charged as {own}"
 
     def loss_to_dict(self, loss: Loss) -> dict[str, Any]:
-        """A loss as plain values: every notion in words, and the ε at this budget's δ."""
+        """A loss as plain values: every notion in words, and the ε at this budget's δ, None where none follows."""
         delta = float(self.slack())
+        epsilon = loss.epsilon(delta)
         return {
             "notions": {notion.kind: notion.words() for notion in loss.notions if notion.kind != "pld"},
-            "epsilon": loss.epsilon(delta),
+            "epsilon": None if math.isinf(epsilon) else epsilon,
             "delta": delta,
         }
 

@@ -25,9 +25,9 @@ from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers, float_down
-from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.nodes import Question
@@ -35,7 +35,7 @@ from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Value
 from discreet.privacy import Loss, Neighbours, Unit
 
-Noise: TypeAlias = Laplace | Gaussian
+Noise: TypeAlias = Laplace | RoundedGaussian
 CellChoice: TypeAlias = CellQuantiles | CellMode
 KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
 

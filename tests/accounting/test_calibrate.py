@@ -76,6 +76,7 @@ def test_mixed_plans_meet_every_kind_of_budget() -> None:
     plan = [
         events.Gaussian(sensitivity=1, sigma=1),
         events.DiscreteGaussian(squared_sensitivity=4, variance=1),
+        events.RoundedGaussian(squared_sensitivity=4, variance=1),
         events.Exponential(epsilon=ln(3)),
         events.RandomizedResponse(epsilon=1),
         events.DiscreteLaplace(sensitivity=2, scale=1),
@@ -168,6 +169,8 @@ def test_errors_hold_just(of: int, beta: float) -> None:
     variance = number(cost_of_error(events.DiscreteGaussian, 10, beta=beta, of=of), "variance")
     assert tail(np.exp(-(x**2) / (2 * variance)), 10) <= each * (1 + 1e-9)
     assert tail(np.exp(-(x**2) / (2 * variance * 1.001)), 10) > each
+    deviation = math.sqrt(number(cost_of_error(events.RoundedGaussian, 10.9, beta=beta, of=of), "variance"))
+    assert math.erfc(10.5 / deviation / math.sqrt(2)) <= each < math.erfc(10.5 / (deviation * 1.0001) / math.sqrt(2))
 
 
 def test_errors_on_large_scales_use_the_bound() -> None:

@@ -38,6 +38,8 @@ BAD: list[tuple[type[ev.Event], dict[str, Any], str]] = [
     (ev.Gaussian, {"sensitivity": 1, "sigma": float("inf")}, "sigma"),
     (ev.DiscreteGaussian, {"squared_sensitivity": 0, "variance": 1}, "squared_sensitivity"),
     (ev.DiscreteGaussian, {"squared_sensitivity": 1, "variance": 0}, "variance"),
+    (ev.RoundedGaussian, {"squared_sensitivity": 0.5, "variance": 1}, "squared_sensitivity"),
+    (ev.RoundedGaussian, {"squared_sensitivity": 1, "variance": -1}, "variance"),
     (ev.DiscreteGaussian, {"squared_sensitivity": 1, "variance": 1, "dimension": 0}, "dimension"),
     (ev.RandomizedResponse, {"epsilon": 0}, "epsilon"),
     (ev.RandomizedResponse, {"epsilon": 1, "categories": 1}, "categories"),

@@ -402,6 +402,11 @@ def test_gaussians_add_up_exactly() -> None:
     low, high = mixed.bounds(1e-6)
     assert high - low <= 1e-8 * high
     # 16·0.09 + 4·0.25 = 2.44 = 61/25
+    rounded = plan(
+        ev.RoundedGaussian(squared_sensitivity=9, variance=100, count=16),
+        ev.Gaussian(sensitivity=1, sigma=2, count=4),
+    )
+    assert rounded.bounds(1e-6) == mixed.bounds(1e-6)
     assert high == pytest.approx(plan(ev.Gaussian(sensitivity=1, sigma=math.sqrt(25 / 61))).epsilon(1e-6), rel=1e-9)
 
 

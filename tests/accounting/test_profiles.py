@@ -314,6 +314,8 @@ def test_repeated_gaussians_from_one_sample_add_up() -> None:
     """Four releases of a Gaussian from one sample are one of half the noise."""
     four = ev.PoissonSampled(event=ev.Gaussian(sensitivity=1, sigma=2, count=4), rate=0.1)
     one = ev.PoissonSampled(event=ev.Gaussian(sensitivity=1, sigma=1), rate=0.1)
+    rounded = ev.PoissonSampled(event=ev.RoundedGaussian(squared_sensitivity=1, variance=4, count=4), rate=0.1)
+    assert np.allclose(profile(rounded, [0.5, 1.0])[1], profile(one, [0.5, 1.0])[1], rtol=1e-12)
     assert profile(four, [0.3])[1] == profile(one, [0.3])[1]
 
 
@@ -328,6 +330,9 @@ def test_groups() -> None:
     assert group_event(ev.DiscreteGaussian(squared_sensitivity=4, variance=1), 3) == ev.DiscreteGaussian(
         squared_sensitivity=36, variance=1
     )
+    rounded = ev.RoundedGaussian(squared_sensitivity=2, variance=1)
+    assert group_event(rounded, 3) == ev.RoundedGaussian(squared_sensitivity=18, variance=1)
+    assert group_event(rounded, 1 << 62) is None
     assert group_event(ev.PoissonSampled(event=laplace.__class__(sensitivity=1, scale=1), rate=0.1), 2) is None
     assert group_event(ev.Pure(epsilon=9000), 2) is None
 

@@ -34,6 +34,15 @@ SIZES: dict[str, dict[str, int]] = {
     "sum-order": {"attempts": 2000},
     "timing": {"attempts": 2000},
     "error-oracle": {"people": 16},
+    "long-text": {"people": 4},
+    "fan-out": {"people": 4},
+    "second-draw": {},
+    "bad-bytes": {"files": 6},
+    "open-quote": {"files": 6},
+    "second-budget": {},
+    "first-row": {},
+    "unsaved-report": {"people": 120},
+    "left-copy": {"people": 8},
     "poisoning": {"surveys": 3},
     "collusion": {"towns": 150},
 }
@@ -178,6 +187,44 @@ def test_no_trap_makes_an_error() -> None:
     """The plain engine fails for each person who is there; the curator for nobody."""
     facts = outcome("error-oracle").facts
     assert facts == {"questions": 16, "errors of the engine": 8, "errors of discreet": 0}
+
+
+@pytest.mark.parametrize("name", ["long-text", "fan-out"])
+def test_what_could_be_too_much_is_refused_for_everybody(name: str) -> None:
+    """The plain engine fails for the old half; the curator refuses all questions, before any data is read."""
+    assert outcome(name).facts == {"questions": 4, "out of memory": 2, "refused by discreet": 4}
+
+
+def test_retries_look_at_one_draw() -> None:
+    assert outcome("second-draw").facts == {"looks at fresh noise": 121, "different looks here": 1, "charges": 1}
+
+
+def test_one_line_and_one_value_stay_alone() -> None:
+    """The plain engine fails on half of the files, or counts nothing; the curator answers all of them alike."""
+    assert outcome("bad-bytes").facts == {"files": 6, "failures of the engine": 3, "failures of discreet": 0}
+    facts = outcome("open-quote").facts
+    assert facts["smallest naive count"] < 100 and facts["smallest count here"] > 1900
+
+
+def test_no_other_name_has_a_budget() -> None:
+    """A link spends the other half of the one budget; copies, second names and a deleted ledger are refused."""
+    assert outcome("second-budget").facts == {"budgets by name": 60, "answers of discreet": 2, "names refused": 3}
+
+
+def test_first_lines_that_are_rows_are_refused() -> None:
+    assert outcome("first-row").facts == {"files": 20, "refused by discreet": 20}
+
+
+def test_a_budget_buys_two_reports() -> None:
+    """After a failed save, from two programs, for four tasks."""
+    assert outcome("unsaved-report").facts == {"reports of a forgetful client": 121, "most reports here": 2}
+
+
+def test_copies_are_private_and_go_with_their_process() -> None:
+    assert outcome("left-copy").facts == {
+        "answered after a fork": "False with a plain copy, True with discreet",
+        "files left at the next opening": "1 plain, 0 of discreet",
+    }
 
 
 def test_poisoning_is_worse_under_privacy() -> None:

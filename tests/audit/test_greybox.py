@@ -29,6 +29,7 @@ from discreet.mechanisms import (
     NoisyMax,
     Quantile,
     RandomizedResponse,
+    RoundedGaussian,
     SparseVector,
     WeightedSelection,
 )
@@ -66,6 +67,7 @@ def weigh(weights: dict[str, int]) -> tuple[str, ...]:
         (lambda rows: RandomizedResponse(epsilon=1).release(rows), [0, 1, 1], [0, 0, 1]),
         (lambda rows: SparseVector(threshold=3, sensitivity=1, epsilon=1).release([sum(rows)]), [1, 0], [1, 1]),
         (lambda rows: Gaussian(sensitivity=1, rho=0.1, dimension=1).release(len(rows)), [1], [1, 2]),
+        (lambda rows: RoundedGaussian(squared_sensitivity=2, mu=0.1).release(np.array(rows)), [1, 2], [2, 3]),
     ],
 )
 def test_right_functions_replay(fn: Any, d: Any, d2: Any) -> None:
@@ -97,6 +99,7 @@ def test_right_functions_replay(fn: Any, d: Any, d2: Any) -> None:
         (lambda rows: RandomizedResponse(epsilon=1).release(rows), [0, 1], [1], "more than one answer"),
         (lambda rows: Quantile(q=0.5, bounds=(0, 9), epsilon=1).release(rows), [1, 2], [3, 3], "rows differ"),
         (lambda rows: Gaussian(sensitivity=1, rho=0.1, dimension=1).release(sum(rows)), [1], [1, 3], "9 apart"),
+        (lambda rows: RoundedGaussian(sensitivity=1, mu=0.1).release(sum(rows)), [1], [1, 3], "9 apart"),
         (
             lambda rows: Gaussian(sensitivity=2, rho=0.1, dimension=1).release(np.array(rows)),
             [1, 1],
@@ -194,6 +197,9 @@ class Bent:
     def version(self, table: str) -> str:
         return self.plain.version(table)
 
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        return self.plain.count_public(table, columns)
+
     def prepare(self, table: str) -> None:
         self.plain.prepare(table)
 
@@ -204,12 +210,13 @@ class Bent:
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
         if self.fault == "no caps":
-            bounded = replace(bounded, max_groups=10**6, max_rows_per_group=10**6, max_rows=None)
+            bounded = replace(bounded, max_rows_per_group=10**6)
         if self.fault == "error on many rows" and self.rows > len(installation.make_rows()):
             raise OverflowError("5000 is too large")
         groups = self.plain.run(bounded, salt=salt, watch=watch, generous=generous)
         if self.fault == "counts all rows":
-            return Groups(groups.keys, tuple(tuple(v + self.rows**2 for v in column) for column in groups.values))
+            more = self.rows**2 << bounded.weight_bits
+            return Groups(groups.keys, tuple(tuple(v + more for v in column) for column in groups.values))
         return groups
 
 

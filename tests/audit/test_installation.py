@@ -41,12 +41,14 @@ def test_every_mechanism_is_a_subject() -> None:
     """No public mechanism is left out of the audit, except the ones that only combine others."""
     audited = {type(subject.mechanism).__name__ for subject in list_subjects()}
     public = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
-    noises = {"Laplace", "Gaussian"}
+    noises = {"Laplace", "Gaussian", "RoundedGaussian"}
     assert noises <= audited
     assert {n for n in public if hasattr(getattr(mechanisms, n), "privacy")} - audited == set()
 
 
-@pytest.mark.parametrize("name", ["Laplace", "RandomizedResponse (the coin)", "KeySelection (3 or 4 units)", "Mean"])
+@pytest.mark.parametrize(
+    "name", ["Laplace", "RoundedGaussian", "RandomizedResponse (the coin)", "KeySelection (3 or 4 units)", "Mean"]
+)
 def test_a_subject_holds(name: str) -> None:
     subject = next(s for s in list_subjects() if s.name == name)
     found = list(installation.check_subject(subject, 1e-6, quick=True))

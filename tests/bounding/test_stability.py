@@ -69,7 +69,7 @@ TABLES = {
         "wards", {"ward": (X, replace(WARD, unique=True)), "floor": (I, NOTHING)}, ContributionLimits(), public=True
     ),
 }
-CATALOG = Catalog(tables=TABLES, neighbours=Neighbours.ADD_REMOVE)
+CATALOG = Catalog(tables=TABLES, neighbours=Neighbours.ADD_REMOVE, count_public=lambda *_: 3)
 ROWS = Catalog(
     tables={n: replace(t, unit=Unit(), link=None, owner=None) for n, t in TABLES.items()},
     neighbours=Neighbours.ADD_REMOVE,
@@ -281,7 +281,7 @@ def test_public_rows_beside_private_ones(kind: JoinKind, private_first: bool) ->
 
 def test_public_rows_are_constant_for_nobody() -> None:
     tables = {**TABLES, "wards": replace(TABLES["wards"], columns={"ward": (X, WARD), "floor": (I, AGE)})}
-    found = of(Join(STAYS, WARDS, JoinKind.INNER, ON_WARD), Catalog(tables=tables, neighbours=CATALOG.neighbours))
+    found = of(Join(STAYS, WARDS, JoinKind.INNER, ON_WARD), replace(CATALOG, tables=tables))
     assert found.find_facts(Column("wards", "floor", I)).constant is False
 
 

@@ -90,7 +90,7 @@ WEAK = [
     ("delta", GOOD.replace("delta = 1e-9", "delta = 5e-5"), "close to 1/12,000"),
     ("delta", GOOD.replace("units = 12_000", ""), "not declared"),
     ("delta", GOOD.replace("delta = 1e-9", "").replace(', keys = ["A", "B"], null_key = true', ""), "visits.ward"),
-    ("visits: rows", GOOD.replace("max_rows = 20", "max_rows = 2"), "some rows must weigh less"),
+    ("visits: rows", GOOD.replace("max_rows = 20", "max_rows = 2"), "some rows lie beyond that"),
     ("visits: rows", GOOD.replace("max_rows = 20", "max_rows = 500"), "100 times what most need"),
     ("visits: bounds", GOOD.replace(", bounds = [0, 110]", ""), "age without bounds"),
     ("visits.age", GOOD.replace("[0, 110]", "[5, 5]"), "one value only"),

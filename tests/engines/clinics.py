@@ -72,6 +72,7 @@ CATALOG = Catalog(
         "codes": table_facts("codes", TABLES["codes"], public=True),
     },
     neighbours=Neighbours.ADD_REMOVE,
+    count_public=lambda *_: 3,
 )
 
 

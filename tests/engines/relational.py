@@ -149,7 +149,7 @@ def a_catalog(rng: random.Random, *, row_units: bool = False) -> Catalog:
             public=name == "wards",
             link=None if row_units else LINKS.get(name),
         )
-    return Catalog(tables=tables, neighbours=Neighbours.ADD_REMOVE)
+    return Catalog(tables=tables, neighbours=Neighbours.ADD_REMOVE, max_joined_rows=10**12, count_public=lambda *_: 20)
 
 
 def some_limits(rng: random.Random) -> ContributionLimits:

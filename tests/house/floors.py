@@ -12,7 +12,11 @@ BEGIN, END = "<!-- floors -->\n", "<!-- /floors -->\n"
 
 # A module imports only from floors below its own. Rooms on one floor do not know each other.
 FLOORS: list[dict[str, str]] = [
-    {"errors": "every error, and who has to act on it", "uninterrupted": "work that no interrupt cuts in two"},
+    {
+        "errors": "every error, and who has to act on it",
+        "uninterrupted": "work that no interrupt cuts in two",
+        "answer_times": "when a request may learn something",
+    },
     {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
     {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},
     {"privacy": "units, neighbours, losses, budgets", "entropy": "the only source of randomness"},
@@ -33,11 +37,19 @@ FLOORS: list[dict[str, str]] = [
         "explanation": "why a plan is private, in words",
         "draw_record": "what was drawn, on record",
     },
-    {"batch_price": "several questions under one price", "preview": "cost and error before anything is spent"},
+    {
+        "batch_price": "several questions under one price",
+        "preview": "cost and error before anything is spent",
+        "recorded_release": "what follows from earlier draws, for nothing",
+    },
     {"quote": "questions with their price and identity"},
     {"picture": "answers as text and HTML"},
     {"answer": "what is handed out"},
-    {"public_tables": "rows that an analyst brings", "bound_search": "bounds and limits that are bought"},
+    {
+        "public_tables": "rows that an analyst brings",
+        "bound_search": "bounds and limits that are bought",
+        "answer_record": "answers and receipts, made and given again",
+    },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
     {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
     {"audit": "does it hold?", "attacks": "what goes wrong without it"},

@@ -15,7 +15,7 @@ SHOWN = {
     "audit_own_mechanism.py": ["right_total: holds", "wrong_total: broken", "something went around the mechanisms"],
     "first_question.py": ["again is free: True", "neither in GROUP BY nor inside an aggregate"],
     "local_survey.py": ["never: 0.", "1 report in 30 days, which cost ε 1"],
-    "several_tables.py": ["protects one patient_id", "would pair rows of different units"],
+    "several_tables.py": ["protects  one patient_id", "would pair rows of different units"],
 }
 
 

@@ -15,6 +15,7 @@ NOTIONS = "a loss may be stated in notions that are not known here"
 EVENTS = "an event that is not known has an unknown loss, which is refused"
 VALUES = "values of any type come from outside"
 PARSER = "classes of the parser, of which all others are refused"
+SUM_NAMES = "the names of sums, of which there is one for each order"
 OPEN = {
     "accounting.account._take_larger": NOTIONS,
     "accounting.calibrate.scale_event": EVENTS,
@@ -23,7 +24,10 @@ OPEN = {
     "accounting.currencies.choose_currency": "pairs of words, most of which do not fit together",
     "accounting.currencies.price": NOTIONS,
     "accounting.events._dump_value": VALUES,
+    "accounting.notions._set_slack": NOTIONS,
     "accounting.notions._take_least": NOTIONS,
+    "accounting.spending_classes.to_epsilon": SUM_NAMES,
+    "accounting.spending_classes.gaussian": SUM_NAMES,
     "accounting.profiles.has_profile": EVENTS,
     "accounting.profiles._make_pair": EVENTS,
     "accounting.profiles.group_event": EVENTS,

@@ -16,6 +16,7 @@ SAME_IDEA = {
     for name, module in {
         "Laplace": "laplace",
         "Gaussian": "gaussian",
+        "RoundedGaussian": "rounded_gaussian",
         "Exponential": "exponential",
         "RandomizedResponse": "randomized_response",
     }.items()

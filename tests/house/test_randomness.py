@@ -55,7 +55,7 @@ def test_seeded_source_is_used_by_nobody_in_src() -> None:
 def test_simulated_bits_never_become_noise() -> None:
     """The source that follows from released values is named where answers are finished, and nowhere else."""
     users = [name for name, path in MODULES.items() if "SimulationSource" in code_without_strings(path)]
-    assert set(users) - {"discreet.entropy"} == {"discreet.curator"}
-    text = MODULES["discreet.curator"].read_text()
+    assert set(users) - {"discreet.entropy"} == {"discreet.answer_record"}
+    text = MODULES["discreet.answer_record"].read_text()
     assert text.count("_make_simulation(") == text.count("source=_make_simulation(") + 1, "only finish takes it"
     assert text.count("finish(plan, drawn, source=_make_simulation(drawn))") == text.count("source=_make_simulation(")

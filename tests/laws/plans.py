@@ -33,7 +33,11 @@ def pure_events() -> st.SearchStrategy[ev.Event]:
 
 
 def gaussian_events() -> st.SearchStrategy[ev.Event]:
-    return st.builds(ev.Gaussian, sensitivity=rationals, sigma=noises, count=counts)
+    whole = st.integers(min_value=1, max_value=9)
+    return st.one_of(
+        st.builds(ev.Gaussian, sensitivity=rationals, sigma=noises, count=counts),
+        st.builds(ev.RoundedGaussian, squared_sensitivity=whole, variance=noises, count=counts),
+    )
 
 
 def plain_events() -> st.SearchStrategy[ev.Event]:

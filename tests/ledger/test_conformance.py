@@ -419,7 +419,7 @@ def test_history_says_who_asked_what_and_never_a_value(make: Opener) -> None:
     assert entry.charge == charge("r", project="p", version="v1")
     assert entry.answered and entry.number == held.number == 1 and entry.time.endswith("Z")
     record = json.loads(book.read_lines()[1])
-    assert set(record["loss"]) == {"pure", "approx", "zcdp", "rdp", "pld"} and record["price"] == ["1/10"]
+    assert set(record["loss"]) == {"pure", "approx", "zcdp", "rdp", "gdp", "pld"} and record["price"] == ["1/10"]
     assert "4711" not in "".join(book.read_lines())
 
 

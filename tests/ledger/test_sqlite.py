@@ -136,6 +136,23 @@ def test_an_older_file_is_migrated_and_kept(tmp_path: Path) -> None:
     new.close()
 
 
+def test_charges_of_both_kinds_of_gaussian_noise_add_up(tmp_path: Path) -> None:
+    """What 0.1.0 recorded as discrete Gaussian noise is read again, and rounded noise is charged beside it."""
+    budget = Budget(rho=1)
+    discrete = (ev.DiscreteGaussian(squared_sensitivity=2, variance=16, dimension=2, unit="patient_id"),)
+    rounded = (ev.RoundedGaussian(squared_sensitivity=2, variance=4, unit="patient_id"),)
+    with open_sqlite(tmp_path, budget) as book:
+        book.commit(book.reserve(charge("old", events=discrete, loss=compose(discrete).loss)), {"value": 1})
+    with open_sqlite(tmp_path, budget) as book:
+        assert book.spent == Fraction(1, 16)
+        book.commit(book.reserve(charge("new", events=rounded, loss=compose(rounded).loss)), {"value": 2})
+        assert book.spent == Fraction(1, 16) + Fraction(1, 4)
+    with open_sqlite(tmp_path, budget) as book:
+        stored = [ev.load(event) for line in book.read_lines() for event in json.loads(line).get("events", ())]
+        assert stored == [*discrete, *rounded]
+        book.scan()
+
+
 def test_backup_while_writing(tmp_path: Path) -> None:
     """A backup taken while threads charge is whole, is a prefix of the log, and never has more budget left."""
     book = open_sqlite(tmp_path, Budget(epsilon=100))

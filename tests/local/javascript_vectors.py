@@ -160,6 +160,10 @@ def epochs() -> Iterator[dict[str, Any]]:
         yield {"tasks": [first.in_epoch(epoch).json for epoch in range(4)], "secret": secret.hex(), "steps": steps}
 
 
+# Ranges that some languages read and others do not.
+UNPLAIN = (("0", "+1"), ("0", "1."), ("0", ".5"), ("0", " 1"), ("0", "1e1000"), ("0", "1_0"), ("0", "0x1"), ("0", "١"))
+
+
 def refused() -> Iterator[dict[str, str]]:
     """Tasks that no client may answer."""
     good = json.loads(Task.for_epsilon("t", 4, epsilon=1, protocol="krr").json)
@@ -180,6 +184,9 @@ def refused() -> Iterator[dict[str, str]]:
         "a name of 201 characters": {"name": "x" * 201},
         "an epoch below zero": {"epoch": -1},
         "an epoch that is no whole number": {"epoch": 0.5},
+        "an epoch written as a real": {"epoch": 0.0},
+        "a size written as a real": {"domain": {"size": 4.0}},
+        "epochs written as a real": {"longitudinal": {"epochs": 2.0}},
         "an epsilon of zero": {"epsilon": "0"},
         "an epsilon that is a number": {"epsilon": 1},
         "an epsilon not in lowest terms": {"epsilon": "2/2"},
@@ -200,6 +207,8 @@ def refused() -> Iterator[dict[str, str]]:
     }
     for what, change in changes.items():
         yield {"what": what, "task": json.dumps(good | change)}
+    # json.dumps writes 4e0 as 4.0, so this one is written by hand.
+    yield {"what": "a size of 4E0", "task": json.dumps(good).replace('"size": 4', '"size": 4E0')}
     yield {"what": "not JSON", "task": "{"}
     yield {"what": "a list", "task": "[]"}
     # What unevenly drawn numbers add to the loss counts, too: keeping a little more is already too much.
@@ -208,7 +217,7 @@ def refused() -> Iterator[dict[str, str]]:
         keep = int(task["parameters"]["keep"])
         task["parameters"]["keep"] = str(keep + max(1, keep >> share))
         yield {"what": f"{protocol} that keeps a little too much", "task": json.dumps(task)}
-    for low, high in (("1", "1"), ("2", "1"), ("0", "x"), ("", "1"), ("-1e308", "1e308"), ("0", "Infinity")):
+    for low, high in (("1", "1"), ("2", "1"), ("0", "x"), ("", "1"), ("-1e308", "1e308"), ("0", "Infinity"), *UNPLAIN):
         task = json.loads(Task.for_epsilon("t", (0, 1), epsilon=1, protocol="sign").json)
         task["domain"] = {"low": low, "high": high}
         yield {"what": f"a range from {low!r} to {high!r}", "task": json.dumps(task)}

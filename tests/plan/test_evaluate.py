@@ -14,7 +14,7 @@ from discreet.errors import InternalError
 from discreet.plan.evaluate import NULL_AWARE, STRICT, _like, evaluate, settle
 from discreet.plan.expressions import Call, Column, Literal, ReleasedValue
 from discreet.plan.functions import FUNCTIONS, make_call, make_literal
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, type_of
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, LARGEST_REAL, Type, Value, type_of
 from tests.engines.nasty import VALUES, calls, columns
 
 NULL = None
@@ -25,7 +25,7 @@ EXAMPLES: list[tuple[str, tuple[Value, ...], Value]] = [
     ("add", (1, 0.5), 1.5),
     ("subtract", (INTEGER_MIN, 1), NULL),
     ("multiply", (2**40, 2**40), NULL),
-    ("multiply", (1e300, 1e300), NULL),
+    ("multiply", (1e300, 1e300), LARGEST_REAL),
     ("divide", (1, 2), 0.5),
     ("divide", (1, 0), NULL),
     ("divide", (0.0, 0.0), NULL),
@@ -45,7 +45,11 @@ EXAMPLES: list[tuple[str, tuple[Value, ...], Value]] = [
     ("round", (1.0, 16), NULL),
     ("sqrt", (-1,), NULL),
     ("ln", (0,), NULL),
-    ("exp", (1000,), NULL),
+    ("exp", (1000,), LARGEST_REAL),
+    ("power", (-1e200, 3), -LARGEST_REAL),
+    ("power", (-1e200, 2), LARGEST_REAL),
+    ("power", (0, -1), NULL),
+    ("round", (1e300, 15), 1e300),
     ("power", (-8.0, 0.5), NULL),
     ("power", (0.0, -1.0), NULL),
     ("least", (3, NULL, 1), 1),
@@ -55,6 +59,10 @@ EXAMPLES: list[tuple[str, tuple[Value, ...], Value]] = [
     ("bin", (7.5, 5), 5.0),
     ("bin", (-0.5, 5), -5.0),
     ("bin", (1.0, 0), NULL),
+    ("bin", (17, 5), 15),
+    ("bin", (-1, 5), -5),
+    ("bin", (2**53 + 1, 1), 2**53 + 1),
+    ("bin", (INTEGER_MIN, 10), NULL),
     ("magnitude", (5,), 4),
     ("magnitude", (INTEGER_MIN,), INTEGER_MIN),
     ("magnitude", (INTEGER_MAX,), 2**62),
@@ -100,8 +108,10 @@ EXAMPLES: list[tuple[str, tuple[Value, ...], Value]] = [
     ("to_integer", (" +12 ",), 12),
     ("to_integer", ("1e3",), NULL),
     ("to_real", ("-.5e1",), -5.0),
-    ("to_real", ("inf",), NULL),
-    ("to_real", ("1e999",), NULL),
+    ("to_real", ("inf",), LARGEST_REAL),
+    ("to_real", ("-Infinity",), -LARGEST_REAL),
+    ("to_real", ("nan",), NULL),
+    ("to_real", ("1e999",), LARGEST_REAL),
     ("to_text", (True,), "true"),
     ("to_text", (DAY,), "2021-01-03"),
     ("to_date", ("2021-02-29",), NULL),
@@ -158,7 +168,9 @@ def test_like_cannot_be_made_slow() -> None:
 
 
 def test_settling() -> None:
-    assert settle(10**400, Type.REAL) is None
+    assert settle(10**400, Type.REAL) == LARGEST_REAL
+    assert settle(-math.inf, Type.REAL) == -LARGEST_REAL
+    assert settle(math.nan, Type.REAL) is None
     assert settle(2**63, Type.INTEGER) is None
     assert str(settle(-0.0, Type.REAL)) == "0.0"
 

@@ -264,7 +264,7 @@ def test_30_everything_that_is_drawn_is_charged() -> None:
     mean = holder.preview("SELECT AVG(value) AS a FROM data", rho=0.5)
     assert [event.count for event in mean.plan.events] == [1, 1]
     keyed = holder.preview('SELECT "group", COUNT(*) AS n FROM data GROUP BY "group"', rho=0.5)
-    assert [type(event).__name__ for event in keyed.plan.events] == ["DiscreteGaussian", "ZeroConcentrated"]
+    assert [type(event).__name__ for event in keyed.plan.events] == ["RoundedGaussian", "ZeroConcentrated"]
     for preview in (mean, keyed):
         assert preview.loss.notion("zcdp").rho == pytest.approx(0.5)  # type: ignore[attr-defined]  # a zCDP notion
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -11,16 +12,27 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet import answer_record
 from discreet import curator as curator_module
 from discreet.curator import Curator
-from discreet.errors import DiscreetError, DrawLost, EngineFailure, LedgerFailure, LedgerStopped, RequestInFlight
+from discreet.errors import DiscreetError, DrawLost, EngineFailure, LedgerFailure, LedgerStopped
 from discreet.finish import finish
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.release import draw
 
-SOURCE = str(Path(curator_module.__file__).parent)
-VISITS = pa.table({"patient": [i % 40 for i in range(200)], "ward": ["AB"[i % 2] for i in range(200)]})
+SOURCE = Path(curator_module.__file__).parent
+# Where charges and draws are in hand. An interrupt further down comes back to one of these lines.
+HERE = ("curator", "answer_record", "draw_record", "answer_times", "uninterrupted", "ledger", "bound_search")
+FILES = tuple(str(SOURCE / name) for name in HERE)
+VISITS = pa.table(
+    {
+        "patient": [i % 40 for i in range(200)],
+        "ward": ["AB"[i % 2] for i in range(200)],
+        "age": [i % 90 for i in range(200)],
+    }
+)
 COUNTS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+MEAN = "SELECT AVG(age) AS a FROM visits"
 BATCH = [COUNTS, "SELECT COUNT(*) AS n FROM visits"]
 
 
@@ -43,10 +55,14 @@ def make_curator() -> Curator:
 
 
 class Interrupt:
-    """Raises an interrupt at the n-th line that this thread runs in the package's own files."""
+    """Raises an interrupt at the n-th line that this thread runs in the files above, from the first charge on.
+
+    What comes before the first charge reads and charges nothing, so there is nothing to find.
+    """
 
     def __init__(self, at: int) -> None:
         self.left = at
+        self.charged = False
 
     def __enter__(self) -> None:
         sys.settrace(self._trace)
@@ -55,9 +71,10 @@ class Interrupt:
         sys.settrace(None)
 
     def _trace(self, frame: FrameType, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.startswith(SOURCE):
+        if not frame.f_code.co_filename.startswith(FILES):
             return None
-        if event == "line":
+        self.charged = self.charged or frame.f_code is Curator._answer.__code__
+        if self.charged and event == "line":
             self.left -= 1
             if not self.left:
                 sys.settrace(None)
@@ -65,46 +82,55 @@ class Interrupt:
         return self._trace
 
 
-def ask(curator: Curator, *, batch: bool, request: str) -> object:
-    if batch:
-        return curator.ask_batch(BATCH, epsilon=1, request=request)
-    return curator.ask(COUNTS, epsilon=1, request=request)
+# What is asked in each way, and how many draws it buys under how many charges.
+WAYS: dict[str, tuple[int, int, Callable[[Curator], object]]] = {
+    "question": (1, 1, lambda curator: curator.ask(COUNTS, epsilon=1, request="r")),
+    "batch": (2, 1, lambda curator: curator.ask_batch(BATCH, epsilon=1, request="r")),
+    "bounds": (2, 2, lambda curator: curator.ask(MEAN, epsilon=10, bounds="auto", request="r")),
+}
 
 
-def count_lines(*, batch: bool) -> int:
-    """How many lines of ours one question runs in the calling thread."""
+def count_lines(way: str) -> int:
+    """How many lines of ours one question runs in the calling thread, once it is charged."""
     counter = Interrupt(1 << 60)
     with make_curator() as curator:
-        ask(curator, batch=batch, request="first")  # what is loaded or cached once
+        WAYS[way][2](curator)  # what is loaded or cached once
     with make_curator() as curator, counter:
-        ask(curator, batch=batch, request="r")
+        WAYS[way][2](curator)
     return (1 << 60) - counter.left
 
 
-@pytest.mark.parametrize("batch", [False, True], ids=["question", "batch"])
-def test_no_interrupt_buys_a_second_draw(monkeypatch: pytest.MonkeyPatch, *, batch: bool) -> None:
-    """Interrupted at many points and asked again with the same id: at most one draw for each release charged."""
-    draws, each = Draws(monkeypatch), 1 + batch
-    lines = count_lines(batch=batch)
-    assert draws.count == 2 * each
-    outcomes = set()
-    # Points are spread over the whole way, and dense at its end, where the draw is.
-    points = {*range(1, lines, lines // 40), *range(max(1, lines - 900), lines, 15)}
-    for at in sorted(points):
+def check_points(monkeypatch: pytest.MonkeyPatch, way: str, points: Callable[[int], Iterable[int]]) -> None:
+    """Interrupt at these points of all lines and ask again: as many draws as were paid for, and an answer at once."""
+    draws = Draws(monkeypatch)
+    number, charges, ask = WAYS[way]
+    lines = count_lines(way)
+    assert draws.count == 2 * number
+    interrupted = 0
+    for at in points(lines):
         draws.count = 0
         with make_curator() as curator:
             try:
                 with Interrupt(at):
-                    ask(curator, batch=batch, request="r")
-                outcomes.add("answered")
+                    ask(curator)
             except KeyboardInterrupt:
-                outcomes.add("interrupted")
-            try:
-                ask(curator, batch=batch, request="r")
-            except (DrawLost, RequestInFlight) as error:
-                outcomes.add(error.code)
-            assert draws.count <= each * len(curator.history()), f"interrupted at line {at} of {lines}"
-    assert "interrupted" in outcomes
+                interrupted += 1
+            ask(curator)  # never told to wait: nothing runs any more
+            assert (draws.count, len(curator.history())) == (number, charges), f"interrupted at line {at} of {lines}"
+    assert interrupted
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+def test_no_interrupt_buys_a_second_draw(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """At points that are spread over the whole way."""
+    check_points(monkeypatch, way, lambda lines: range(1, lines + 1, max(1, lines // 31)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", list(WAYS))
+def test_no_interrupt_anywhere_buys_a_second_draw(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """At every single line from the charge to the answer."""
+    check_points(monkeypatch, way, lambda lines: range(1, lines + 1))
 
 
 def test_a_retry_finishes_from_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +141,10 @@ def test_a_retry_finishes_from_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -
     def fail(*_: object, **__: object) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(curator_module, "finish", fail)
+    monkeypatch.setattr(answer_record, "finish", fail)
     with pytest.raises(KeyboardInterrupt):
         curator.ask(COUNTS, epsilon=1, request="r")
-    monkeypatch.setattr(curator_module, "finish", finish)
+    monkeypatch.setattr(answer_record, "finish", finish)
     answer = curator.ask(COUNTS, epsilon=1, request="r")
     assert draws.count == 1 and len(curator.history()) == 1
     assert answer.table["n"].to_pylist() == curator.ask(COUNTS, epsilon=1).table["n"].to_pylist()

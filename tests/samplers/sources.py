@@ -47,6 +47,20 @@ class Fixed:
         return self._bits & ((1 << count) - 1)
 
 
+class Listed(Fixed):
+    """A source with a list of words, one for each request; its bits are all zero."""
+
+    def __init__(self, *words: int) -> None:
+        super().__init__(0)
+        self._left = list(words)
+
+    def words(self, count: int) -> Words:
+        return np.full(count, self.word(), dtype=np.uint64)
+
+    def word(self) -> int:
+        return self._left.pop(0)
+
+
 class Fork(Exception):
     """The written choices are used up, and the next one has these chances."""
 

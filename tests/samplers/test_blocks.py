@@ -224,7 +224,10 @@ def test_the_whole_decision_tree_of_a_lane_has_exactly_the_law(
         assert agree(found, Interval.of(Fraction(words[cell], 1 << layout.word_bits))), cell
 
 
-def rare_calls(table: BlockTable, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+RARE = ("_draw_fraction", "_draw_tail", "_keeps", "_draw_rare")
+
+
+def rare_calls(table: BlockTable, monkeypatch: pytest.MonkeyPatch, *names: str) -> Counter[str]:
     calls: Counter[str] = Counter()
 
     def count(name: str) -> None:
@@ -236,7 +239,7 @@ def rare_calls(table: BlockTable, monkeypatch: pytest.MonkeyPatch) -> Counter[st
 
         monkeypatch.setattr(table, name, counted)
 
-    for name in ("_draw_fraction", "_draw_tail", "_keeps", "_draw_rare"):
+    for name in names or RARE:
         count(name)
     return calls
 

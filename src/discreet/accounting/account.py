@@ -238,7 +238,7 @@ def _take_larger(one: Notion | None, other: Notion | None) -> Notion | None:
         case Renyi(), Renyi():
             return one.take_most(other)
         case GaussianNotion(), GaussianNotion():
-            return one if one.mu_squared > other.mu_squared else other
+            return GaussianNotion(max(one.mu_squared, other.mu_squared), max(one.slack, other.slack))
         case _:
             return None
 

@@ -81,7 +81,7 @@ def scale_event(event: ev.Event, factor: Fraction) -> ev.Event:
             return replace(event, scale=ev.to_exact(event.scale) * factor)
         case ev.Gaussian():
             return replace(event, sigma=ev.to_exact(event.sigma) * factor)
-        case ev.DiscreteGaussian():
+        case ev.DiscreteGaussian() | ev.RoundedGaussian():
             return replace(event, variance=ev.to_exact(event.variance) * factor**2)
         case ev.RandomizedResponse() | ev.Exponential() | ev.Pure() | ev.Approximate():
             return replace(event, epsilon=_read(event.epsilon) / factor)
@@ -108,7 +108,7 @@ def _exact_factor(start: Account, budget: Budget) -> Fraction | None:
             return Fraction(1) if same else upper(total) / lower(amount)
         case ZeroConcentratedNotion(rho, slack) if not slack:
             return round_up(sqrt_upper(rho / lower(amount)))
-        case GaussianNotion(mu_squared):
+        case GaussianNotion(mu_squared, slack) if not slack:
             return round_up(sqrt_upper(mu_squared) / lower(amount))
         case _:
             return None
@@ -134,8 +134,8 @@ def _fits(notion: Notion, amount: Exact) -> bool:
             return bool(total <= amount)
         case ZeroConcentratedNotion(rho, slack):
             return not slack and rho <= lower(amount)
-        case GaussianNotion(mu_squared):
-            return mu_squared <= lower(amount) ** 2
+        case GaussianNotion(mu_squared, slack):
+            return not slack and mu_squared <= lower(amount) ** 2
         case _:
             return False
 
@@ -213,9 +213,10 @@ def cost_of_error(
 ) -> ev.Event:
     """The event with the most noise whose error is still at most ``error``, with probability 1 − beta.
 
-    ``kind`` is events.Laplace, DiscreteLaplace, Gaussian or DiscreteGaussian; ``of`` is the number of answers whose
-    errors must all be within it, with independent noise, and ``sensitivity`` is that of all of them together (L1 for
-    Laplace, L2 for Gaussian). What it costs is then ``loss_of(event)``. The noise is rounded down, so the error holds.
+    ``kind`` is events.Laplace, DiscreteLaplace, Gaussian, DiscreteGaussian or RoundedGaussian; ``of`` is the number
+    of answers whose errors must all be within it, with independent noise, and ``sensitivity`` is that of all of them
+    together (L1 for Laplace, L2 for Gaussian). What it costs is then ``loss_of(event)``. The noise is rounded down, so
+    the error holds.
 
     >>> cheap = cost_of_error(ev.Laplace, 12.3, of=10_000)
     >>> round(1 / float(cheap.scale), 2)
@@ -237,10 +238,7 @@ def cost_of_error(
         return ev.DiscreteLaplace(sensitivity=whole, scale=scale, **shared)  # type: ignore[arg-type]  # two known fields
     if kind is ev.DiscreteGaussian:
         sigma = _find_most_noise(lambda s: _discrete_gaussian_tail(s, steps) <= each, float(wanted))
-        squared = parameters.read_number(sensitivity, "sensitivity") ** 2
-        if squared.denominator != 1:
-            raise ParameterError("sensitivity", "must have a whole square here", "Whole queries change by whole steps.")
-        whole = parameters.read_whole(int(squared), "sensitivity", most=1 << 124)
+        whole = _read_square(sensitivity)
         dimension = min(of, whole)
         return ev.DiscreteGaussian(
             squared_sensitivity=whole,
@@ -248,8 +246,24 @@ def cost_of_error(
             dimension=dimension,
             **shared,  # type: ignore[arg-type]  # as above
         )
-    fix = "Use events.Laplace, events.DiscreteLaplace, events.Gaussian or events.DiscreteGaussian."
+    if kind is ev.RoundedGaussian:
+        # |round(σZ)| is above a whole number where |σZ| is half a step above it.
+        sigma = _find_most_noise(lambda s: math.erfc((steps + 0.5) / (s * math.sqrt(2))) <= each, steps + 0.5)
+        return ev.RoundedGaussian(
+            squared_sensitivity=_read_square(sensitivity),
+            variance=sigma**2,
+            **shared,  # type: ignore[arg-type]  # as above
+        )
+    fix = "Use events.Laplace, DiscreteLaplace, Gaussian, DiscreteGaussian or RoundedGaussian."
     raise ParameterError("kind", "must be a kind of additive noise", fix)
+
+
+def _read_square(sensitivity: Number) -> int:
+    """The square of an L2 sensitivity of whole queries, which is whole itself."""
+    squared = parameters.read_number(sensitivity, "sensitivity") ** 2
+    if squared.denominator != 1:
+        raise ParameterError("sensitivity", "must have a whole square here", "Whole queries change by whole steps.")
+    return parameters.read_whole(int(squared), "sensitivity", most=ev.MOST_SQUARED)
 
 
 def _chance_for_each(beta: Fraction, of: int) -> float:

@@ -10,39 +10,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, assert_never
+from typing import Any, Protocol, assert_never
 
-from discreet import parameters
 from discreet.accounting import events
-from discreet.accounting.approximate import ApproximateNotion
 from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.pure import PureNotion
 from discreet.accounting.rdp import ORDERS, SCALE, Renyi
-from discreet.accounting.zcdp import ZeroConcentratedNotion, epsilon_of, rho_for
+from discreet.accounting.spending_classes import ClassCurrency
+from discreet.accounting.sums import LONG, Price, is_at_most, round_sum
+from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import ParameterError, UnknownLoss
-from discreet.exact import Exact, Ln, ceil_div, decimal, float_down, lower, sqrt_upper, upper
+from discreet.exact import Exact, Ln, decimal, float_down, sqrt_upper, upper
 from discreet.parameters import Number
 from discreet.privacy import Budget, Loss, Neighbours, Unit
-
-Price: TypeAlias = tuple[Fraction, ...]
-
-# Sums with denominators beyond this length are rounded up to multiples of 10^-24, so that a charge stays cheap.
-_LONG = 128
-_GRID = 10**24
-# The ε of a charge that has none: it is above every budget, and so is every sum with it.
-_NEVER = Fraction(10**30)
-
-
-def round_sum(x: Fraction) -> Fraction:
-    """A short number itself; a long one rounded up to a multiple of 10^-24."""
-    if x.denominator.bit_length() <= _LONG:
-        return x
-    return Fraction(ceil_div(x.numerator * _GRID, x.denominator), _GRID)
-
-
-def _is_at_most(x: Fraction, limit: Fraction) -> bool:
-    """Whether x ≤ limit, in plain integers, which is several times as fast as comparing Fractions."""
-    return x.numerator * limit.denominator <= limit.numerator * x.denominator
 
 
 def dearest_event(budget: Budget, *, unit: Unit, neighbours: Neighbours) -> events.Event:
@@ -62,7 +42,7 @@ def dearest_event(budget: Budget, *, unit: Unit, neighbours: Neighbours) -> even
 
 
 class Currency(Protocol):
-    """Sums in one notion against limits: ``SumCurrency``, ``LogarithmCurrency`` and ``ApproximateCurrency``."""
+    """Sums in one notion against limits: ``SumCurrency``, ``LogarithmCurrency`` and ``ClassCurrency``."""
 
     @property
     def nothing(self) -> Price:
@@ -109,7 +89,7 @@ def choose_currency(budget: Budget, notion: str | None, order: float | None, sha
         case "gdp", "gdp":
             return SumCurrency("mu_squared", upper(budget.amount()) ** 2)
         case "approx", "approx":
-            return ApproximateCurrency.of(budget, share)
+            return ClassCurrency.of(budget, share)
         case "rdp", "approx":
             return _make_renyi_currency(budget, order)
     raise ParameterError(
@@ -131,15 +111,14 @@ class SumCurrency:
         match self.name, loss.notion(_NOTIONS[self.name]):
             case "epsilon", PureNotion() as known:
                 amount = upper(known.amount)
-            case "rho", ZeroConcentratedNotion() as known:
-                if known.slack:
-                    raise UnknownLoss(
-                        "The charge has a δ of its own, and a budget in ρ has none to give. Budget (ε, δ)."
-                    )
-                amount = known.rho
-            case "mu_squared", GaussianNotion() as known:
-                amount = known.mu_squared
+            case "rho", ZeroConcentratedNotion(rho, slack):
+                _refuse_failure(slack, "ρ")
+                amount = rho
+            case "mu_squared", GaussianNotion(mu_squared, slack):
+                _refuse_failure(slack, "μ")
+                amount = mu_squared
             case "tau", Renyi() as known:
+                _refuse_failure(known.slack, "ε at a single order")
                 if self.order not in known.orders:
                     raise UnknownLoss("The charge has no bound at the order of this filter.")
                 amount = Fraction(known.values[known.orders.index(self.order)], SCALE)
@@ -152,7 +131,7 @@ class SumCurrency:
         return (round_sum(spent + more),)
 
     def fits(self, total: Price) -> bool:
-        return _is_at_most(total[0], self.limit)
+        return is_at_most(total[0], self.limit)
 
     def amount_of(self, total: Price) -> Exact:
         (spent,) = total
@@ -165,6 +144,11 @@ class SumCurrency:
 
     def sums(self, total: Price) -> Mapping[str, Fraction]:
         return {self.name: total[0]}
+
+
+def _refuse_failure(slack: Fraction, counted: str) -> None:
+    if slack:
+        raise UnknownLoss(f"The charge has a δ of its own, and a budget in {counted} has none to give. Budget (ε, δ).")
 
 
 _NOTIONS = {"epsilon": "pure", "rho": "zcdp", "mu_squared": "gdp", "tau": "rdp"}
@@ -182,7 +166,7 @@ class LogarithmCurrency:
         if not isinstance(known, PureNotion):
             raise UnknownLoss("The charge cannot be stated as a pure ε.")
         amount = known.amount
-        if isinstance(amount, Ln) and amount.of.numerator.bit_length() <= _LONG:
+        if isinstance(amount, Ln) and amount.of.numerator.bit_length() <= LONG:
             return Fraction(0), amount.of
         return round_sum(upper(amount)), Fraction(1)
 
@@ -204,73 +188,6 @@ class LogarithmCurrency:
 
     def sums(self, total: Price) -> Mapping[str, Fraction]:
         return {"epsilon": upper(self.amount_of(total))}
-
-
-@dataclass(frozen=True)
-class ApproximateCurrency:
-    """(ε, δ): the δ of events sum to at most ``failure``, and either their ε sum to at most ε or their ρ to ``rho``.
-
-    ρ is the largest zCDP that converts to ε at what is left of δ. Totals are (Σε, Σρ, Σδ).
-
-    Privacy: together (ε, δ), for adaptively chosen events. Reason: each (ε_i, δ_i) event is, outside of a failure of
-    probability δ_i, ε_i-private and ε_i²/2-zCDP; failures sum to at most ``failure``. Without failures let L be the
-    privacy loss at the end; δ is then at most the mean of (1 − e^(ε−L))⁺. Where Σε ≤ ε at the end, L ≤ ε and the
-    term is 0. Elsewhere Σρ never exceeded ρ, so the term is the same as that of the run cut off before Σρ exceeds ρ;
-    and that run is ρ-zCDP (Whitehouse, Ramdas, Rogers & Wu 2023), so the terms sum to at most the rest of δ. The
-    split of δ is fixed in advance: letting it depend on the charges would not be valid.
-    """
-
-    epsilon: Fraction
-    rho: Fraction
-    failure: Fraction
-    rest: float
-    nothing: Price = (Fraction(0), Fraction(0), Fraction(0))
-
-    @classmethod
-    def of(cls, budget: Budget, share: Number) -> ApproximateCurrency:
-        """The currency of a declared (ε, δ); this share of δ is kept for the δ of events."""
-        part = parameters.read_nonnegative(share, "share")
-        if part > 1:
-            raise parameters.refuse("share", "between 0 and 1", share, "Give a share of δ, for example share=0.5.")
-        epsilon, failure = lower(budget.amount()), budget.slack() * part
-        rest = float_down(budget.slack() - failure)
-        return cls(epsilon, rho_for(float_down(epsilon), rest), failure, rest)
-
-    def price(self, loss: Loss) -> Price:
-        pairs = loss.notion("approx") if loss.has("approx") else None
-        zcdp = loss.notion("zcdp") if loss.has("zcdp") else None
-        if isinstance(pairs, ApproximateNotion):
-            epsilon, delta = pairs.basic_total()
-            squares = sum((part.count * upper(part.epsilon) ** 2 for part in pairs.parts), Fraction(0))
-            rho = squares / 2
-            if not delta and isinstance(zcdp, ZeroConcentratedNotion) and not zcdp.slack:
-                rho = min(rho, zcdp.rho)
-            return round_sum(upper(epsilon)), round_sum(rho), round_sum(delta)
-        if isinstance(zcdp, ZeroConcentratedNotion):
-            return _NEVER, round_sum(zcdp.rho), round_sum(zcdp.slack)
-        raise UnknownLoss("The charge is known neither as (ε, δ) nor in zCDP, so an (ε, δ) filter cannot take it.")
-
-    def add(self, total: Price, price: Price) -> Price:
-        (spent, rho, failure), (more, more_rho, more_failure) = total, price
-        # Most charges have no δ of their own.
-        failed = round_sum(failure + more_failure) if more_failure else failure
-        return round_sum(spent + more), round_sum(rho + more_rho), failed
-
-    def fits(self, total: Price) -> bool:
-        spent, rho, failure = total
-        if not _is_at_most(failure, self.failure):
-            return False
-        return _is_at_most(spent, self.epsilon) or _is_at_most(rho, self.rho)
-
-    def amount_of(self, total: Price) -> Exact:
-        spent, rho, _ = total
-        converted = epsilon_of(float(rho), self.rest) if self.rest > 0 else math.inf
-        return spent if math.isinf(converted) else min(spent, decimal(converted))
-
-    def sums(self, total: Price) -> Mapping[str, Fraction]:
-        spent, rho, failure = total
-        named = {"rho": rho, "delta": failure}
-        return named if spent >= _NEVER else {"epsilon": spent} | named
 
 
 def _make_renyi_currency(budget: Budget, order: float | None) -> SumCurrency:

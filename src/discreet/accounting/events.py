@@ -33,6 +33,8 @@ from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 
 VERSION = 1
+# The largest squared sensitivity of a whole query: that of numbers of 62 bits.
+MOST_SQUARED = 1 << 124
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -128,10 +130,42 @@ class DiscreteGaussian(Event):
     def __post_init__(self) -> None:
         Event.__post_init__(self)
         self._settle(
-            "squared_sensitivity", parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=1 << 124)
+            "squared_sensitivity",
+            parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=MOST_SQUARED),
         )
         self._settle("variance", parameters.read_positive(self.variance, "variance"))
         self._settle("dimension", parameters.read_whole(self.dimension, "dimension", most=None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RoundedGaussian(Event):
+    """Normal noise, rounded to whole numbers, on integer queries of this *squared* L2 sensitivity; σ² is ``variance``.
+
+    For whole x, x + round(σZ) = round(x + σZ): continuous Gaussian noise and then a function of the noisy answer
+    alone. So it costs what ``Gaussian`` costs, μ = Δ/σ, for any number of coordinates.
+    """
+
+    squared_sensitivity: int
+    variance: Number
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle(
+            "squared_sensitivity",
+            parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=MOST_SQUARED),
+        )
+        self._settle("variance", parameters.read_positive(self.variance, "variance"))
+
+
+def squared_mu(event: Gaussian | RoundedGaussian) -> Fraction:
+    """The exact μ² of one Gaussian release: squared sensitivity over variance.
+
+    >>> squared_mu(RoundedGaussian(squared_sensitivity=2, variance=8))
+    Fraction(1, 4)
+    """
+    if isinstance(event, RoundedGaussian):
+        return event.squared_sensitivity / to_exact(event.variance)
+    return (to_exact(event.sensitivity) / to_exact(event.sigma)) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -201,6 +235,28 @@ class ZeroConcentrated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FixedPlan(Event):
+    """Releases that were all settled before any of them ran, and are together (ε, δ)-private.
+
+    Both are stated: what they are together, and what each of them is. So they are priced in every form that either has.
+    """
+
+    epsilon: Epsilon
+    delta: Number
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("epsilon", parameters.read_epsilon(self.epsilon))
+        self._settle("delta", parameters.read_delta(self.delta))
+        self._settle("events", tuple(self.events))
+        if not self.events or not all(isinstance(event, Event) for event in self.events):
+            raise ParameterError("events", "must be events, at least one", "Give what the plan releases.")
+        if any((event.unit, event.neighbours) != (self.unit, self.neighbours) for event in self.events):
+            raise ParameterError("events", "must be of the same unit and relation", "State all of them alike.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PoissonSampled(Event):
     """``event`` run on a sample that contains each unit independently with probability ``rate``; add-remove only.
 
@@ -234,11 +290,13 @@ KINDS: Mapping[str, type[Event]] = {
         DiscreteLaplace,
         Gaussian,
         DiscreteGaussian,
+        RoundedGaussian,
         RandomizedResponse,
         Exponential,
         Pure,
         Approximate,
         ZeroConcentrated,
+        FixedPlan,
         PoissonSampled,
     )
 }
@@ -252,6 +310,8 @@ def _dump_value(value: object) -> Any:
     match value:
         case Event():
             return dump(value)
+        case tuple():
+            return [dump(event) for event in value]
         case Unit():
             return value.column
         case Neighbours():
@@ -291,6 +351,8 @@ _FRACTION = re.compile(r"\d+(?:/[1-9]\d*)?")
 def _load_value(name: str, value: Any) -> Any:
     if name == "event":
         return load(value)
+    if name == "events":
+        return tuple(map(load, value))
     if name in {"unit", "neighbours"} or not isinstance(value, str):
         return value
     return _read_exact(name, value)

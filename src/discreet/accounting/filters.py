@@ -9,7 +9,7 @@ sums allow all this:
 - ``zcdp``: Σρ ≤ ρ (Feldman & Zrnic 2021; Whitehouse, Ramdas, Rogers & Wu 2023).
 - ``gdp``: Σμ² ≤ μ² (Smith & Thakurta 2022).
 - ``rdp``: Στ(α) ≤ limit, at a single order α that is fixed when the filter is made (Feldman & Zrnic 2021).
-- ``approx``: (ε, δ) by basic sums or approximate zCDP, see ``currencies.py``.
+- ``approx``: (ε, δ) by several sums side by side, of which one has to hold; see ``spending_classes.py``.
 
 There is no filter on privacy-loss distributions: composing curves and stopping at the target is not valid when the
 events are chosen on the way (Tran, Koskela, Räisä & Honkela 2026). They price fixed plans, in an ``Account``.
@@ -26,10 +26,12 @@ from fractions import Fraction
 
 from discreet.accounting import currencies
 from discreet.accounting.approximate import ApproximateNotion
-from discreet.accounting.currencies import Currency, Price
+from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
 from discreet.accounting.notions import loss_of
 from discreet.accounting.rounding import shorten
+from discreet.accounting.spending_classes import FAILURE_PART, ClassCurrency
+from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import Exact, float_up, lower, upper
 from discreet.parameters import Epsilon, Number
@@ -70,8 +72,8 @@ class Filter(_ChargeCounter):
     """A budget that refuses charges that do not fit; safe when charges are chosen adaptively, and from many threads.
 
     ``notion`` is the budget's own unless an (ε, δ) budget is asked to run in ``"rdp"``, at a fixed ``order``.
-    ``share`` is the part of an (ε, δ) budget's δ that is kept for the δ of events; the rest pays for the conversion
-    from zCDP. With ``share=1`` the filter is basic composition: Σε ≤ ε and Σδ ≤ δ.
+    ``share`` is the part of an (ε, δ) budget's δ that is kept for the δ of events; the rest pays for the conversions
+    from μ and from Rényi divergences. With ``share=1`` the filter is basic composition: Σε ≤ ε and Σδ ≤ δ.
 
     Privacy: everything released against accepted charges is together within the budget, for this unit and relation.
     Reason and references: the list in the module's docstring.
@@ -92,7 +94,7 @@ class Filter(_ChargeCounter):
         neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
         notion: str | None = None,
         order: float | None = None,
-        share: Number = Fraction(1, 2),
+        share: Number = FAILURE_PART,
     ) -> None:
         super().__init__(unit, neighbours)
         if not isinstance(budget, Budget):
@@ -134,7 +136,9 @@ class Filter(_ChargeCounter):
 
     @property
     def remaining(self) -> Fraction:
-        """The budget less what is spent, rounded down."""
+        """What can still be charged, rounded down: budget less spent; of (ε, δ) the ε of one pure release."""
+        if isinstance(self._currency, ClassCurrency):
+            return self._currency.largest_epsilon(self._total)
         spent, amount = self.spent, self.budget.amount()
         return Fraction(0) if not spent < amount else max(Fraction(0), lower(amount) - upper(spent))
 

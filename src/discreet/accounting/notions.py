@@ -7,15 +7,15 @@ unknown loss is not zero. Every event whose profile is known (``profiles.py``) a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 from discreet.accounting import amplification, events, rdp
 from discreet.accounting.approximate import ApproximateNotion
 from discreet.accounting.events import Event, to_exact
-from discreet.accounting.gdp import GaussianNotion
+from discreet.accounting.gdp import GaussianNotion, mu_squared_of
 from discreet.accounting.pld import LossDistribution
 from discreet.accounting.profiles import has_profile
 from discreet.accounting.pure import PureNotion
@@ -41,7 +41,7 @@ def loss_of(event: Event) -> Loss:
 
     >>> loss = loss_of(events.Laplace(sensitivity=1, scale=2, count=3))
     >>> loss.epsilon(), [notion.kind for notion in loss.notions]
-    (1.5, ['pure', 'approx', 'zcdp', 'rdp', 'pld'])
+    (1.5, ['pure', 'approx', 'zcdp', 'rdp', 'gdp', 'pld'])
     """
     price = _PRICES.get(type(event))
     if price is None:
@@ -65,20 +65,26 @@ def _is_within_reach(event: Event) -> bool:
     )
 
 
-def _price_epsilon(epsilon: Exact, curve: Renyi | None = None, rho: Fraction | None = None) -> Notions:
-    """The notions of an ε-private release: also (ε, 0), ε²/2-zCDP (Bun & Steinke 2016, Prop. 1.4), and the curve."""
+def _price_epsilon(
+    epsilon: Exact, curve: Renyi | None = None, rho: Fraction | None = None, span: Exact | None = None
+) -> Notions:
+    """The notions of an ε-private release: also (ε, 0), ε²/2-zCDP (Bun & Steinke 2016, Prop. 1.4), the curve, and μ.
+
+    ``span`` is the width of the range that its log-ratios lie in: 2ε, unless less is known.
+    """
     square = shorten(upper(epsilon) ** 2)
     return (
         PureNotion(epsilon),
         ApproximateNotion.of(epsilon, Fraction(0)),
         ZeroConcentratedNotion(square / 2 if rho is None else rho),
         rdp.pure_curve(epsilon) if curve is None else curve,
+        GaussianNotion(mu_squared_of(2 * upper(epsilon) if span is None else span)),
     )
 
 
 def _price_rho(rho: Fraction, slack: Fraction = Fraction(0)) -> Notions:
-    """The notions of a ρ-zCDP release, which has the curve αρ; with a slack δ it has no curve."""
-    return (ZeroConcentratedNotion(rho, slack),) if slack else (ZeroConcentratedNotion(rho), Renyi.linear(rho))
+    """The notions of a ρ-zCDP release, which has the curve αρ."""
+    return ZeroConcentratedNotion(rho, slack), replace(Renyi.linear(rho), slack=slack)
 
 
 def _price_laplace(event: events.Laplace) -> Notions:
@@ -91,8 +97,9 @@ def _price_discrete_laplace(event: events.DiscreteLaplace) -> Notions:
     return _price_epsilon(event.sensitivity / scale, rdp.discrete_laplace_curve(event.sensitivity, scale))
 
 
-def _price_gaussian(event: events.Gaussian) -> Notions:
-    mu_squared = (to_exact(event.sensitivity) / to_exact(event.sigma)) ** 2
+def _price_gaussian(event: events.Gaussian | events.RoundedGaussian) -> Notions:
+    # Rounding is post-processing, so both kinds have the same μ.
+    mu_squared = events.squared_mu(event)
     return (*_price_rho(mu_squared / 2), GaussianNotion(mu_squared))
 
 
@@ -110,7 +117,7 @@ def _price_randomized_response(event: events.RandomizedResponse) -> Notions:
 def _price_exponential(event: events.Exponential) -> Notions:
     # Bounded range ε gives ε²/8-zCDP (Cesar & Rogers 2021, Lemma 3.2; Rogers & Steinke 2021).
     epsilon = _read_epsilon(event.epsilon)
-    return _price_epsilon(epsilon, rdp.exponential_curve(epsilon), shorten(upper(epsilon) ** 2) / 8)
+    return _price_epsilon(epsilon, rdp.exponential_curve(epsilon), shorten(upper(epsilon) ** 2) / 8, epsilon)
 
 
 def _price_pure(event: events.Pure) -> Notions:
@@ -121,12 +128,44 @@ def _price_approximate(event: events.Approximate) -> Notions:
     epsilon, delta = _read_epsilon(event.epsilon), to_exact(event.delta)
     if not delta and epsilon:
         return _price_epsilon(epsilon)
-    # Post-processing of randomized response that fails with probability δ, hence δ-approximately ε²/2-zCDP.
-    return (ApproximateNotion.of(epsilon, delta), ZeroConcentratedNotion(shorten(upper(epsilon) ** 2) / 2, delta))
+    # Post-processing of randomized response that fails with probability δ; outside of failures it is ε-private.
+    return _add_failure(epsilon, delta)
+
+
+def _add_failure(epsilon: Exact, delta: Fraction) -> Notions:
+    """The notions of a release that is ε-private outside of one failure of probability δ, the same in all of them."""
+    return (
+        ApproximateNotion.of(epsilon, delta),
+        ZeroConcentratedNotion(shorten(upper(epsilon) ** 2) / 2, delta),
+        replace(rdp.pure_curve(epsilon), slack=delta),
+        GaussianNotion(mu_squared_of(2 * upper(epsilon)), delta),
+    )
 
 
 def _price_zero_concentrated(event: events.ZeroConcentrated) -> Notions:
     return _price_rho(to_exact(event.rho), to_exact(event.delta))
+
+
+def _price_fixed_plan(event: events.FixedPlan) -> Notions:
+    """The better of two statements in each notion: (ε, δ) for all, and the composition of its events.
+
+    The first holds outside of a failure of δ, the second outside of those of the events. So all of it is stated outside
+    of both failures (docs/proofs/filter-over-classes.md).
+    """
+    inner = reduce(Loss.compose, map(loss_of, event.events))
+    known: dict[str, Notion] = {notion.kind: notion for notion in inner.notions if notion.kind != "pld"}
+    zcdp = known.get("zcdp")
+    failures = to_exact(event.delta) + (zcdp.slack if isinstance(zcdp, ZeroConcentratedNotion) else 0)
+    better = {n.kind: n for n in _take_least(known, _add_failure(_read_epsilon(event.epsilon), failures))}
+    return tuple(_set_slack(better[kind], failures) for kind in KINDS if kind in better)
+
+
+def _set_slack(notion: Notion, slack: Fraction) -> Notion:
+    match notion:
+        case ZeroConcentratedNotion() | Renyi() | GaussianNotion():
+            return replace(notion, slack=slack)
+        case _:
+            return notion
 
 
 def _price_poisson_sample(event: events.PoissonSampled) -> Notions:
@@ -140,10 +179,9 @@ def _price_poisson_sample(event: events.PoissonSampled) -> Notions:
         }
     elif isinstance(approximate, ApproximateNotion):
         epsilon, delta = approximate.basic_total()
-        pair = ApproximateNotion.of(amplification.amplify(epsilon, rate), rate * delta)
-        known["approx"] = pair
-        known["zcdp"] = ZeroConcentratedNotion(shorten(upper(pair.parts[0].epsilon) ** 2) / 2, rate * delta)
-    if isinstance(gaussian, GaussianNotion):
+        amplified = amplification.amplify(epsilon, rate)
+        known |= {notion.kind: notion for notion in _add_failure(amplified, rate * delta)}
+    elif isinstance(gaussian, GaussianNotion):
         known["rdp"] = amplification.sampled_gaussian_curve(gaussian.mu_squared, rate)
     return tuple(known[kind] for kind in KINDS if kind in known)
 
@@ -157,6 +195,8 @@ def _take_least(known: Mapping[str, Notion], other: Notions) -> Notions:
                 better.append(min(notion, before, key=lambda n: n.rho))
             case Renyi(), Renyi() as before:
                 better.append(notion.take_least(before))
+            case GaussianNotion(), GaussianNotion() as before:
+                better.append(min(notion, before, key=lambda n: n.mu_squared))
             case _:
                 better.append(notion)
     return tuple(better)
@@ -171,10 +211,12 @@ _PRICES: Mapping[type[Event], Callable[[Any], Notions]] = {
     events.DiscreteLaplace: _price_discrete_laplace,
     events.Gaussian: _price_gaussian,
     events.DiscreteGaussian: _price_discrete_gaussian,
+    events.RoundedGaussian: _price_gaussian,
     events.RandomizedResponse: _price_randomized_response,
     events.Exponential: _price_exponential,
     events.Pure: _price_pure,
     events.Approximate: _price_approximate,
     events.ZeroConcentrated: _price_zero_concentrated,
+    events.FixedPlan: _price_fixed_plan,
     events.PoissonSampled: _price_poisson_sample,
 }

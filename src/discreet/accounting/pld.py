@@ -117,8 +117,8 @@ def _count_pairs(plan: LossDistribution) -> CountedPairs:
     """The dominating pairs and their counts; Gaussians add up to one of larger distance, exactly."""
     squared_mu, terms = Fraction(0), []
     for event, count in sorted(plan.counts, key=_sort_key):
-        if isinstance(event, ev.Gaussian):
-            squared_mu += count * (ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2
+        if isinstance(event, ev.Gaussian | ev.RoundedGaussian):
+            squared_mu += count * ev.squared_mu(event)
         else:
             terms.append((pair_of(event), count))
     if squared_mu:

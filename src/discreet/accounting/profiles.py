@@ -51,12 +51,14 @@ def has_profile(event: ev.Event) -> bool:
     Concentrated losses bound moments only, and integer Gaussian noise on vectors is not rotation-invariant.
     """
     match event:
-        case ev.ZeroConcentrated():
+        case ev.ZeroConcentrated() | ev.FixedPlan():
             return False
         case ev.DiscreteGaussian():
             return event.dimension == 1 and ev.to_exact(event.variance) < _LARGEST_SIGMA**2
         case ev.PoissonSampled():
-            return has_profile(event.event) and (event.event.count == 1 or isinstance(event.event, ev.Gaussian))
+            return has_profile(event.event) and (
+                event.event.count == 1 or isinstance(event.event, ev.Gaussian | ev.RoundedGaussian)
+            )
         case ev.DiscreteLaplace():
             return event.sensitivity < _LARGEST_SIGMA
         case _:
@@ -90,8 +92,8 @@ def _make_pair(event: ev.Event) -> DominatingPair:
     match event:
         case ev.Laplace():
             return laplace_pair(ev.to_exact(event.sensitivity) / ev.to_exact(event.scale))
-        case ev.Gaussian():
-            return gaussian_pair((ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2)
+        case ev.Gaussian() | ev.RoundedGaussian():
+            return gaussian_pair(ev.squared_mu(event))
         case ev.DiscreteLaplace():
             return discrete_laplace_pair(event.sensitivity, ev.to_exact(event.scale))
         case ev.DiscreteGaussian():
@@ -111,8 +113,8 @@ def _make_pair(event: ev.Event) -> DominatingPair:
 
 def _pair_of_sample(event: ev.Event) -> DominatingPair:
     """The pair of all releases from one sample; here the inner count matters."""
-    if isinstance(event, ev.Gaussian):
-        return gaussian_pair(event.count * (ev.to_exact(event.sensitivity) / ev.to_exact(event.sigma)) ** 2)
+    if isinstance(event, ev.Gaussian | ev.RoundedGaussian):
+        return gaussian_pair(event.count * ev.squared_mu(event))
     return pair_of(event)
 
 
@@ -283,6 +285,8 @@ def group_event(event: ev.Event, size: int) -> ev.Event | None:
             return replace(event, sensitivity=ev.to_exact(event.sensitivity) * size)
         case ev.DiscreteLaplace():
             return replace(event, sensitivity=event.sensitivity * size)
+        case ev.RoundedGaussian() if event.squared_sensitivity * size * size <= ev.MOST_SQUARED:
+            return replace(event, squared_sensitivity=event.squared_sensitivity * size * size)
         case ev.DiscreteGaussian() if event.dimension == 1:
             return replace(event, squared_sensitivity=(math.isqrt(event.squared_sensitivity) * size) ** 2)
         case ev.Exponential() | ev.Pure() | ev.RandomizedResponse():

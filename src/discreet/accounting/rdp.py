@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.accounting.rounding import UNIT, exp_up, move_up, sum_up, to_float
-from discreet.exact import Exact, Floats, ceil_div, upper
+from discreet.accounting.rounding import UNIT, exp_up, move_up, probability_up, shorten, sum_up, to_float
+from discreet.exact import Exact, Floats, ceil_div, decimal, float_up, upper
 
 # The orders of every curve: dense where large losses convert best, sparse where small ones do.
 ORDERS: tuple[float, ...] = (
@@ -34,7 +34,8 @@ class Renyi:
     composition (Mironov 2017, Prop. 1), at a single order fixed in advance also when the budgets are chosen after
     seeing earlier answers (Feldman & Zrnic 2021). To (ε, δ): τ + ln(1 − 1/α) − ln(δα)/(α − 1) for any order
     (Balle, Barthe, Gaboardi, Hsu & Sato 2020, Thm. 21; Canonne, Kamath & Steinke 2020, Prop. 12). A group of 2^c: τ at
-    order α·2^c, times 3^c (Mironov 2017, Prop. 2); other sizes count as the next power of two.
+    order α·2^c, times 3^c (Mironov 2017, Prop. 2); other sizes count as the next power of two. With a ``slack`` δ all
+    of this holds outside of a failure of probability δ; failures sum.
 
     >>> half = Renyi.of(lambda orders: orders * 0.5)
     >>> round(half.epsilon(1e-6), 2)
@@ -45,6 +46,7 @@ class Renyi:
 
     orders: tuple[float, ...]
     values: tuple[int, ...]
+    slack: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, curve: Callable[[Floats], Floats]) -> Renyi:
@@ -60,21 +62,23 @@ class Renyi:
 
     def take_least(self, other: Renyi) -> Renyi:
         """The lower of two valid curves at each order."""
-        return Renyi(self.orders, tuple(map(min, self.values, other.values)))
+        return Renyi(self.orders, tuple(map(min, self.values, other.values)), max(self.slack, other.slack))
 
     def take_most(self, other: Renyi) -> Renyi:
         """A curve at or above both, at the orders that both know."""
         kept = tuple(order for order in self.orders if order in other.orders)
-        return Renyi(kept, tuple(map(max, self.keep_orders(kept).values, other.keep_orders(kept).values)))
+        values = map(max, self.keep_orders(kept).values, other.keep_orders(kept).values)
+        return Renyi(kept, tuple(values), max(self.slack, other.slack))
 
     def value_at(self, order: float) -> float:
         """τ at one of the orders, rounded up."""
         return move_up(_to_float(self.values[self.orders.index(order)]))
 
     def epsilon(self, delta: float) -> float:
-        if delta <= 0:
+        spare = self._spare(delta)
+        if spare <= 0:
             return math.inf
-        log = -math.log(delta)
+        log = -math.log(spare)
         best = math.inf
         for order, value in zip(self.orders, self.values):
             terms = (_to_float(value), math.log1p(-1 / order), log / (order - 1), -math.log(order) / (order - 1))
@@ -88,27 +92,39 @@ class Renyi:
         for order, value in zip(self.orders, self.values):
             a = order - 1
             best = min(best, exp_up(a * _to_float(value), -a * epsilon, a * math.log1p(-1 / order), -math.log(order)))
-        return best
+        if not self.slack:
+            return best
+        slack = to_float(self.slack)
+        return probability_up(slack + (1 - slack) * best)
+
+    def _spare(self, delta: float) -> float:
+        """The part of a target δ that is left for the conversion: δ = slack + (1 − slack)·spare, rounded down."""
+        if not self.slack:
+            return delta
+        left = decimal(delta) - self.slack
+        return float(left / (1 - self.slack)) * (1 - 2.0**-50) if left > 0 else 0.0
 
     def compose(self, other: Renyi) -> Renyi:
         if self.orders is not other.orders and self.orders != other.orders:
             # Orders that only one of the two knows are dropped.
             kept = tuple(order for order in self.orders if order in other.orders)
             return self.keep_orders(kept).compose(other.keep_orders(kept))
-        return Renyi(self.orders, tuple(map(add, self.values, other.values)))
+        return Renyi(self.orders, tuple(map(add, self.values, other.values)), shorten(self.slack + other.slack))
 
     def keep_orders(self, orders: tuple[float, ...]) -> Renyi:
         """The same curve at fewer orders."""
         known = dict(zip(self.orders, self.values))
-        return Renyi(orders, tuple(known[order] for order in orders))
+        return Renyi(orders, tuple(known[order] for order in orders), self.slack)
 
     def repeat(self, count: int) -> Renyi:
-        return Renyi(self.orders, tuple(value * count for value in self.values))
+        return Renyi(self.orders, tuple(value * count for value in self.values), self.slack * count)
 
     def for_group(self, size: int) -> Renyi | None:
         doublings = (size - 1).bit_length()
         if not doublings:
             return self
+        if self.slack:
+            return None
         known: dict[float, int] = {}
         for order in self.orders:
             # A divergence grows with its order, so the next known order above α·2^c is valid; the rule needs α ≥ 2.
@@ -119,7 +135,8 @@ class Renyi:
 
     def words(self) -> str:
         shown = [order for order in (2.0, 8.0, 32.0) if order in self.orders]
-        return ", ".join(f"τ({order:g}) = {self.value_at(order):.4g}" for order in shown)
+        text = ", ".join(f"τ({order:g}) = {self.value_at(order):.4g}" for order in shown)
+        return f"{text}, except with probability {float_up(self.slack):.3g}" if self.slack else text
 
 
 # The orders as whole multiples of 2^-52, which floats between 1 and 2^53 are.

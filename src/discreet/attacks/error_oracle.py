@@ -6,16 +6,11 @@ a bit that was not charged. In discreet every expression has a value, whatever t
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
-
 import numpy as np
 
-from discreet.attacks.asking import curator_of
+from discreet.attacks.asking import fails_at_curator, fails_in_engine
 from discreet.attacks.fiction import make_coins, make_frame
-from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
-from discreet.errors import DiscreetError
-from discreet.exact import Flags
+from discreet.attacks.outcome import Bar, Outcome, Rate
 
 TRAPS = (
     "CAST(CASE WHEN number = {} THEN 'x' ELSE '1' END AS BIGINT) = 1",
@@ -36,7 +31,7 @@ def run(*, people: int = 40) -> Outcome:
     questions = [
         f"SELECT COUNT(*) AS n FROM people WHERE {TRAPS[i % len(TRAPS)].format(1000 + i)}" for i in range(people)
     ]
-    naive, ours = _fails_in_engine(table, questions), _fails_here(table, questions)
+    naive, ours = fails_in_engine(table, questions), fails_at_curator(table, questions)
     raw, private = Rate.agreement(naive, present), Rate.agreement(ours, present)
     return Outcome(
         name="error-oracle",
@@ -46,35 +41,3 @@ def run(*, people: int = 40) -> Outcome:
         bars=(Bar(label="plain engine", rate=raw), Bar(label="discreet", rate=private)),
         facts={"questions": people, "errors of the engine": int(naive.sum()), "errors of discreet": int(ours.sum())},
     )
-
-
-def _fails_in_engine(table: Any, questions: list[str]) -> Flags:
-    """Which questions fail where the errors of the engine are shown."""
-    import duckdb
-
-    with duckdb.connect() as engine:
-        engine.register("people", table)
-        return np.array([_fails(engine, question) for question in questions])
-
-
-def _fails(engine: Any, question: str) -> bool:
-    import duckdb
-
-    try:
-        engine.execute(question).fetchall()
-    except duckdb.Error:
-        return True
-    return False
-
-
-def _fails_here(table: Any, questions: list[str]) -> Flags:
-    """Which questions fail at the curator, who charges an equal share of the budget for each."""
-    failed = []
-    with curator_of(table, epsilon=EPSILON, keys={}) as curator:
-        for question in questions:
-            try:
-                curator.ask(question, epsilon=Fraction(EPSILON, len(questions)))
-                failed.append(False)
-            except DiscreetError:
-                failed.append(True)
-    return np.array(failed)

@@ -93,6 +93,11 @@ GOOGLE = (
     "SUM(cost, contribution_bounds_per_group => (0, 200)) AS cost, "
     "COUNT(*, contribution_bounds_per_group => (0, 5)) AS n FROM visits GROUP BY ward",
 )
+LEAST_UNITS = (
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=60, delta=1e-3, max_groups_contributed=2, "
+    "min_privacy_units_per_group=2, privacy_unit_column=visitor) doctor, "
+    "COUNT(*, contribution_bounds_per_group => (0, 5)) AS n FROM visits GROUP BY doctor",
+)
 PUBLIC_KEYS = (*JOINS, *FEATURES, *CHOICES, *GROUPINGS)
 
 
@@ -160,6 +165,7 @@ def make_lines() -> list[tuple[str, CuratorLine, tuple[str, ...]]]:
         ("clinic, groups", groups, add, approx, offer, PUBLIC_KEYS),
         ("clinic, bounded sums", groups, add, approx, {}, GOOGLE),
         ("clinic, private keys", groups, add, rich, plenty, PRIVATE_KEYS),
+        ("clinic, least units", groups, add, rich, {}, LEAST_UNITS),
         ("clinic, rows, replaced", total, replace, approx, offer, PUBLIC_KEYS),
         ("clinic, private keys, replaced", total, replace, rich, plenty, PRIVATE_KEYS),
         ("clinic, rows, pure", total, add, pure, offer, PUBLIC_KEYS),

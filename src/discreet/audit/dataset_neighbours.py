@@ -189,9 +189,14 @@ class NewcomerRecipe:
     loose: bool = False
 
 
+def make_newcomer(owners: Ownership, recipe: NewcomerRecipe) -> Dataset:
+    """The rows of one new unit, in all tables."""
+    return _NewcomerBuilder(owners, recipe).make_dataset()
+
+
 def _make_newcomers(owners: Ownership) -> Iterator[tuple[str, Dataset]]:
     for recipe in _list_recipes(owners):
-        yield recipe.what, _NewcomerBuilder(owners, recipe).make_dataset()
+        yield recipe.what, make_newcomer(owners, recipe)
 
 
 @dataclass(slots=True)

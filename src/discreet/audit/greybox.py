@@ -41,6 +41,7 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
@@ -236,7 +237,7 @@ def find_overspending(recorded: Run, claim: ClaimLike | None) -> str:
     """Whether the mechanisms that ran cost more than was claimed."""
     if claim is None or not recorded.calls:
         return ""
-    spent = [event for call in recorded.calls for event in call.mechanism.events if not _is_rehearsal(call)]
+    spent = [event for call in recorded.calls for event in call.mechanism.events if not is_rehearsal(call)]
     if not spent:
         return ""
     loss = compose(spent).loss
@@ -246,7 +247,7 @@ def find_overspending(recorded: Run, claim: ClaimLike | None) -> str:
     return ""
 
 
-def _is_rehearsal(call: MechanismCall) -> bool:
+def is_rehearsal(call: MechanismCall) -> bool:
     """Whether a call adds noise to zeros only, which reveals nothing; intervals are simulated so."""
     return isinstance(call.values, np.ndarray) and call.values.size > 1 and not call.values.any()
 
@@ -255,7 +256,7 @@ def check_distance(mechanism: Any, one: Any, other: Any) -> str:
     """How the values of a mechanism on neighbours are further apart than it declares; empty if they are not."""
     try:
         match mechanism:
-            case Laplace() | Gaussian():
+            case Laplace() | Gaussian() | RoundedGaussian():
                 return _check_noise(mechanism, one, other)
             case SelectionMechanism() | NoisyMax() | SparseVector():
                 return _check_scores(mechanism, one, other)
@@ -277,7 +278,7 @@ def check_distance(mechanism: Any, one: Any, other: Any) -> str:
         return f"values that the mechanism cannot read ({type(error).__name__})"
 
 
-def _check_noise(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
+def _check_noise(mechanism: Laplace | Gaussian | RoundedGaussian, one: Any, other: Any) -> str:
     here, there = (np.atleast_1d(np.asarray(mechanism.grid.read(v, "values"), dtype=object)) for v in (one, other))
     if here.shape != there.shape:
         return f"{here.size} values on D, {there.size} on D'"
@@ -288,7 +289,7 @@ def _check_noise(mechanism: Laplace | Gaussian, one: Any, other: Any) -> str:
         actual, what = sum(changes), "values are"
     else:
         declared, actual, what = event.squared_sensitivity, sum(c * c for c in changes), "squared, values are"
-        if len(changes) > event.dimension:
+        if isinstance(event, events.DiscreteGaussian) and len(changes) > event.dimension:
             return f"{len(changes)} values differ, declared {event.dimension}"
     return "" if actual <= declared else f"{what} {actual} apart, declared {declared}"
 
@@ -331,12 +332,25 @@ def _check_rows(mechanism: Any, one: Any, other: Any) -> str:
 
 
 def _check_cells(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> str:
-    """Put the rows that are added or removed in each group into the first bundle with room, and count the bundles."""
     if len(one) != len(other):
         return f"{len(one)} groups on D, {len(other)} on D'"
-    most = mechanism.max_rows * (2 if mechanism.neighbours == Neighbours.REPLACE else 1)
+    in_place = isinstance(mechanism, CellQuantiles) and mechanism.in_place
+    relation = Neighbours.read(mechanism.neighbours)
+    return check_bundles(one, other, mechanism.max_rows, mechanism.groups, relation, in_place=in_place)
+
+
+def check_bundles(one: Any, other: Any, rows: int, groups: int, relation: Neighbours, *, in_place: bool) -> str:
+    """How more rows of histograms moved than one unit may move; empty if not.
+
+    The rows that are added or removed in each group go into the first bundle with room, and the bundles are counted.
+    Where a replaced unit stays ``in_place`` there is one group only, and as many rows may come as may go.
+    """
+    moved = [_count_moved_rows(a, b) for a, b in zip(one, other)]
+    if in_place and (len(moved) > 1 or any(max(change) > rows for change in moved)):
+        return f"rows of {len(moved)} groups are declared to stay in one, {rows} of them"
+    most = rows * (2 if relation is Neighbours.REPLACE else 1)
     room: list[int] = []
-    for changed in sorted((_count_moved_rows(a, b) for a, b in zip(one, other)), reverse=True):
+    for changed in sorted(map(sum, moved), reverse=True):
         if changed > most:
             return f"{changed} rows of a group come or go, declared {most}"
         place = next((i for i, left in enumerate(room) if left >= changed), None)
@@ -345,12 +359,13 @@ def _check_cells(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> s
         elif changed:
             room.append(most - changed)
     used = len(room)
-    return "" if used <= mechanism.groups else f"{used} bundles of {most} rows differ, declared {mechanism.groups}"
+    return "" if used <= groups else f"{used} bundles of {most} rows differ, declared {groups}"
 
 
-def _count_moved_rows(one: Any, other: Any) -> int:
+def _count_moved_rows(one: Any, other: Any) -> tuple[int, int]:
+    """How many rows go, and how many come."""
     here, there = (Counter(dict(zip(np.asarray(h[0]).tolist(), np.asarray(h[1]).tolist()))) for h in (one, other))
-    return (here - there).total() + (there - here).total()
+    return (here - there).total(), (there - here).total()
 
 
 def _check_weights(mechanism: WeightedSelection, one: Any, other: Any) -> str:

@@ -1,4 +1,4 @@
-"""The audit of this installation: every mechanism, every type of question, randomness and the ledger.
+"""The audit of this installation, in sections, from the source of randomness to whole questions.
 
 The chance that a sound installation fails is below 1e-3 over everything that is tried: each check that could err by
 chance gets an equal share.
@@ -6,20 +6,28 @@ chance gets an equal share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from discreet.accounting import events
-from discreet.audit import clinic, machinery
+from discreet.audit import clinic, local_checks, machinery
 from discreet.audit.blackbox import check
+from discreet.audit.curator_checks import check_curator
+from discreet.audit.engine_paths import check_engines
 from discreet.audit.exact_checks import check_events, check_fit, check_law
-from discreet.audit.findings import Finding
+from discreet.audit.findings import Finding, Verdict
+from discreet.audit.hostile_person import check_hostile_persons
+from discreet.audit.key_subjects import check_key_noise, check_key_order, check_new_keys
+from discreet.audit.ledger_checks import check_spending
 from discreet.audit.questions import CuratorLine, check_questions
-from discreet.audit.subjects import Subject, list_subjects
+from discreet.audit.repeated_requests import check_repeated_requests
+from discreet.audit.subject import Subject
+from discreet.audit.subjects import list_subjects
 from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.statistics.definitions import PairStatistic
 from discreet.plan.statistics.table import list_wordings
@@ -28,29 +36,83 @@ from discreet.privacy import Budget, Neighbours, Unit
 
 ALPHA = 1e-3
 FindingWatch: TypeAlias = Callable[[Finding], None]
+SectionCheck: TypeAlias = Callable[[bool], Iterator[Finding]]
+"""The checks of one section; True for the quick form."""
 
 
 def audit(*, quick: bool = False, watch: FindingWatch | None = None) -> list[Finding]:
     """All checks, one after the other; ``watch`` is told each finding as it comes."""
     found: list[Finding] = []
-    for finding in _run_checks(quick=quick):
-        found.append(finding)
-        if watch is not None:
-            watch(finding)
+    for section in SECTIONS:
+        for finding in run_section(section, quick=quick):
+            found.append(finding)
+            if watch is not None:
+                watch(finding)
     return found
 
 
-def _run_checks(*, quick: bool) -> Iterator[Finding]:
-    listed = list_subjects()
-    random = machinery.list_randomness_checks()
-    share = ALPHA / (2 * len(listed) + len(random))
-    for one in random:
-        yield one(share)
-    for subject in listed:
+def run_section(section: str, *, quick: bool) -> Iterator[Finding]:
+    """The checks of one section. A check that raises is a finding: it did not pass."""
+    try:
+        yield from SECTIONS[section](quick)
+    except Exception as error:
+        detail = f"the checks ended with {type(error).__name__}: {error}"
+        yield Finding(name=section, method="audit", verdict=Verdict.RAISES, detail=detail)
+
+
+def _find_share() -> float:
+    """The chance of a false alarm that each check gets that could err by chance."""
+    by_draws = 2 * len(list_subjects()) + len(machinery.list_randomness_checks()) + len(local_checks.PROTOCOLS)
+    return ALPHA / by_draws
+
+
+def check_randomness(quick: bool) -> Iterator[Finding]:  # noqa: ARG001, FBT001  # as all sections
+    """The source of all noise."""
+    share = _find_share()
+    yield from (one(share) for one in machinery.list_randomness_checks())
+
+
+def check_mechanisms(quick: bool) -> Iterator[Finding]:  # noqa: FBT001  # as all sections
+    """Every mechanism: what it states, what it draws, and the order in which keys are named."""
+    share = _find_share()
+    yield from check_key_order()
+    yield from check_new_keys()
+    yield from check_key_noise()
+    for subject in list_subjects():
         yield from check_subject(subject, share, quick=quick)
     yield from check_declared_noise()
+
+
+def check_questions_of_all_kinds(quick: bool) -> Iterator[Finding]:  # noqa: FBT001  # as all sections
+    """Whole questions through the curator's line."""
     yield from check_all_questions(quick=quick)
+
+
+def check_exact_integers(quick: bool) -> Iterator[Finding]:  # noqa: ARG001, FBT001  # as all sections
+    """Every way of the engine, before any noise."""
+    yield from check_engines()
+
+
+def check_line(quick: bool) -> Iterator[Finding]:  # noqa: ARG001, FBT001  # as all sections
+    """What the curator charges, draws and knows again."""
+    yield from check_curator()
+
+
+def check_ledgers(quick: bool) -> Iterator[Finding]:  # noqa: ARG001, FBT001  # as all sections
+    """Sums, limits and what an owner may change."""
     yield from machinery.check_ledger()
+    yield from check_spending()
+
+
+def check_respondents(quick: bool) -> Iterator[Finding]:  # noqa: ARG001, FBT001  # as all sections
+    """The local model."""
+    yield from local_checks.check_local(_find_share())
+
+
+def check_channels(quick: bool) -> Iterator[Finding]:  # noqa: FBT001  # as all sections
+    """What is seen beside the numbers: hostile people, and requests that come again."""
+    yield from check_hostile_persons(quick=quick)
+    yield from check_repeated_requests(quick=quick)
 
 
 def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Finding]:
@@ -62,7 +124,7 @@ def check_subject(subject: Subject, alpha: float, *, quick: bool) -> Iterator[Fi
         )
         drawn = subject.draw(subject.x, (1_000 if quick else 2_000) if subject.slow else subject.fit)
         yield check_fit(map(_to_key, drawn), lambda o: _probability_of(subject, o), name=subject.name, alpha=alpha)
-    runs = (4_000 if quick else 16_000) if subject.slow else (40_000 if quick else 400_000)
+    runs = (4_000 if quick else 16_000) if subject.slow else (subject.runs if quick else 10 * subject.runs)
     yield check(
         subject.draw,
         subject.x,
@@ -92,9 +154,10 @@ def _to_key(output: Any) -> Any:
 def check_declared_noise() -> Iterator[Finding]:
     """Noise that sampling cannot judge: calibrated σ at large ε, and long compositions, by certified formulas."""
     for epsilon, delta in ((10, Fraction(1, 100)), (8, Fraction(1, 100)), (1, Fraction(1, 10**9))):
-        noise = Gaussian(sensitivity=1, epsilon=epsilon, delta=delta)
-        name = f"Gaussian for ε = {epsilon}, δ = {float(delta):g}"
-        yield check_events(noise.events, (epsilon, delta), name=name)
+        for kind in (Gaussian, RoundedGaussian):
+            noise = kind(sensitivity=1, epsilon=epsilon, delta=delta)
+            name = f"{kind.__name__} for ε = {epsilon}, δ = {float(delta):g}"
+            yield check_events(noise.events, (epsilon, delta), name=name)
     small = events.DiscreteLaplace(sensitivity=1, scale=100, count=100)
     yield check_events([small], 1, name="100 Laplace releases of ε = 0.01")
 
@@ -133,6 +196,7 @@ QUESTIONS = (
     "SELECT COUNT(age) AS n, COUNT(DISTINCT person) AS people FROM visits WHERE cost > 3 AND urgent",
     "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2",
     "SELECT ward, VAR_POP(cost) AS v, STDDEV_POP(age) AS sd FROM visits GROUP BY ward HAVING COUNT(*) > 1",
+    "SELECT ward, MEDIAN(cost) AS middle FROM visits GROUP BY ward",
 )
 PRIVATE_KEYS = (
     "SELECT town, COUNT(*) AS n FROM visits GROUP BY town",
@@ -189,5 +253,17 @@ def check_all_questions(*, quick: bool) -> Iterator[Finding]:
     """Whole questions through the curator's line, on generated neighbours: of one table, and of the whole clinic."""
     for _, line, asked in make_lines()[:2] if quick else make_lines():
         yield from check_questions(line, make_rows(), asked, most=5 if quick else 16)
-    for _, line, asked in clinic.make_lines()[:3] if quick else clinic.make_lines():
+    for _, line, asked in clinic.make_lines()[:4] if quick else clinic.make_lines():
         yield from check_questions(line, clinic.make_rows(), asked, most=3 if quick else 16)
+
+
+SECTIONS: Mapping[str, SectionCheck] = {
+    "randomness": check_randomness,
+    "ledger": check_ledgers,
+    "curator": check_line,
+    "local": check_respondents,
+    "engines": check_exact_integers,
+    "mechanisms": check_mechanisms,
+    "questions": check_questions_of_all_kinds,
+    "channels": check_channels,
+}

@@ -20,12 +20,16 @@ from discreet.audit.neighbours import AuditRow
 from discreet.audit.output_encoding import RaisedError
 from discreet.bounding.contributions import BoundedPlan, Sensitivity, sensitivity
 from discreet.curator import Curator
-from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
+from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback, key_order
 from discreet.engines.registry import open_engine
 from discreet.entropy import SYSTEM
+from discreet.frontends import read_sql
 from discreet.ledger.memory import MemoryLedger
+from discreet.mechanisms.threshold import KeyMechanism
+from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import Catalog, TableFacts
+from discreet.plan.expressions import ReleasedValue
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Loss, Neighbours
 
@@ -44,6 +48,7 @@ class RecordingEngine:
     engine: Engine
     salt: bytes
     seen: list[tuple[BoundedPlan, Groups]]
+    disorder: str = ""  # what the order of the latest answer's rows tells
 
     @property
     def capabilities(self) -> Capabilities:
@@ -54,6 +59,9 @@ class RecordingEngine:
 
     def version(self, table: str) -> str:
         return f"audit of {table}"  # both datasets pretend to be the same version, so that receipts can be compared
+
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        return self.engine.count_public(table, columns)
 
     def prepare(self, table: str) -> None:
         self.engine.prepare(table)
@@ -121,6 +129,7 @@ class CuratorLine:
             curator = Curator(name="audit", catalog=self.catalog, engine=engine, ledger=ledger)
             answer = curator.ask(question, request="audit", **self.offer)
             stated.append(answer.spent)
+            engine.disorder = find_disorder(self.catalog, question, engine.seen, answer.table.to_pylist())
             return [answer.table.to_pydict(), answer.remaining, answer.explanation, _strip_receipt(answer.receipt)]
 
         found = run(line, None, frozen)
@@ -200,8 +209,33 @@ def check_question(line: CuratorLine, rows: RowsOrDataset, question: str, *, mos
 def _record(line: CuratorLine, engine: RecordingEngine, question: str) -> _Case:
     start = time.monotonic()
     recorded, exact, stated = line.ask(engine, question)
-    problem = find_overspending(recorded, stated)
+    problem = find_overspending(recorded, stated) or engine.disorder or find_unruled_keys(recorded, exact)
     return _Case(question, recorded, exact, problem, "the same" if problem else "", seconds=time.monotonic() - start)
+
+
+def find_disorder(
+    catalog: Catalog, text: str, seen: Sequence[tuple[BoundedPlan, Groups]], rows: Sequence[Mapping[str, Any]]
+) -> str:
+    """Whether rows come in another order than that of the public keys, or of the keys themselves; empty if not.
+
+    Where nothing else is asked for, any other order would follow from the data.
+    """
+    question = read_sql.read_with_offer(text, catalog, {}).question
+    places = {o.expression.index: o.name for o in question.outputs if isinstance(o.expression, ReleasedValue)}
+    shown = [places[i] for i in range(len(question.keys)) if i in places]
+    if question.order or question.sets or not shown or len(shown) < len(question.keys):
+        return ""
+    keys = [key for row in rows if None not in (key := tuple(row[name] for name in shown))]
+    domain = seen[-1][0].domain
+    right = sorted(keys, key=key_order) if domain is None else [key for key in domain if key in keys]
+    return "" if keys == right else "rows are in an order that the data makes"
+
+
+def find_unruled_keys(recorded: Run, exact: ExactGroups) -> str:
+    """Whether keys that come from the data were named without a rule for keys."""
+    private = sum(bool(bounded.keys) and bounded.domain is None for bounded, _ in exact)
+    rules = sum(isinstance(call.mechanism, KeyMechanism | WeightedSelection) for call in recorded.calls)
+    return "private keys were named without a rule for keys" if rules < private else ""
 
 
 def check_distances(bounded: BoundedPlan, before: Groups, after: Groups, relation: Neighbours) -> str:

@@ -1,18 +1,15 @@
-"""The mechanisms under audit: for each one a pair of neighbouring inputs whose loss is close to the stated one.
-
-A subject says how to draw many outputs, and how likely each is. The exact check (is the stated law private?), the fit
-(is this the law that is drawn?) and the black box (does the claim hold without any knowledge of the law?) use it.
-"""
+"""The mechanisms under audit: for each one a pair of neighbouring inputs whose loss is close to the stated one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 
+from discreet.audit.key_subjects import list_keys
+from discreet.audit.subject import Subject, make_joint_probability
 from discreet.exact import Integers, Interval, ln
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Exponential
@@ -25,43 +22,15 @@ from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.sparse_vector import SparseVector
 from discreet.mechanisms.sum import Sum
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.variance import Variance
-from discreet.mechanisms.weighted_selection import WeightedSelection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """A mechanism, two neighbouring inputs, and how to check it.
-
-    ``draw(given, n)`` makes n outputs. ``probability(output, given)`` is their law. ``outputs`` are those that are
-    checked exactly; with ``whole`` they are all outputs. A ``slow`` subject needs a call for each output, so fewer are
-    drawn. ``fit`` is the number of outputs that are compared with the law.
-    """
-
-    mechanism: Any
-    x: Any
-    y: Any
-    draw: Callable[[Any, int], Any]
-    probability: Callable[[Any, Any], Interval] | None = None
-    outputs: Iterable[Any] = ()
-    whole: bool = False
-    slow: bool = False
-    varying: bool = False
-    fit: int = 50_000
-    label: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name of the mechanism, with the label of this subject."""
-        return type(self.mechanism).__name__ + (f" ({self.label})" if self.label else "")
 
 
 def list_subjects() -> list[Subject]:
     """Every mechanism of the package, at least once."""
-    return [*_list_noises(), *_list_responses(), *_list_choices(), *_list_cells(), *_list_keys(), *_list_statistics()]
+    return [*_list_noises(), *_list_responses(), *_list_choices(), *_list_cells(), *list_keys(), *_list_statistics()]
 
 
 def _make_array_draw(mechanism: Any) -> Callable[[Any, int], Any]:
@@ -85,12 +54,16 @@ def _list_noises() -> list[Subject]:
     strong = Laplace(sensitivity=3, epsilon=ln(20))
     gaussian = Gaussian(sensitivity=1, epsilon=1, delta=0.01)
     wide = Gaussian(sensitivity=2, rho=0.5, dimension=1)
+    rounded = RoundedGaussian(sensitivity=1, epsilon=1, delta=0.01)
+    narrow = RoundedGaussian(sensitivity=2, mu=1)
     return [
         _make_noise_subject(laplace, 10, 11, range(-10, 32)),
         _make_noise_subject(strong, 0, 3, range(-12, 16), "ln 20"),
         _make_noise_subject(cents, 1.0, 2.0, [i / 4 for i in range(-40, 52)], "on a grid"),
         _make_noise_subject(gaussian, 10, 11, range(-4, 26)),
         _make_noise_subject(wide, 0, 2, range(-15, 18), "zCDP"),
+        _make_noise_subject(rounded, 10, 11, range(-4, 26)),
+        _make_noise_subject(narrow, 0, 2, range(-15, 18), "μ"),
     ]
 
 
@@ -210,7 +183,7 @@ def _list_cells() -> list[Subject]:
             x=[few],
             y=[more],
             draw=_make_group_draw(one),
-            probability=_make_joint_probability(one.probability),
+            probability=make_joint_probability(one.probability),
             outputs=range(11),
             whole=True,
             fit=20_000,
@@ -221,7 +194,7 @@ def _list_cells() -> list[Subject]:
             y=[high],
             draw=_make_group_draw(moved),
             fit=20_000,
-            probability=_make_joint_probability(moved.probability),
+            probability=make_joint_probability(moved.probability),
             outputs=range(5),
             whole=True,
             label="replace",
@@ -232,12 +205,45 @@ def _list_cells() -> list[Subject]:
             y=[apart, apart],
             draw=_make_group_draw(both),
             fit=20_000,
-            probability=_make_joint_probability(both.probability),
+            probability=make_joint_probability(both.probability),
             outputs=list(product(range(3), repeat=2)),
             whole=True,
             label="two groups",
         ),
         Subject(mechanism=three, x=[few], y=[more], draw=_make_group_draw(three), label="three"),
+        *_list_replaced_cells(),
+    ]
+
+
+def _list_replaced_cells() -> list[Subject]:
+    """A quantile where a replaced unit leaves one group for another, and where it stays in its group."""
+    apart = CellQuantiles(qs=[0.25], first=0, last=60, epsilon=1, neighbours="replace")
+    within = CellQuantiles(qs=[0.25], first=0, last=4, epsilon=1, neighbours="replace", in_place=True)
+    before = [_make_histogram([0, 30], [2, 9]), _make_histogram([0, 30, 60], [1, 2, 6])]
+    after = [_make_histogram([0, 30], [3, 9]), _make_histogram([30, 60], [2, 6])]
+    low, high = _make_histogram([0, 4], [3, 5]), _make_histogram([0, 4], [4, 4])
+    return [
+        Subject(
+            mechanism=apart,
+            x=before,
+            y=after,
+            draw=_make_group_draw(apart),
+            probability=make_joint_probability(apart.probability),
+            outputs=list(product((0, 1, 29, 30, 31, 60), repeat=2)),
+            slow=True,
+            label="replace",
+        ),
+        Subject(
+            mechanism=within,
+            x=[low],
+            y=[high],
+            draw=_make_group_draw(within),
+            probability=make_joint_probability(within.probability),
+            outputs=range(5),
+            whole=True,
+            slow=True,
+            label="replace in place",
+        ),
     ]
 
 
@@ -253,88 +259,6 @@ def _make_group_draw(mechanism: Any) -> Callable[[Any, int], Any]:
         return drawn[:, 0] if drawn.shape[1] == 1 else drawn
 
     return draw
-
-
-def _make_joint_probability(each: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Interval]:
-    """The joint probability of groups or keys that are independent."""
-
-    def probability(output: Any, given: Any) -> Interval:
-        found = Interval.of(1)
-        for one, private in zip(np.atleast_1d(output).tolist(), given):
-            found *= each(one, private)
-        return found
-
-    return probability
-
-
-def _list_keys() -> list[Subject]:
-    rule = KeySelection(epsilon=1, delta=0.01)
-    noisy = (LaplaceThreshold(epsilon=1, delta=0.01), GaussianThreshold(rho=0.2, delta=0.01))
-    found = [
-        Subject(
-            mechanism=rule,
-            x=n,
-            y=n + 1,
-            draw=lambda given, n: rule.release_array(np.full(n, given)),
-            probability=lambda output, given: rule.probability(bool(output), given),
-            outputs=(False, True),
-            whole=True,
-            label=f"{n} or {n + 1} units",
-        )
-        for n in (0, 3)
-    ]
-    weighted = WeightedSelection(rho=0.2, delta=0.01, max_groups=2)
-    alone, shared = weighted.weight(1), weighted.weight(2)
-    found += [
-        Subject(
-            mechanism=weighted,
-            x=x,
-            y=y,
-            probability=_make_joint_probability(weighted.probability),
-            label=label,
-            draw=lambda given, n: weighted.release_array(np.tile(given, n)).reshape(n, -1),
-            outputs=list(product((False, True), repeat=2)),
-            whole=True,
-        )
-        for x, y, label in (
-            ((0, 0), (shared, shared), "two new keys"),
-            ((0, 4 * alone), (alone, 4 * alone), "a new key"),
-            ((5 * alone, 5 * alone), (5 * alone + shared, 5 * alone + shared), "known keys"),
-        )
-    ]
-    for one in noisy:
-        bar = int(one.bar)
-        found.append(
-            Subject(
-                mechanism=one,
-                x=1,
-                y=2,
-                draw=_make_threshold_draw(one),
-                probability=_make_threshold_probability(one),
-                outputs=[0, *range(bar, bar + 25)],
-            )
-        )
-        found.append(
-            Subject(
-                mechanism=one,
-                x=0,
-                y=1,
-                draw=_make_threshold_draw(one),
-                probability=_make_threshold_probability(one),
-                label="a new key",
-                outputs=[0, *range(bar, bar + 25)],
-            )
-        )
-    return found
-
-
-def _make_threshold_draw(mechanism: Any) -> Callable[[Any, int], Any]:
-    """The noisy number of units, or 0 where the key is not published."""
-    return lambda given, n: mechanism.release_array(np.full(n, given))[1]
-
-
-def _make_threshold_probability(mechanism: Any) -> Callable[[Any, Any], Interval]:
-    return lambda output, given: mechanism.probability(None if output == 0 else int(output), given)
 
 
 def _list_statistics() -> list[Subject]:

@@ -29,7 +29,7 @@ NEAR = 8
 
 
 class CountNoise(Protocol):
-    """The noise that was added to the counts. Members: ``Laplace``, ``Gaussian`` and ``PartNoise``."""
+    """The noise that was added to the counts. Members: ``Laplace``, ``RoundedGaussian`` and ``PartNoise``."""
 
     def noise_bound(self, beta: Number = ..., of: int = ...) -> float:
         """The size that none of ``of`` noises exceeds, with probability 1 − ``beta``."""

@@ -111,7 +111,7 @@ class AutomaticPreview(Preview):
         lines = []
         for number, search in enumerate(self.searches, start=1):
             lines += [f"step {number} of {steps}: bounds of {search.of}", f"  {search.words}"]
-            lines.append(f"  cost {search.preview.cost}")
+            lines.append(f"  cost {search.preview.cost}" if not search.preview.answered else "  already answered: free")
         lines.append(f"step {steps} of {steps}: the question within these bounds")
         lines += [f"  {c.name}: {c.words()}" for c in self.final.columns if c.name not in self.open]
         lines += [f"  {name}: its error is known after the bounds" for name in self.open]
@@ -190,8 +190,9 @@ def _check(
 ) -> None:
     """Refuse before the first step what could not pay for the second."""
     who = {name: value for name, value in asker.items() if name in ("analyst", "project")}
+    name = {"analyst": who["analyst"]} if "analyst" in who else {}
     whole = curator.preview(_add_any_bounds(question, steps), **_to_offer_words(offered), **who)
-    if whole.fits or all(curator.answered(search, **offer) for _, search, offer in steps.searches):
+    if whole.fits or all(curator.answered(search, **offer, **name) for _, search, offer in steps.searches):
         return
     raise BudgetExceeded(
         f"Bounds and question cost {whole.cost} together, and {whole.remaining} is left. Offer less. "

@@ -16,6 +16,7 @@ from discreet.bounding.recipes import AggregateRecipe, MeasureCollector
 from discreet.bounding.shape import check_expression, check_released, check_whole
 from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_relation_facts
 from discreet.bounding.structure import check_structure
+from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression
@@ -65,6 +66,7 @@ def bound(question: Question, catalog: Catalog) -> BoundedQuestion:
 def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ...]:
     """The bounded forms of a question, one for each of its groupings."""
     check_structure(question)
+    question = replace(question, source=cap_joins(question.source, catalog))
     source = find_relation_facts(question.source, catalog)
     if source.owner is Owner.NOBODY:
         raise UsageError("This reads public tables only, which need no protection. Nothing was charged.")

@@ -15,7 +15,7 @@ true. An engine does these steps:
    (A person with 10 visits where 3 are allowed counts as 3 visits with the average of the 10.)
 4. ROWS, VALUES, STEPS and SQUARES add W times the integer of each row. UNITS adds the unit's weight in a group,
    V = min(2^b, ⌊C·2^b/g⌋), where C is the most groups that one unit may be in (``group_cap``). A measure with
-   ``partial`` bounds adds V times the unit's plain sum in the group, clamped to the bounds.
+   ``partial`` bounds adds V times the unit's plain sum in the group, clamped to the bounds; without a value, nothing.
 5. The answer is the sum over all units, for each group and measure. Where that costs nothing (``unit_bits`` is 0) it is
    rounded to whole steps, halves up.
 

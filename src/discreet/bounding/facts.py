@@ -11,14 +11,23 @@ plan enforces them (NULL counts as no value, and rows outside the keys are dropp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial, reduce
 from itertools import product
 from math import ceil, floor, prod
 from typing import Protocol, TypeAlias, assert_never
 
 from discreet.bounding.lengths import length_of_call, length_of_literal
+from discreet.bounding.ranges import (
+    ExpressionRanges,
+    Range,
+    find_ranges,
+    merge_ranges,
+    narrow_facts,
+    range_of_extreme,
+)
 from discreet.errors import InternalError
 from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
@@ -34,6 +43,8 @@ MAX_KEYS = 100_000
 MAX_IMAGE = 10_000
 # A bound on the relative rounding error of a few operations on doubles, with much room.
 _ROUNDING = Fraction(1, 10**9)
+# The most steps between two bounds for the sake of bounds that are no whole numbers.
+MOST_STEPS = 1 << 30
 
 Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
@@ -56,7 +67,7 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
         case ReleasedValue():
             return NOTHING
         case Call():
-            arguments = tuple(facts_of(argument, catalog) for argument in expression.arguments)
+            arguments = _facts_of_arguments(expression, catalog)
             # Too long a text is refused here, before it is evaluated for public keys.
             length = length_of_call(expression, [_length_of(a, f) for a, f in zip(expression.arguments, arguments)])
             known = RULES.get(expression.function, _know_nothing)(expression, arguments)
@@ -65,6 +76,65 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
             return _add_keys(expression, arguments, known, catalog)
         case _:
             assert_never(expression)
+
+
+def _facts_of_arguments(call: Call, catalog: Facts) -> tuple[ColumnFacts, ...]:
+    """The facts of the arguments. A result of CASE lies where its condition is true and no earlier one is."""
+    if call.function != "case":
+        found = [facts_of(argument, catalog) for argument in call.arguments]
+    else:
+        found = _facts_of_branches(call, catalog)
+    if call.function not in CHOICES or call.type is not Type.REAL:
+        return tuple(found)
+    return tuple(_as_real(fact) if part.type is Type.INTEGER else fact for part, fact in zip(call.arguments, found))
+
+
+# Functions that yield one of their arguments. Among reals an integer becomes a double.
+CHOICES = frozenset({"least", "greatest", "clamp", "case", "coalesce"})
+
+
+def _as_real(fact: ColumnFacts) -> ColumnFacts:
+    """The facts of an integer as a double, which has another value beyond 2^53. Rounding keeps the order of values."""
+    low, high = (None if end is None else decimal(float(end)) for end in (fact.low, fact.high))
+    return replace(fact, low=low, high=high)
+
+
+def _facts_of_branches(call: Call, catalog: Facts) -> list[ColumnFacts]:
+    """The facts of the arguments of CASE, in their order."""
+    *branches, otherwise = call.arguments
+    found: list[ColumnFacts] = []
+    here: ExpressionRanges = {}
+    for condition, result in zip(branches[::2], branches[1::2]):
+        inside = NarrowedFacts(catalog, here)
+        true = find_ranges(condition, partial(facts_of, catalog=inside), holds=True)
+        found += [facts_of(condition, catalog), _find_narrowed(result, catalog, merge_ranges(here, true))]
+        here = merge_ranges(here, find_ranges(condition, partial(facts_of, catalog=inside), holds=False))
+    return [*found, _find_narrowed(otherwise, catalog, here)]
+
+
+def _find_narrowed(expression: Expression, catalog: Facts, ranges: ExpressionRanges) -> ColumnFacts:
+    """The facts of an expression where some columns, or the expression itself, lie in narrower ranges."""
+    return narrow_facts(facts_of(expression, NarrowedFacts(catalog, ranges)), ranges.get(expression))
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowedFacts:
+    """The facts of columns where conditions have narrowed their ranges."""
+
+    facts: Facts
+    ranges: ExpressionRanges
+
+    def find_facts(self, column: Column) -> ColumnFacts:
+        """The facts of a column."""
+        return narrow_facts(self.facts.find_facts(column), self.ranges.get(column))
+
+
+def narrow_columns(
+    columns: Mapping[Column, ColumnFacts], condition: Expression, facts: Facts
+) -> Mapping[Column, ColumnFacts]:
+    """The facts of columns in the rows for which a condition is true."""
+    ranges = find_ranges(condition, partial(facts_of, catalog=facts), holds=True)
+    return {column: narrow_facts(known, ranges.get(column)) for column, known in columns.items()}
 
 
 def _length_of(expression: Expression, facts: ColumnFacts) -> int:
@@ -181,13 +251,12 @@ def _ends_of(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
 
 def _common_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
     """The coarsest step that divides the steps of all arguments; None where an argument has no step."""
-    steps = [fact.resolution for fact in arguments]
-    if any(step is None for step in steps):
-        return None
-    result = steps[0]
-    for step in steps[1:]:
-        result = _gcd(result, step)  # type: ignore[arg-type]  # none of them is None here
-    return result
+    return _gcd_of([fact.resolution for fact in arguments])
+
+
+def _gcd_of(steps: Sequence[Fraction | None]) -> Fraction | None:
+    known = [step for step in steps if step is not None]
+    return reduce(_gcd, known) if len(known) == len(steps) else None
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:
@@ -264,7 +333,21 @@ def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFac
     value, low, high = arguments
     if low.low is None or high.high is None or low.low > high.high:
         return NOTHING
-    return _make_interval(low.low, high.high, step=value.resolution, nullable=value.nullable)
+    # The analyst's own bounds, also where they are wider than those that were declared or that limits suggest.
+    found = Range(low.low, high.high)
+    step = include_ends(value.resolution, found)
+    return _make_interval(found.low, found.high, step=step, nullable=value.nullable)
+
+
+def include_ends(step: Fraction | None, ends: Range) -> Fraction | None:
+    """A step of which the ends of a range are multiples, too: whole numbers that are clamped to 0.5 need halves.
+
+    None where that would be too fine, so that a default step is taken.
+    """
+    if step is None or ends.low is None or ends.high is None:
+        return None
+    finer = _gcd(_gcd(step, abs(ends.low)), abs(ends.high))
+    return finer if (ends.high - ends.low) / finer <= MOST_STEPS else None
 
 
 def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
@@ -273,13 +356,19 @@ def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
     ends = _ends_of(value)
     if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
         return NOTHING
-    column = Column("", "", Type.REAL)
     edges = [ends[0] + i * width.low for i in range(floor((ends[1] - ends[0]) / width.low) + 1)] + [ends[1]]
-    bin_of = Call("bin", (column, call.arguments[1]), Type.REAL)
-    keys = sorted({v for edge in edges if (v := evaluate(bin_of, {column: float(edge)})) is not None})
-    low, high = decimal(keys[0]), decimal(keys[-1])  # type: ignore[arg-type]  # reals
-    all_keys: tuple[Value, ...] = (*keys, None) if value.nullable else tuple(keys)
-    return ColumnFacts(nullable=value.nullable, low=low, high=high, keys=all_keys)
+    whole = call.type is Type.INTEGER
+    column = Column("", "", call.type)
+    bin_of = Call("bin", (column, call.arguments[1]), call.type)
+    places = [floor(edge) if whole else float(edge) for edge in edges]
+    keys = sorted({v for place in places if (v := evaluate(bin_of, {column: place})) is not None})
+    if not keys:
+        return NOTHING  # the bins lie outside of 64 bits
+    low, high = (Fraction(key) if whole else decimal(key) for key in (keys[0], keys[-1]))  # type: ignore[arg-type]  # numbers
+    lost = whole and low > ends[0]  # the lowest bin begins below 64 bits, so that its values have none
+    nullable = value.nullable or lost
+    all_keys: tuple[Value, ...] = (*keys, None) if nullable else tuple(keys)
+    return ColumnFacts(nullable=nullable, low=low, high=high, keys=all_keys, resolution=width.low if whole else None)
 
 
 def _facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
@@ -353,7 +442,11 @@ def _drop_null_literals(facts: tuple[ColumnFacts, ...], sources: tuple[Expressio
 
 
 def _facts_of_extreme(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return replace(_hull(arguments, nullable=all(fact.nullable for fact in arguments)), keys=None)
+    found = range_of_extreme(arguments, least=call.function == "least")
+    nullable = all(fact.nullable for fact in arguments)
+    steps = [fact.resolution for fact in arguments if not (fact.constant and fact.low == fact.high)]
+    step = _gcd_of(steps) if steps else _common_step(arguments)
+    return ColumnFacts(nullable=nullable, low=found.low, high=found.high, resolution=include_ends(step, found))
 
 
 def _facts_of_cast(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:

@@ -59,6 +59,8 @@ def make_steps(
     resolution = facts.resolution or (Fraction(1) if whole else power_of_two((high - low) / DEFAULT_STEPS))
     if whole:
         resolution = Fraction(max(1, floor(resolution)))
+        if ceil(low) <= floor(high):
+            low, high = Fraction(ceil(low)), Fraction(floor(high))  # no whole number lies between them and the bounds
     most = SQUARE_STEPS if squared else most
     if most is not None and (high - low) / resolution > most:
         coarse = power_of_two((high - low) / most)

@@ -26,6 +26,7 @@ from discreet.errors import InternalError, UsageError
 from discreet.plan.catalog import MAX_LENGTH, ColumnFacts
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.relations import (
+    Capped,
     Distinct,
     FeatureCall,
     Join,
@@ -86,6 +87,8 @@ def check_texts(relation: Relation, sources: Sequence[ColumnLengths], stored: in
                         _check_length(len(value), f"of {relation.name}")
         case Where():
             check_row(tuple(sources[0]), [relation.condition], sources[0], stored)
+        case Capped():
+            check_row(tuple(sources[0]), relation.by, sources[0], stored)
         case Projection():
             check_row([expression for _, expression in relation.columns], (), sources[0], stored)
         case Join():

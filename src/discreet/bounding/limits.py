@@ -21,14 +21,14 @@ def limit_pairs(
     A row that refers to another one by a declared foreign key is in one pair. Otherwise each row is paired with each.
     Privacy does not depend on keys being unique, because limits are enforced when rows are measured.
     """
-    if any(_refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
+    if any(refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
         return left
-    if any(_refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
+    if any(refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
         return right
     return _multiply_limits(left, right)
 
 
-def _refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
+def refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
     """Whether one column is a declared foreign key to the other."""
     if not isinstance(one, Column) or not isinstance(two, Column):
         return False

@@ -14,7 +14,7 @@ from math import ceil, floor, isqrt
 from typing import assert_never
 
 from discreet.bounding.contributions import Counts, Measure, Spread
-from discreet.bounding.facts import facts_of
+from discreet.bounding.facts import facts_of, include_ends
 from discreet.bounding.grids import (
     DEFAULT_STEPS,
     SPREAD_STEPS,
@@ -25,6 +25,7 @@ from discreet.bounding.grids import (
     power_of_two,
 )
 from discreet.bounding.limits import ValueLimits
+from discreet.bounding.ranges import Range
 from discreet.bounding.stability import Owner, RelationFacts
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.plan.catalog import ColumnFacts
@@ -150,7 +151,7 @@ class MeasureCollector:
         if aggregate.bounds is None:
             return measure
         low, high = aggregate.bounds
-        return replace(measure, partial=check_order(floor(low), ceil(high)))
+        return replace(measure, partial=check_order(ceil(low), floor(high)))
 
     def _measure_values(self, argument: Expression) -> Measure:
         """Values that are not NULL; rows, where the codebook says that there are no NULLs."""
@@ -185,8 +186,10 @@ class MeasureCollector:
             raise UsageError("sum needs a number. Use CAST, or count. Nothing was charged.")
         check_size(argument, low, high)
         whole = argument.type is Type.INTEGER
-        step = facts_of(argument, self.source).resolution
-        step = step or (Fraction(1) if whole else power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS))
+        step = facts_of(argument, self.source).resolution or (Fraction(1) if whole else None)
+        step = include_ends(step, Range(low, high)) or (
+            power_of_two(max(high - low, abs(low), abs(high)) / DEFAULT_STEPS)
+        )
         partial = check_order(floor(low / step), ceil(high / step))
         if self.most_steps is not None:
             step = coarsen(step, max(map(abs, partial)), self.most_steps)

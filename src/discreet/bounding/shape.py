@@ -19,6 +19,7 @@ from discreet.plan.functions import FUNCTIONS, make_literal
 from discreet.plan.relations import (
     NUMBERINGS,
     WINDOW_FEATURES,
+    Capped,
     Caps,
     Distinct,
     Feature,
@@ -55,19 +56,31 @@ def check_shape(relation: Relation, *sources: Columns) -> None:
         case Join():
             _check_join(relation, *sources)
         case PerUnit():
-            _check_names(name for name, _ in (*relation.keys, *relation.features))
-            for _, key in relation.keys:
-                check_expression(key, sources[0])
-            for _, call in relation.features:
-                _check_feature_call(call, sources[0], windows=False)
+            _check_per_unit(relation, sources[0])
         case Window():
             _check_window(relation, sources[0])
         case Union():
             _check_union(relation)
+        case Capped():
+            _check_capped(relation, sources[0])
         case Scan() | Distinct():
             pass  # a scan has declared columns only, and each row once has those of its source
         case _:
             assert_never(relation)
+
+
+def _check_per_unit(relation: PerUnit, columns: Columns) -> None:
+    _check_names(name for name, _ in (*relation.keys, *relation.features))
+    for _, key in relation.keys:
+        check_expression(key, columns)
+    for _, call in relation.features:
+        _check_feature_call(call, columns, windows=False)
+
+
+def _check_capped(relation: Capped, columns: Columns) -> None:
+    check_whole(relation.rows, "how many rows of a unit remain")
+    for expression in relation.by:
+        check_expression(expression, columns)
 
 
 def check_expression(expression: Expression, columns: Columns, kind: Type | None = None) -> None:

@@ -6,8 +6,8 @@ refuses the node and names the condition that is missing.
 Privacy: call a private relation *local* if the rows that name a unit are a function of the rows that this unit has in
 the tables, of public rows, and of the secret order. Tables are local (``plan.reach``). Each rule keeps relations local:
 conditions and new columns read one row; a join of two private relations pairs rows of the same unit only; a join with a
-public relation pairs a private row with public rows; features, windows and DISTINCT read rows of one unit; a union has
-the rows of its parts. ``contributions`` needs a local relation and nothing more.
+public relation pairs a private row with public rows; features, windows, DISTINCT and caps read rows of one unit; a
+union has the rows of its parts. ``contributions`` needs a local relation and nothing more.
 A join that does not equate units is allowed only where both sides were truncated. Then the relation is *mixed*, and the
 number of its rows that one unit can change is known (``spread_rows``).
 """
@@ -21,10 +21,21 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import assert_never
 
-from discreet.bounding.facts import facts_of
-from discreet.bounding.fan_out import ONE_ROW, FanOut, add_parts, pair_private, pair_public
+from discreet.bounding.facts import facts_of, narrow_columns
+from discreet.bounding.fan_out import (
+    ONE_ROW,
+    FanOut,
+    PairedSide,
+    Pairing,
+    add_parts,
+    bound_rows,
+    check_rows,
+    count_matches,
+    pair_private,
+    pair_public,
+)
 from discreet.bounding.lengths import check_texts, sum_lengths
-from discreet.bounding.limits import add_limits, limit_pairs, most_rows
+from discreet.bounding.limits import add_limits, limit_pairs, most_rows, refers
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
@@ -32,6 +43,7 @@ from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
+    Capped,
     Distinct,
     Feature,
     FeatureCall,
@@ -66,9 +78,9 @@ class RelationFacts:
 
     ``units`` are expressions that give the unit of each row. All are equal, and the first is used for bounding.
     ``limits`` say how many rows of a unit a question may use. ``stored_text`` is how many code points of text the rows
-    of the tables below may hold together (``lengths``). ``rows`` says how many rows a unit may have, or how many are
-    made of each (``fan_out``). ``spread_rows`` is set where rows of units are mixed: one unit adds or takes away at
-    most so many rows.
+    of the tables below may hold together (``lengths``). ``rows`` says how many rows a unit may have (``fan_out``), and
+    ``single`` names the relations below of which it has no row twice. ``spread_rows`` is set where rows of units are
+    mixed: one unit adds or takes away at most so many rows.
     """
 
     columns: Mapping[Column, ColumnFacts]
@@ -77,6 +89,7 @@ class RelationFacts:
     limits: ContributionLimits = field(default_factory=ContributionLimits)
     stored_text: int = 0
     rows: FanOut = field(default_factory=FanOut)
+    single: frozenset[str] = frozenset()
     spread_rows: int | None = None
 
     @property
@@ -99,6 +112,7 @@ def find_relation_facts(relation: Relation, catalog: Catalog) -> RelationFacts:
     stored = sum(source.stored_text for source in sources)
     check_texts(relation, [source.columns for source in sources], stored)
     facts = _apply_rule(relation, sources, catalog)
+    check_rows(facts.rows, catalog.max_joined_rows)
     return replace(facts, stored_text=stored if sources else sum_lengths(facts.columns))
 
 
@@ -109,7 +123,8 @@ def _apply_rule(relation: Relation, sources: Sequence[RelationFacts], catalog: C
         case Values():
             return _facts_of_values(relation)
         case Where():
-            return sources[0]
+            source = sources[0]
+            return replace(source, columns=narrow_columns(source.columns, relation.condition, source))
         case Projection():
             return _facts_of_projection(relation, sources[0])
         case Join():
@@ -120,6 +135,8 @@ def _apply_rule(relation: Relation, sources: Sequence[RelationFacts], catalog: C
             return _facts_of_window(relation, sources[0])
         case Distinct():
             return _facts_of_distinct(sources[0])
+        case Capped():
+            return _facts_of_capped(relation, sources[0])
         case Union():
             return _facts_of_union(relation, sources)
         case _:
@@ -143,6 +160,7 @@ def _facts_of_scan(relation: Scan, catalog: Catalog) -> RelationFacts:
             owner=Owner.UNIT,
             units=(Column(relation.name, unit.name, unit.type),),
             limits=table.limits,
+            single=frozenset({relation.name}),
         )
     # A linked table gets its unit by the join that ``plan.reach`` adds.
     owner = Owner.ROW if table.unit.column is None else Owner.LOST
@@ -189,7 +207,7 @@ def _facts_of_projection(relation: Projection, source: RelationFacts) -> Relatio
         if expression in source.units
     )
     owner = Owner.LOST if source.owner is Owner.UNIT and not units else source.owner
-    return replace(source, columns=columns, units=units, owner=owner)
+    return replace(source, columns=columns, units=units, owner=owner, single=frozenset())
 
 
 def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *, catalog: Catalog) -> RelationFacts:
@@ -203,22 +221,47 @@ def _facts_of_join(relation: Join, left: RelationFacts, right: RelationFacts, *,
     columns = _join_columns(relation.kind, left, right)
     if left.private and right.private:
         return _join_private(relation, left, right, columns, catalog)
-    if left.private:
-        facts = _join_public(relation, left, columns, private_side=JoinKind.LEFT)
-        return replace(
-            facts, rows=pair_public(relation, left.rows, relation.right, 1, unique=_is_unique(relation, right, 1))
-        )
-    if right.private:
-        facts = _join_public(relation, right, columns, private_side=JoinKind.RIGHT)
-        return replace(
-            facts, rows=pair_public(relation, right.rows, relation.left, 0, unique=_is_unique(relation, left, 0))
-        )
+    if left.private or right.private:
+        private, side = (left, JoinKind.LEFT) if left.private else (right, JoinKind.RIGHT)
+        facts = _join_public(relation, private, columns, private_side=side)
+        pairing = pair_sides(relation, left, right, catalog)
+        return replace(facts, rows=pairing.rows, single=_find_single(pairing, left, right))
     return RelationFacts(columns=columns, owner=Owner.NOBODY)
 
 
-def _is_unique(relation: Join, public: RelationFacts, side: int) -> bool:
-    """Whether a condition of a join is on a unique column of its public side. Both sides have one type."""
-    return any(facts_of(pair[side], public).unique for pair in relation.on)
+def pair_sides(relation: Join, left: RelationFacts, right: RelationFacts, catalog: Catalog) -> Pairing:
+    """How many rows a join makes of a unit's rows, and how its private sides have to be capped."""
+    if left.private and right.private:
+        sides = (_find_side(relation, i, (left, right), catalog) for i in (0, 1))
+        return pair_private(relation.kind, *sides)
+    private, public = (left, 1) if left.private else (right, 0)
+    other = (relation.left, relation.right)[public]
+    unique = any(facts_of(pair[public], (left, right)[public]).unique for pair in relation.on)
+    once = unique or relation.single or relation.kind in (JoinKind.SEMI, JoinKind.ANTI)
+    matches = 1 if once else count_matches(relation, other, public, catalog)
+    found = pair_public(PairedSide(private.rows, most_rows(private.limits)), matches)
+    return found if public else found.exchange()
+
+
+def _find_single(pairing: Pairing, left: RelationFacts, right: RelationFacts) -> frozenset[str]:
+    """The relations of which a unit has no row twice in a join."""
+    found = (side.single if once else frozenset[str]() for side, once in zip((left, right), pairing.once))
+    return frozenset[str]().union(*found)
+
+
+def _find_side(relation: Join, i: int, sides: tuple[RelationFacts, RelationFacts], catalog: Catalog) -> PairedSide:
+    """A private side of a join of private rows on the unit."""
+    ours, theirs, side = (relation.left, relation.right)[i], (relation.left, relation.right)[1 - i], sides[i]
+    on = [pair[i] for pair in relation.on]
+    capped = isinstance(ours, Capped) and ours.rows == 1 and all(e in on or e in side.units for e in ours.by)
+    declared = most_rows(side.limits)
+    alone = all(pair[0] in sides[0].units and pair[1] in sides[1].units for pair in relation.on)
+    single: tuple[Expression, ...] | None = () if alone and declared == 1 else None
+    for pair in relation.on:
+        mine, other = pair[i], pair[1 - i]
+        if refers(other, theirs, mine, ours, catalog) and isinstance(mine, Column) and mine.table in side.single:
+            single = (mine,)
+    return PairedSide(side.rows, declared, once=capped or side.rows.most == 1, single=single)
 
 
 def _facts_of_link(
@@ -231,7 +274,11 @@ def _facts_of_link(
     if relation != reach(scan.table, catalog, scan.alias).relation:
         raise UnitLost(NO_UNIT)
     return RelationFacts(
-        columns=_join_columns(relation.kind, left, right), owner=Owner.UNIT, units=right.units, limits=left.limits
+        columns=_join_columns(relation.kind, left, right),
+        owner=Owner.UNIT,
+        units=right.units,
+        limits=left.limits,
+        single=frozenset({scan.name}),
     )
 
 
@@ -326,7 +373,7 @@ def _join_private(
     if relation.caps is not None:
         raise UnitLost(TRUNCATED)
     limits = limit_pairs(relation, left.limits, right.limits, catalog)
-    rows = pair_private(relation.kind, left.rows, right.rows)
+    pairing = pair_sides(relation, left, right, catalog)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return replace(left, columns=columns)
@@ -340,7 +387,10 @@ def _join_private(
             units = (make_call("coalesce", ours, theirs),)
         case _:
             assert_never(relation.kind)
-    return RelationFacts(columns=columns, owner=Owner.UNIT, units=units, limits=limits, rows=rows)
+    single = _find_single(pairing, left, right)
+    return RelationFacts(
+        columns=columns, owner=Owner.UNIT, units=units, limits=limits, rows=pairing.rows, single=single
+    )
 
 
 def _mix_units(
@@ -393,7 +443,9 @@ def _facts_of_per_unit(relation: PerUnit, source: RelationFacts) -> RelationFact
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
     alone = bool(keys) and all(key in source.units for key in keys)
     rows = ONE_ROW if alone else source.rows
-    return replace(source, columns=columns, units=units, limits=_limits_of_groups(source, keys), rows=rows)
+    return replace(
+        source, columns=columns, units=units, limits=_limits_of_groups(source, keys), rows=rows, single=frozenset()
+    )
 
 
 def _limits_of_groups(source: RelationFacts, keys: Sequence[Expression]) -> ContributionLimits:
@@ -435,6 +487,22 @@ def _facts_of_window(relation: Window, source: RelationFacts) -> RelationFacts:
     for name, call in relation.features:
         columns[Column(relation.name, name, call.type)] = _facts_of_feature(call, source)
     return replace(source, columns=columns)
+
+
+def _facts_of_capped(relation: Capped, source: RelationFacts) -> RelationFacts:
+    """The facts of a relation of which some rows of each unit remain.
+
+    Privacy: it stays local. Why: the unit is one of ``by``, so rows are compared with rows of their own unit only, in
+    an order that follows from their values and the salt.
+    """
+    _check_owners(source)
+    if source.owner is not Owner.UNIT or not relation.by or relation.by[0] not in source.units:
+        raise UnitLost("A cap on rows that does not keep units apart. Cap the rows of each unit. Nothing was charged.")
+    if any(expression not in source.units for expression in relation.by):
+        return source
+    counted = source.rows.most
+    most = relation.rows if counted is None else min(relation.rows, counted)
+    return replace(source, rows=bound_rows(most))
 
 
 def _facts_of_distinct(source: RelationFacts) -> RelationFacts:

@@ -14,10 +14,12 @@ from discreet.answer import Answer
 from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.curator import Curator
 from discreet.exact import float_down, float_up
+from discreet.explanation import BEYOND, list_clamped, list_limits
 from discreet.finish import Cell
 from discreet.picture import show
 from discreet.plan.types import Value
-from discreet.preview import BatchPreview, ColumnPreview, Preview, list_clamped
+from discreet.preview import BatchPreview, ColumnPreview, Preview, describe_cost
+from discreet.release import format_level
 
 _BAR = 20
 _SHOWN = 50
@@ -96,16 +98,16 @@ def print_preview(console: Console, shown: Preview) -> None:
     table = _make_table()
     table.add_column("column", style="cyan")
     table.add_column("measured by")
-    table.add_column(f"error ({float(shown.plan.level):.0%})")
+    table.add_column(f"noise {format_level(shown.plan.level)}")
     for column in shown.columns:
         words = column.words() if column.error is not None or not column.by_size else _format_by_size(column)
         table.add_row(Text(column.name), column.what, words)
     if table.row_count:
         console.print(table)
-    cost = shown.cost + ("" if shown.fits else "  (more than is left)")
-    pairs = [("groups", shown.keys), *(("clamped", line) for line in list_clamped(shown.plan))]
+    pairs = [("groups", shown.keys), *(("limit", line) for line in list_limits(shown.plan))]
+    pairs += [*(("clamped", line) for line in list_clamped(shown.plan)), ("interval", BEYOND)]
     pairs += [("protects", f"{shown.plan.unit} ({shown.plan.neighbours})")]
-    pairs += [("cost", cost), ("left", shown.remaining)]
+    pairs += [("cost", describe_cost(shown)), ("left", shown.remaining)]
     print_facts(console, pairs)
 
 
@@ -124,7 +126,7 @@ def print_answer(console: Console, given: Answer) -> None:
         table.add_column(Text(name), justify="right" if kind.is_number else "left", overflow="ellipsis", no_wrap=True)
         if measured:
             # Where there is no room an interval goes on in the next line: a number that is cut would be another one.
-            table.add_column(str(given.receipt["level"]), style="dim", overflow="fold")
+            table.add_column(f"noise {given.receipt['level']}", style="dim", overflow="fold")
     if drawn:
         table.add_column("", no_wrap=True)
     for number, row in enumerate(body):
@@ -135,7 +137,7 @@ def print_answer(console: Console, given: Answer) -> None:
         console.print(f"... {len(rows.rows) - _SHOWN:,} more rows; --json shows all")
     if not rows.rows:
         console.print("No group was named: all were too small to be shown safely.")
-    print_facts(console, [*list_costs(given), ("left", given.remaining)])
+    print_facts(console, [*given.list_limits(), *list_costs(given), ("left", given.remaining)])
 
 
 def list_costs(given: Answer) -> list[tuple[str, str]]:
@@ -152,8 +154,7 @@ def describe_receipt(given: Answer) -> str:
 
 def describe_price(shown: Preview | BatchPreview) -> str:
     """What an answer would cost and what is left, in one line."""
-    fits = "" if shown.fits else " (more than is left)"
-    return f"cost {shown.cost}{fits}; left {shown.remaining}; nothing was charged, no data was read"
+    return f"cost {describe_cost(shown)}; left {shown.remaining}; nothing was charged, no data was read"
 
 
 def _format_cell(cell: Cell, *, measured: bool) -> list[str]:
@@ -173,7 +174,9 @@ def _width_of(given: Answer, body: Sequence[Sequence[Sequence[str]]]) -> int:
     """How wide the table is without bars: three spaces between columns, one at each end."""
     columns = [[text for cell in row for text in cell] for row in body]
     heads = [
-        text for name, m in zip(given.rows.names, given.rows.measured) for text in ([name, "95%"] if m else [name])
+        text
+        for name, m in zip(given.rows.names, given.rows.measured)
+        for text in ([name, f"noise {given.receipt['level']}"] if m else [name])
     ]
     widths = [max(map(len, column)) for column in zip(heads, *columns)]
     return sum(widths) + 3 * len(widths) + 2

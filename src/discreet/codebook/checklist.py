@@ -25,6 +25,8 @@ Schemas = Mapping[str, Mapping[str, Type | None] | str]
 
 # Above this ε a 50:50 guess may become better than 99:1.
 WEAK_EPSILON = 5
+# A limit below so many times the average number of rows of a unit leaves many a unit beyond it, as numbers of rows go.
+NARROW = 3
 # Pairs of types (in the source, in the codebook) that convert without loss.
 _FITS = {(Type.INTEGER, Type.REAL), (Type.DATE, Type.TIMESTAMP), (Type.TIMESTAMP, Type.DATE)}
 _FITS |= {(kind, Type.TEXT) for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)}
@@ -163,14 +165,23 @@ def _check_contributions(name: str, table: TableEntry, codebook: Codebook) -> It
         words = f"one {unit} counts in full in at most {groups} groups, with at most {_format_rows(each)} in each."
     topic = f"{name}: rows"
     if rows is not None and units is not None and limit * units < rows:
-        lost = f"With {rows:,} rows of {units:,} units, some rows must weigh less."
-        yield CheckLine(Grade.WEAK, topic, f"{words} {lost}", "Allow more if answers should count everything.")
+        lost = f"With {rows:,} rows of {units:,} units, some rows lie beyond that; no interval covers them."
+        yield CheckLine(
+            Grade.WEAK, topic, f"{words} {lost}", f"Allow more, or buy a good limit: {_write_command(name)}."
+        )
     elif rows is not None and units is not None and limit > 20 * rows / units:
         mean = rows / units
         finding = f"{words} The average is {mean:.3g}, so noise is {limit / mean:.0f} times what most need."
-        yield CheckLine(Grade.WEAK, topic, finding, "Allow fewer.")
+        yield CheckLine(Grade.WEAK, topic, finding, f"Allow fewer, or buy a good limit: {_write_command(name)}.")
+    elif rows is not None and units is not None and 1 < limit < NARROW * rows / units:
+        finding = f"{words} The average is {rows / units:.3g}, and what some have beyond the limit no interval covers."
+        yield CheckLine(Grade.WEAK, topic, finding, f"Allow more, or buy a good limit: {_write_command(name)}.")
     else:
         yield CheckLine(Grade.GOOD, topic, words)
+
+
+def _write_command(table: str) -> str:
+    return f"discreet bounds CODEBOOK {table}"
 
 
 def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:

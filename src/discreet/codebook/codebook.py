@@ -24,7 +24,14 @@ from discreet.codebook.frame_types import types_of
 from discreet.codebook.rules import LONGEST, find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, InternalError, Problem
-from discreet.plan.catalog import DEFAULT_LENGTH, Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.catalog import (
+    DEFAULT_JOINED_ROWS,
+    DEFAULT_LENGTH,
+    Catalog,
+    ColumnFacts,
+    ContributionLimits,
+    TableFacts,
+)
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
@@ -102,6 +109,8 @@ class Codebook:
         max_length: Mapping[str, int] | None = None,
         max_values: Mapping[str, int] | None = None,
         per_query: Any = None,
+        shared_answers: bool = False,
+        answer_after: str | None = None,
         name: str = "data",
     ) -> Codebook:
         """A codebook for frames, with the types of their schemas. No value is read.
@@ -131,6 +140,8 @@ class Codebook:
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
             "budget": _to_budget_entry(budget, per_query),
+            "shared_answers": shared_answers,
+            **({} if answer_after is None else {"answer_after": answer_after}),
             "tables": facts.to_tables({word: value for word, value in limits.items() if value is not None}),
         }
         return cls(_read_document(raw, "curate(...)", files=False))
@@ -176,6 +187,16 @@ class Codebook:
         return self.document.projects
 
     @property
+    def shared_answers(self) -> bool:
+        """Whether what was answered to one analyst is free for all of them."""
+        return self.document.shared_answers
+
+    @property
+    def answer_after(self) -> dt.timedelta | None:
+        """The first time after a request at which what read data is handed out; None for at once."""
+        return self.document.answer_after
+
+    @property
     def ledger_id(self) -> str | None:
         """The identity that the ledger must have; None where the codebook states none."""
         return self.document.ledger_id
@@ -209,6 +230,7 @@ class Codebook:
         return Catalog(
             tables={name: self._make_table_facts(name, found.get(name)) for name in self.document.tables},
             neighbours=self.neighbours,
+            max_joined_rows=self.document.max_joined_rows or DEFAULT_JOINED_ROWS,
         )
 
     def _make_table_facts(self, name: str, way: owners.Way | None) -> TableFacts:

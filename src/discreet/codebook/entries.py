@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -101,6 +102,21 @@ def _expand_column(value: object) -> object:
 def _expand_shares(value: object) -> object:
     """A plain number means a cap for each name."""
     return value if isinstance(value, Mapping) else {OTHERS: value}
+
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(ms|s|min)")
+_SECONDS = {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60)}
+SHORTEST, LONGEST = dt.timedelta(milliseconds=10), dt.timedelta(hours=1)
+
+
+def _read_duration(value: object) -> dt.timedelta:
+    """A text such as "2s", "500ms" or "1min"."""
+    found = _DURATION.fullmatch(value) if isinstance(value, str) and value.isascii() else None
+    seconds = Fraction(0) if found is None else Fraction(found[1]) * _SECONDS[found[2]]
+    duration = dt.timedelta(microseconds=min(int(seconds * 10**6), 10**13))
+    if not SHORTEST <= duration <= LONGEST:
+        raise PydanticCustomError("duration", "must be a duration from 10ms to 60min")
+    return duration
 
 
 ExactNumber: TypeAlias = Annotated[Fraction, PlainValidator(_read_number, json_schema_input_type=float)]
@@ -295,6 +311,16 @@ class Document(CodebookEntry):
         None,
         description="For what one may ask, by name. Without it, for anything.",
     )
+    shared_answers: bool = Field(
+        default=False,
+        description="Whether an analyst gets for free what was answered to another. Without it, to each from their own "
+        "record, so that nobody learns what others asked.",
+    )
+    answer_after: Annotated[dt.timedelta, PlainValidator(_read_duration, json_schema_input_type=str)] | None = Field(
+        None,
+        description='With `"2s"`, what read data is handed out 2, 4, 8, ... seconds after the request arrived and at '
+        "no other time: answers, failures and refusals. Without it, as soon as it is there.",
+    )
     ledger: NameText | None = Field(
         None,
         description="Where charges and answers are kept: a file relative to the codebook, or a database, "
@@ -303,6 +329,11 @@ class Document(CodebookEntry):
     ledger_id: Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]{8,64}$")] | None = Field(
         None,
         description="The identity of the ledger, as `discreet init` wrote it. A ledger with another one is refused.",
+    )
+    max_joined_rows: PositiveCount | None = Field(
+        None,
+        description="The most rows of one unit that joins may make, 10,000 if it is not given. Joins that could make "
+        "more are refused; rows of a unit beyond what fits are left out before they are joined.",
     )
     tables: dict[str, TableEntry] = Field(description="The tables, by name. What is not declared does not exist.")
 

@@ -23,10 +23,9 @@ table of gaps there, with the reason.
    constant sentence. Checked by ``test_a_failing_engine_says_one_constant_sentence``.
 8. *Read-only and locked down.* It runs only statements that were written from plans, and changes no source. Checked by
    ``test_a_question_changes_no_source``; the tests of each engine check how its connection is locked.
-9. *Work is bounded by public facts.* This holds in part. A setting bounds the memory, and no question compares all rows
-   of a unit with all others unless it joins them. Time does grow with the rows, and so does the space that a join of
-   two private tables needs: see "Time" in ``docs/guarantees.md``. Checked, as far as it holds, by
-   ``test_a_long_history_is_no_trap``.
+9. *Work is bounded by public facts.* What a row can hold and what joins can make of a unit's rows is bounded before
+   anything is read (``bounding.lengths``, ``bounding.fan_out``), and a setting bounds the memory. Time does grow with
+   the rows in the tables: see "Time" in ``docs/guarantees.md``. Checked by ``test_a_long_history_is_no_trap``.
 """
 
 from __future__ import annotations
@@ -96,6 +95,13 @@ class Engine(Protocol):
 
     def version(self, table: str) -> str:
         """A text that changes whenever the data may have changed; equal texts allow an answer to be replayed."""
+        ...
+
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        """The most rows of a declared public table with the same values of some columns, none of them NULL.
+
+        Without columns: all of its rows. A private table is refused.
+        """
         ...
 
     def prepare(self, table: str) -> None:

@@ -6,6 +6,7 @@
 - ``policy``: caps over analysts, projects, questions and periods.
 - ``state``: the sums and rules that follow from the lines.
 - ``base_ledger``: the protocol over any store; ``group_commit``: many threads, one transaction.
+- ``frame_index``: where to look for earlier draws.
 - ``memory``, ``sqlite``, ``postgres``: the ledgers; ``store``, ``buffered_store``, ``sqlite_store``: their stores.
 - ``administration``, ``burndown``: verification, history, exports and pictures.
 - ``check_log``: a separate program that checks an exported log with the standard library alone.

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from discreet.accounting.currencies import Price
+from discreet.accounting.sums import Price
 from discreet.errors import LedgerDamaged
 from discreet.exact import Exact, Ln
 from discreet.privacy import Budget

@@ -8,10 +8,12 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Self
 
-from discreet.accounting.currencies import Price
+from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
+from discreet.accounting.sums import Price
 from discreet.entropy import SYSTEM
 from discreet.errors import (
     BudgetExceeded,
@@ -29,17 +31,20 @@ from discreet.ledger import chain, lease_owners
 from discreet.ledger.amount_text import dump_budget
 from discreet.ledger.chain import Head
 from discreet.ledger.charge_history import describe_events, entry_of, loss_of
+from discreet.ledger.frame_index import FrameIndex
 from discreet.ledger.group_commit import GroupCommit
 from discreet.ledger.ledger import Charge, Entry, Record, Reservation
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.log_scan import scan
 from discreet.ledger.policy import Policy, check_name
-from discreet.ledger.state import EVERYONE, Rules, State, sum_under
+from discreet.ledger.state import COUNTING, EVERYONE, Rules, State, sum_under
 from discreet.ledger.store import Lease, ReservationRow, Store
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 # After this many seconds a run may be started again by another process, if nobody can know whether the first one ended.
 LEASE = 600.0
+# How many draws of one frame are looked through for what a question needs, newest first.
+MOST_DRAWS = 100
 _RETRY = "Ask again with the same request id; it is charged once."
 
 
@@ -63,6 +68,7 @@ class BaseLedger:
         self._write, self._read = self._commits.write, self._commits.read
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lease_time = lease
+        self._frames = FrameIndex()
         self._least: dict[tuple[Event, ...], Price] = {}
         self._last_price: tuple[Loss | None, Price] = (None, ())
         self._session = lease_owners.begin_session()
@@ -102,12 +108,37 @@ class BaseLedger:
         """The dataset's name."""
         return self._state.dataset
 
-    def replay(self, identity: str) -> Reservation | None:
+    def replay(self, identity: str, analyst: str | None = None) -> Reservation | None:
         def work() -> Reservation | None:
             for row in self._store.find_by_identity(identity):
+                if analyst not in (None, row.analyst):
+                    continue
                 if row.answered is not None and self._read_record(row.number)["identity"] == identity:
                     return self._read_reservation(row)
             return None
+
+        return self._read(work)
+
+    def find_paid(self, identity: str, analyst: str, *, shared: bool = False) -> str | None:
+        def work() -> str | None:
+            rows = sorted(self._store.find_by_identity(identity), key=lambda row: row.answered is None)
+            for row in rows:
+                lost = row.claimed is not None and row.drawn is None
+                if (row.analyst == analyst and not lost) or (shared and row.answered is not None):
+                    record = self._read_record(row.number)
+                    if record["identity"] == identity and record.get("paid"):
+                        return str(record["paid"])
+            return None
+
+        return self._read(work)
+
+    def find_draws(self, frame: str, analyst: str | None = None) -> Sequence[Reservation]:
+        def work() -> list[Reservation]:
+            self._frames.read_lines(self._store.read_lines(self._frames.next))
+            rows = (self._store.find_by_number(number) for number in reversed(self._frames.find(frame)))
+            whose = (row for row in rows if row is not None and analyst in (None, row.analyst))
+            answered = (row for row in whose if row.answered is not None)
+            return [self._read_reservation(row) for row in islice(answered, MOST_DRAWS)]
 
         return self._read(work)
 
@@ -138,14 +169,22 @@ class BaseLedger:
     def claim(self, reservation: Reservation) -> None:
         self._write(lambda: self._claim(reservation))
 
-    def record_draw(self, reservation: Reservation, draw: Record) -> None:
+    def record_draw(
+        self, reservation: Reservation, draw: Record, not_before: datetime | None = None, frames: Sequence[str] = ()
+    ) -> None:
         text = json.dumps(draw, separators=(",", ":"), allow_nan=False)
 
         def work() -> None:
             row = self._find_row(reservation)
             if row.claimed is None or row.drawn is not None:
                 raise InternalError("A draw is recorded once, under a claim.")
-            number = self._append("drawn", {"of": row.number, "draw": chain.digest(text)})
+            fields: dict[str, Any] = {"of": row.number, "draw": chain.digest(text)}
+            if frames:
+                fields["frames"] = list(frames)
+            if not_before is not None:
+                fields["not_before"] = chain.time_to_text(not_before)
+            # How long a draw took is nobody's business where answers wait: it has the time of the line before.
+            number = self._append("drawn", fields, None if not_before is None else self._state.time)
             self._store.add_draw(row.number, number, text)
 
         self._write(work)
@@ -173,6 +212,10 @@ class BaseLedger:
             return self._state.head
 
         return self._write(work)
+
+    @property
+    def counted(self) -> tuple[Currency, Price]:
+        return self._read(lambda: (self._state.rules.currency, self._state.total))
 
     @property
     def spent(self) -> Exact:
@@ -245,15 +288,19 @@ class BaseLedger:
         def work() -> Head:
             before = self._state.rules
             after = Rules.of(budget or before.budget, policy or before.policy)
-            if after.budget.notion != before.budget.notion or len(after.currency.nothing) != len(
-                before.currency.nothing
-            ):
+            if after.budget.notion != before.budget.notion or type(after.currency) is not type(before.currency):
                 raise LedgerError(
                     "A budget of another kind cannot take over what was counted. Keep the kind (ε, ε with δ, ρ or μ), "
                     "or start a dataset of another name. Nothing was changed."
                 )
-            sums = sum_under(after, (line for _, line in self._store.read_lines(0)))
-            declared = {"budget": dump_budget(after.budget), "policy": after.policy.dump(), "totals": sums}
+            lines = (line for _, line in self._store.read_lines(0))
+            sums = sum_under(after, lines, with_dataset=after.counting != before.counting)
+            declared = {
+                "budget": dump_budget(after.budget),
+                "policy": after.policy.dump(),
+                "totals": sums,
+                "counting": COUNTING,
+            }
             self._append("amended", fields | declared)
             return self._state.head
 
@@ -268,7 +315,7 @@ class BaseLedger:
         fields = {"by": check_name(by, "by"), "reason": _check_reason(reason), "version": version}
 
         def work() -> Head:
-            self._append("renewed", fields)
+            self._append("renewed", fields | {"counting": COUNTING})
             return self._state.head
 
         return self._write(work)
@@ -314,6 +361,7 @@ class BaseLedger:
             "question": charge.question,
             "events": dumped,
             "loss": loss,
+            **({"paid": charge.paid} if charge.paid else {}),
         }
         number = self._append("reserved", fields, time)
         self._store.add_reservation(ReservationRow(number, charge.analyst, charge.request, charge.identity))
@@ -351,17 +399,23 @@ class BaseLedger:
     def _resume(self, row: ReservationRow) -> Reservation:
         """A request that was made before: its answer, or leave to run it again under the same charge."""
         reservation = self._read_reservation(row)
-        if reservation.record is not None or reservation.draw is not None:
+        if reservation.record is not None or (reservation.draw is not None and self._is_due(reservation)):
             return reservation
         lease, now = self._store.find_lease(row.number), self._clock().timestamp()
         # A lease that ends later than any lease can end was given before the clock was set back.
         if lease is not None and now < lease.until <= now + self._lease_time and not lease_owners.is_gone(lease.owner):
             raise RequestInFlight(f"This question is being answered right now. {_RETRY} Nothing was charged.")
-        if row.claimed is not None and row.drawn is None:
+        if reservation.draw is not None:
+            return reservation
+        if row.claimed is not None:
             raise DrawLost
         self._append("resumed", {"of": row.number})
         self._take_lease(row.number)
         return reservation
+
+    def _is_due(self, reservation: Reservation) -> bool:
+        """Whether what was drawn may be told. Until then a request that runs looks the same, drawn or not."""
+        return reservation.not_before is None or self._clock() >= reservation.not_before
 
     def _read_reservation(self, row: ReservationRow) -> Reservation:
         """A charge with what was drawn and answered for it, as far as it came."""
@@ -373,6 +427,7 @@ class BaseLedger:
             request=row.request,
             record=None if row.answered is None else self._read_answer(row),
             draw=None if row.drawn is None else self._read_draw(row),
+            not_before=None if row.drawn is None else self._read_not_before(row.drawn),
         )
 
     def _commit(self, reservation: Reservation, record: Record, text: str) -> Record:
@@ -397,6 +452,10 @@ class BaseLedger:
         if row.drawn is None or self._read_record(row.drawn).get("draw") != chain.digest(text):
             raise LedgerDamaged("A recorded draw was changed. See docs/ledger.md. Nothing was charged.")
         return _read_json(text)
+
+    def _read_not_before(self, drawn: int) -> datetime | None:
+        text = self._read_record(drawn).get("not_before")
+        return None if text is None else chain.time_from_text(text)
 
     def _read_record(self, number: int) -> dict[str, Any]:
         found = next(self._store.read_lines(number), None)

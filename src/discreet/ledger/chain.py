@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from discreet.errors import LedgerError
@@ -72,5 +72,18 @@ def make_line(number: int, previous: str, kind: str, time: str, fields: Mapping[
 
 
 def time_to_text(moment: datetime) -> str:
-    """A moment in UTC with microseconds, so that texts sort like times."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """A moment as UTC, to microseconds, so that texts sort like times.
+
+    >>> time_to_text(datetime.fromisoformat("2030-01-01T01:30:00+02:00"))
+    '2029-12-31T23:30:00.000000Z'
+    """
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def time_from_text(text: str) -> datetime:
+    """The moment that ``time_to_text`` wrote.
+
+    >>> time_from_text("2030-01-01T00:00:00.000000Z").isoformat()
+    '2030-01-01T00:00:00+00:00'
+    """
+    return datetime.fromisoformat(text)

@@ -3,7 +3,7 @@
 A reservation is a charge. It is made before any data is read, and it is never refunded: a question that fails is still
 charged, because the failure itself may reveal something. Three things cost nothing, because they reveal nothing new:
 
-- the same question on the same data again: the recorded answer is given out;
+- what follows from draws that are on record, for the same analyst: it is finished from them;
 - the same request again, after its answer got lost on the way: the recorded answer is given out;
 - the same request again, after it failed before its noise was drawn: it is run again under the charge that stands.
 
@@ -17,9 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
+from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
+from discreet.accounting.sums import Price
 from discreet.exact import Exact
 from discreet.privacy import Budget, Loss
 
@@ -33,6 +36,7 @@ class Charge:
 
     ``request`` is the caller's name for it, unique for the analyst; a retry has the same. ``identity`` is the same for
     the same question on the same data. ``project`` and ``version`` (of the data) are recorded where they are given.
+    ``paid`` is what it was priced at, where that depends on what was left.
     """
 
     request: str
@@ -44,6 +48,7 @@ class Charge:
     loss: Loss
     project: str = ""
     version: str = ""
+    paid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +56,7 @@ class Reservation:
     """A charge that is recorded in line ``number`` of the log; ``hash`` is the hash of that line.
 
     ``record`` is the answer, where the request was answered before, and ``draw`` what was drawn for it, where it got
-    that far; then nothing new was charged, and nothing may be drawn.
+    that far; then nothing new was charged, and nothing may be drawn. What was drawn is told ``not_before`` a time.
     """
 
     ledger: str
@@ -61,6 +66,7 @@ class Reservation:
     request: str
     record: Record | None = None
     draw: Record | None = None
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +93,19 @@ class Ledger(Protocol):
         """The most that may be spent."""
         ...
 
-    def replay(self, identity: str) -> Reservation | None:
-        """The charge for the same release on the same data that was answered, with its draw and its answer."""
+    def replay(self, identity: str, analyst: str | None = None) -> Reservation | None:
+        """The charge for the same release on the same data that was answered, with its draw and its answer.
+
+        Of one analyst, or of all of them.
+        """
+        ...
+
+    def find_draws(self, frame: str, analyst: str | None = None) -> Sequence[Reservation]:
+        """The latest answered charges, newest first, for which something was drawn within this frame."""
+        ...
+
+    def find_paid(self, identity: str, analyst: str, *, shared: bool = False) -> str | None:
+        """What a charge of this analyst for the same release was priced at; of anybody, where answers are shared."""
         ...
 
     def fits(self, charge: Charge) -> bool:
@@ -113,8 +130,13 @@ class Ledger(Protocol):
         """Take the one draw that a charge buys; refused where it was taken before, or where the ledger is stopped."""
         ...
 
-    def record_draw(self, reservation: Reservation, draw: Record) -> None:
-        """Record what was drawn under a claim, before anything is computed from it."""
+    def record_draw(
+        self, reservation: Reservation, draw: Record, not_before: datetime | None = None, frames: Sequence[str] = ()
+    ) -> None:
+        """Record what was drawn under a claim, before anything is computed from it, and when it may be told.
+
+        ``frames`` are names by which ``find_draws`` finds it again.
+        """
         ...
 
     def abandon(self, reservation: Reservation) -> None:
@@ -123,6 +145,11 @@ class Ledger(Protocol):
 
     def fail(self, reservation: Reservation) -> None:
         """Put a failed run on record, which stops the ledger: nothing is charged until the owner allows it again."""
+        ...
+
+    @property
+    def counted(self) -> tuple[Currency, Price]:
+        """How the budget is counted, and the sums so far."""
         ...
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, NotRequired, Self, TypedDict
 from discreet.errors import LedgerError
 from discreet.ledger.amount_text import dump_budget
 from discreet.ledger.policy import Policy
-from discreet.ledger.state import VERSION, Rules, State
+from discreet.ledger.state import COUNTING, VERSION, Rules, State
 from discreet.privacy import Budget, Neighbours, Unit
 
 _AMEND = "`discreet ledger amend CODEBOOK --by NAME --reason WHY`. Nothing was charged."
@@ -70,6 +70,7 @@ class LedgerTerms:
             "neighbours": str(self.neighbours),
             "budget": dump_budget(self.budget),
             "policy": policy.dump(),
+            "counting": COUNTING,
         }
 
     def check(self, state: State) -> None:

@@ -18,11 +18,12 @@ from itertools import islice
 from json.encoder import encode_basestring_ascii as quoted
 from typing import TypeAlias, TypeVar
 
-from discreet.accounting.currencies import Currency, LogarithmCurrency, Price
+from discreet.accounting.currencies import Currency, LogarithmCurrency
+from discreet.accounting.sums import Price
 from discreet.errors import LedgerDamaged
 from discreet.ledger.amount_text import load_budget, read_price
 from discreet.ledger.policy import Bucket, Policy
-from discreet.ledger.state import START_OF_LINE, Rules, State, sum_under
+from discreet.ledger.state import OLD_COUNTING, START_OF_LINE, Rules, State, sum_under
 from discreet.ledger.store import ReservationRow, Store
 
 _LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
@@ -60,7 +61,7 @@ class _Walk:
         self.alike: Counter[_ChargeKind] = Counter()
         self.since = 0  # the first line under the present rules
         self.analysts = _Analysts()
-        self.due: dict[int, str] = {}  # the lines that must record an answer, and the text that must end them
+        self.due: dict[int, str] = {}  # the lines that must record an answer, and how they must go on after their time
 
     def run(self) -> State:
         """The state at the end."""
@@ -88,7 +89,9 @@ class _Walk:
             if line.startswith(_STEPS, begin):
                 kind = line[begin : line.index('"', begin)]
                 begin += len(kind) + len('","time":"')
-                if due.pop(at, None) != kind + line[begin + _TIME :]:
+                said = due.pop(at, None)
+                # The line may go on after what it must say, such as with the time before which nothing is told.
+                if said is None or not (kind + line[begin + _TIME :]).startswith((f"{said}}}", f"{said},")):
                     raise LedgerDamaged(f"What entry {at} recorded was changed or is missing. {_LOOK}")
                 when = line[begin : begin + _TIME]
                 state.answers += kind == "answered"
@@ -116,14 +119,14 @@ class _Walk:
         if not line.startswith(f',"request":{quoted(row.request)},"identity":{quoted(row.identity)},', end):
             raise LedgerDamaged(f"The reservation of entry {row.number} was changed. {_LOOK}")
         if row.claimed is not None:
-            self.due[row.claimed] = f'claimed","of":{row.number}}}'
+            self.due[row.claimed] = f'claimed","of":{row.number}'
         for kind, field, at, text in (
             ("drawn", "draw", row.drawn, row.draw),
             ("answered", "answer", row.answered, row.answer),
         ):
             if at is not None and text is not None:
                 digest = hashlib.sha256(text.encode()).hexdigest()
-                self.due[at] = f'{kind}","of":{row.number},"{field}":"{digest}"}}'
+                self.due[at] = f'{kind}","of":{row.number},"{field}":"{digest}"'
             elif at is not None or text is not None:
                 raise LedgerDamaged(f"What was {kind} for entry {row.number} is not whole. {_LOOK}")
 
@@ -176,9 +179,12 @@ class _Walk:
     def _check_amendment(self, number: int, line: str) -> None:
         """Check that an amendment begins with the sums of what was charged before."""
         record = json.loads(line)
-        rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+        rules = Rules.of(
+            load_budget(record["budget"]), Policy.load(record["policy"]), record.get("counting", OLD_COUNTING)
+        )
         earlier = (text for at, text in self.store.read_lines(0) if at < number)
-        if sum_under(rules, earlier) != record["totals"]:
+        moves = rules.counting != self.state.rules.counting
+        if sum_under(rules, earlier, with_dataset=moves) != record["totals"]:
             raise LedgerDamaged(f"Entry {number} of the ledger begins with wrong sums. {_LOOK}")
 
 

@@ -16,7 +16,11 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.accounting import currencies
-from discreet.accounting.currencies import Currency, Price
+from discreet.accounting import events as ev
+from discreet.accounting.account import compose
+from discreet.accounting.currencies import Currency
+from discreet.accounting.spending_classes import FAILURE_PART, ClassCurrency, price_from_old_sums
+from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError, LedgerStopped
 from discreet.exact import Exact, lower, upper
 from discreet.ledger.amount_text import load_budget, price_to_text, read_price
@@ -40,8 +44,10 @@ START_OF_LINE = re.compile(
     rf'(?:,"price":(?P<price>\[[^\]]*\]),"analyst":(?P<analyst>{_TEXT}),"project":(?P<project>{_TEXT})'
     r'|,"of":(?P<of>[0-9]+)(?:,"(?:answer|draw)":"(?P<answer>[0-9a-f]{64})")?)?[,}]'
 )
-# The share of δ that a ledger keeps for the δ of events; the rest pays for turning ρ into ε (see ``currencies``).
-_SHARE = Fraction(1, 2)
+# How (ε, δ) is counted: in classes (``spending_classes``). Ledgers of version 0.1.0 say nothing and were counted in Σε
+# and Σρ. They go on so until they are amended or renewed: a filter that changed while analysts look at answers would
+# promise less than either.
+COUNTING, OLD_COUNTING = "classes", "sums"
 _HALT = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
 
 
@@ -53,13 +59,26 @@ class Rules:
     policy: Policy
     currency: Currency
     caps: tuple[tuple[Cap, Currency], ...]
+    counting: str = COUNTING
 
     @classmethod
-    def of(cls, budget: Budget, policy: Policy) -> Rules:
+    def of(cls, budget: Budget, policy: Policy, counting: str = COUNTING) -> Rules:
         """The rules of a budget and a policy; refused where they cannot be counted together."""
         policy.check(budget)
-        caps = tuple((cap, _currency_of(budget.with_amount(cap.limit))) for cap in policy.caps)
-        return cls(budget, policy, _currency_of(budget), caps)
+        caps = tuple((cap, _currency_of(budget.with_amount(cap.limit), counting)) for cap in policy.caps)
+        return cls(budget, policy, _currency_of(budget, counting), caps, counting)
+
+    def read_price(self, record: Mapping[str, Any]) -> Price:
+        """The price of a charge under these rules. One that was counted otherwise is found anew from its events."""
+        price = read_price(json.dumps(record["price"], separators=(",", ":")))
+        if len(price) == len(self.currency.nothing):
+            return price
+        return self.currency.price(compose([ev.load(event) for event in record["events"]]).loss)
+
+    def read_sum(self, text: str) -> Price:
+        """A sum that was written, under these rules."""
+        total = read_price(text)
+        return total if len(total) == len(self.currency.nothing) else price_from_old_sums(total)
 
     def find_buckets(self, analyst: str, project: str, time: str) -> Iterator[tuple[Bucket, Currency, Cap | None]]:
         """Every sum that a charge is added to, with its currency and its cap."""
@@ -74,8 +93,12 @@ class Rules:
 
 
 @lru_cache(maxsize=256)
-def _currency_of(budget: Budget) -> Currency:
-    return currencies.choose_currency(budget, None, None, _SHARE)
+def _currency_of(budget: Budget, counting: str) -> Currency:
+    if counting not in (COUNTING, OLD_COUNTING):
+        raise LedgerError("This ledger was written by a newer version. Upgrade discreet.")
+    if budget.notion == "approx" and counting == OLD_COUNTING:
+        return ClassCurrency.of_old_ledger(budget)
+    return currencies.choose_currency(budget, None, None, FAILURE_PART)
 
 
 @dataclass
@@ -118,7 +141,13 @@ class State:
 
     @property
     def remaining(self) -> Fraction:
-        """What is left over the dataset, rounded down; nothing where a limit was lowered below what is spent."""
+        """What can still be charged over the dataset, rounded down; of (ε, δ) the ε of one pure release.
+
+        Nothing where a limit was lowered below what is spent.
+        """
+        currency = self.rules.currency
+        if isinstance(currency, ClassCurrency):
+            return currency.largest_epsilon(self.total)
         spent, amount = self.spent, self.rules.budget.amount()
         if not spent < amount or not self.rules.currency.fits(self.total):
             return Fraction(0)
@@ -221,13 +250,19 @@ class State:
                     raise LedgerError("This ledger was written by a newer version. Upgrade discreet.")
                 self.ledger, self.dataset = record["ledger"], record["dataset"]
                 self.unit, self.neighbours = Unit(record["unit"]), Neighbours(record["neighbours"])
-                self._rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+                self._rules = _read_rules(record)
             case "amended":
-                self._rules = Rules.of(load_budget(record["budget"]), Policy.load(record["policy"]))
+                before, counted = self.total, self.rules.currency
+                self._rules = _read_rules(record)
+                after = self._rules.currency
+                if isinstance(counted, ClassCurrency) and isinstance(after, ClassCurrency):
+                    before = after.take_over(before, counted)
                 sums = {bucket: read_price(text) for bucket, text in _read_buckets(record["totals"])}
-                self.totals = sums | {DATASET: self.total}
+                self.totals = {DATASET: before} | sums
             case "renewed":
                 self.generation += 1
+                counting = record.get("counting", self.rules.counting)
+                self._rules = Rules.of(self.rules.budget, self.rules.policy, counting)
                 self.totals.clear()
                 self.lost.clear()
             case "restored":
@@ -251,16 +286,22 @@ def _take_larger(one: Price, other: Price) -> Price:
     return tuple(None if a is None or b is None else max(a, b) for a, b in zip(one, other, strict=True))
 
 
+def _read_rules(record: Mapping[str, Any]) -> Rules:
+    budget, policy = load_budget(record["budget"]), Policy.load(record["policy"])
+    return Rules.of(budget, policy, record.get("counting", OLD_COUNTING))
+
+
 def _read_buckets(record: Mapping[str, Any]) -> Iterator[tuple[Bucket, str]]:
     for key, text in record.items():
         over, whose, period = json.loads(key)
         yield (over, whose, period), text
 
 
-def sum_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
+def sum_under(rules: Rules, lines: Iterable[str], *, with_dataset: bool = False) -> dict[str, str]:
     """The sums that an amendment begins with, as plain values: what the caps of ``rules`` would have counted so far.
 
-    The sum over the dataset is not among them: no amendment touches it.
+    The sum over the dataset is among them only where it is counted otherwise from now on: then every charge is priced
+    anew from its events.
     """
     counted = State(_rules=rules)
     for line in lines:
@@ -269,12 +310,11 @@ def sum_under(rules: Rules, lines: Iterable[str]) -> dict[str, str]:
             counted.totals.clear()
             counted.lost.clear()
         elif record["kind"] == "restored" and "capped" in record and record["lost"]["spent"]:
-            counted.restore(read_price(record["lost"]["spent"]), record["time"])
+            counted.restore(rules.read_sum(record["lost"]["spent"]), record["time"])
         elif record["kind"] == "reserved":
-            price = read_price(json.dumps(record["price"]))
-            counted.charge(price, record["analyst"], record["project"], record["time"])
+            counted.charge(rules.read_price(record), record["analyst"], record["project"], record["time"])
     return {
         json.dumps(bucket): price_to_text(price)
         for bucket, price in sorted(counted.totals.items())
-        if bucket != DATASET
+        if with_dataset or bucket != DATASET
     }

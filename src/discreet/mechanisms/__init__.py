@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
     from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
     from discreet.mechanisms.randomized_response import RandomizedResponse
+    from discreet.mechanisms.rounded_gaussian import RoundedGaussian
     from discreet.mechanisms.sparse_vector import SparseVector
     from discreet.mechanisms.sum import Sum
     from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
@@ -47,6 +48,7 @@ _HOMES = {
     "Quantile": "quantiles.column_quantiles",
     "Quantiles": "quantiles.column_quantiles",
     "RandomizedResponse": "randomized_response",
+    "RoundedGaussian": "rounded_gaussian",
     "SparseVector": "sparse_vector",
     "Sum": "sum",
     "TopK": "noisy_max",
@@ -76,6 +78,7 @@ __all__ = [
     "Quantile",
     "Quantiles",
     "RandomizedResponse",
+    "RoundedGaussian",
     "SparseVector",
     "Sum",
     "TopK",

@@ -203,7 +203,7 @@ def _fits(loss: Loss, limit: Budget) -> bool:
         case ZeroConcentratedNotion():
             return not stated.slack and stated.rho <= amount
         case GaussianNotion():
-            return stated.mu_squared <= lower(amount) ** 2
+            return not stated.slack and stated.mu_squared <= lower(amount) ** 2
         case _:
             return False
 

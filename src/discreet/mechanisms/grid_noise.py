@@ -1,4 +1,4 @@
-"""The base of ``Laplace`` and ``Gaussian``: discrete noise on whole steps, its tails, its error, and its release."""
+"""The base of Laplace and Gaussian mechanisms: discrete noise on whole steps, its tails, its error, its release."""
 
 from __future__ import annotations
 

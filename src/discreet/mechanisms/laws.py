@@ -1,8 +1,8 @@
 """The laws of discrete noise: exact probabilities and tails, as certified intervals.
 
-``DiscreteLaplaceLaw``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussianLaw``: P(z) ∝ exp(−z²/(2·variance)). Both are on all
-whole numbers, symmetric, and have one peak. Tests compare the samplers with these laws, and the mechanisms compute
-their errors from them.
+``DiscreteLaplaceLaw``: P(z) ∝ exp(−|z|/scale). ``DiscreteGaussianLaw``: P(z) ∝ exp(−z²/(2·variance)).
+``RoundedGaussianLaw``: a normal number, rounded. All are on the whole numbers, symmetric, and have one peak. Tests
+compare the samplers with these laws, and the mechanisms compute their errors from them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from functools import cached_property, lru_cache
 from typing import Protocol
 
 from discreet.exact import BITS, Interval, ceil_div, exp_minus_bounds, sqrt_lower, sqrt_upper
+from discreet.mechanisms.normal_tail import normal_tail, pi_interval
 
-# π between two rationals, from its first 60 decimals.
-_PI_DIGITS = 3141592653589793238462643383279502884197169399375105820974944
-_PI = Interval(Fraction(_PI_DIGITS, 10**60), Fraction(_PI_DIGITS + 1, 10**60))
 # Above this standard deviation a tail is bounded by the normal tail instead of being summed.
 _SUMMED = 512
 # The largest scale or variance, in steps, that is allowed.
@@ -28,7 +26,10 @@ _UNDERFLOW = Fraction(1, 1 << 1000)  # covers its absolute error near the smalle
 
 
 class NoiseLaw(Protocol):
-    """A symmetric law on the whole numbers with one peak. Members: ``DiscreteLaplaceLaw``, ``DiscreteGaussianLaw``."""
+    """A symmetric law on the whole numbers with one peak.
+
+    Members: ``DiscreteLaplaceLaw``, ``DiscreteGaussianLaw``, ``RoundedGaussianLaw``.
+    """
 
     def probability(self, z: int) -> Interval:
         """P(Z = z)."""
@@ -110,18 +111,59 @@ class DiscreteGaussianLaw:
         )
 
 
+@dataclass(frozen=True)
+class RoundedGaussianLaw:
+    """round(σZ) for a standard normal Z and σ² = ``variance``: P(z) = Φ((z + ½)/σ) − Φ((z − ½)/σ).
+
+    A half, where rounding would have to choose, has probability zero.
+
+    >>> round(float(RoundedGaussianLaw(Fraction(1)).probability(0)), 12)
+    0.382924922548
+    """
+
+    variance: Fraction
+
+    def _beyond(self, halves: int, bits: int = BITS) -> Interval:
+        """P(σZ > halves/2), for halves ≥ 0."""
+        return normal_tail(halves * halves / (4 * self.variance), bits)
+
+    def probability(self, z: int) -> Interval:
+        # Neighbouring tails of wide noise are almost equal: as many bits more as their difference loses.
+        first, bits = 2 * abs(z) - 1, BITS + math.ceil(self.variance).bit_length()
+        if z == 0:
+            return Interval.of(1) - Interval.of(2) * self._beyond(1, bits)
+        chance = self._beyond(first, bits) - self._beyond(first + 2, bits)
+        return Interval(max(Fraction(0), chance.low), chance.high)
+
+    def tail(self, z: int) -> Interval:
+        return Interval.of(2) * self._beyond(2 * z - 1) if z > 0 else Interval.of(1)
+
+    @cached_property
+    def second_moment(self) -> Fraction:
+        """At or above E[round(σZ)²], which is the variance of the noise.
+
+        By Poisson summation it is σ² + 1/12 + Σ_{k ≥ 1} (−1)^k·(4σ² + 1/(πk)²)·exp(−2π²k²σ²). The terms alternate and
+        fall, so the sum is not above zero. Narrow noise is summed: E[X²] = Σ_{z ≥ 1} (2z − 1)·P(|X| ≥ z).
+        """
+        if self.variance >= Fraction(1, 4):
+            return self.variance + Fraction(1, 12)
+        # From z = 64 on x² is above 64,000, and all later terms together are below 2^-5000.
+        return sum((2 * z - 1) * self.tail(z).high for z in range(1, 65)) + Fraction(1, 1 << 5000)
+
+
 @lru_cache(maxsize=128)
 def _normaliser(variance: Fraction) -> Interval:
     """Σ exp(−z²/2σ²) = √(2πσ²)·Σ exp(−2π²σ²k²) (Poisson summation): whichever sum is the shorter."""
     if variance < Fraction(1, 4):
         return Interval.of(1) + Interval.of(2) * _weights_from(variance, 1)
-    two_pi = Interval.of(2 * variance) * _PI
+    pi = pi_interval()
+    two_pi = Interval.of(2 * variance) * pi
     root = Interval(sqrt_lower(two_pi.low), sqrt_upper(two_pi.high))
     # Terms shrink by more than half each, so those left out sum to less than the last one taken.
     total, k = Interval.of(1), 0
     while True:
         k += 1
-        exponent = Interval.of(2 * variance * k * k) * _PI * _PI
+        exponent = Interval.of(2 * variance * k * k) * pi * pi
         term = Interval(
             Fraction(exp_minus_bounds(exponent.high, BITS)[0], 1 << BITS),
             Fraction(exp_minus_bounds(exponent.low, BITS)[1], 1 << BITS),

@@ -21,7 +21,7 @@ from discreet.privacy import Loss, Neighbours, Unit
 class Mechanism(Protocol):
     """A randomised answer with a known loss. The members, one file each:
 
-    - noise: ``Laplace``, ``Gaussian``, ``Histogram``, ``Count``, ``Sum``, ``Mean``, ``Variance``;
+    - noise: ``Laplace``, ``Gaussian``, ``RoundedGaussian``, ``Histogram``, ``Count``, ``Sum``, ``Mean``, ``Variance``;
     - local answers: ``RandomizedResponse``;
     - selection: ``Exponential``, ``PermuteAndFlip``, ``NoisyMax``, ``TopK``, ``SparseVector``, ``LaplaceThreshold``,
       ``GaussianThreshold``, ``KeySelection``, ``WeightedSelection``, ``Quantile``, ``Quantiles``, and in many groups

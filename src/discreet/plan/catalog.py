@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Column
@@ -15,6 +16,12 @@ from discreet.privacy import Neighbours, Unit
 # The length of a text column, in code points, where none is declared, and the largest that can be declared.
 DEFAULT_LENGTH = 1_000
 MAX_LENGTH = 4_096
+# The most rows of one unit in a relation that joins have multiplied, where the codebook says nothing.
+DEFAULT_JOINED_ROWS = 10_000
+
+
+PublicCounter: TypeAlias = Callable[[str, tuple[str, ...]], int]
+"""The most rows of a declared public table with the same values, none of them NULL, of some columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,10 +120,16 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """All declared tables of one dataset, and the neighbours for which it is protected."""
+    """All declared tables of one dataset, and the neighbours for which it is protected.
+
+    ``max_joined_rows`` is the most rows that one unit may have in a relation that joins have multiplied.
+    ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key.
+    """
 
     tables: Mapping[str, TableFacts]
     neighbours: Neighbours
+    max_joined_rows: int = DEFAULT_JOINED_ROWS
+    count_public: PublicCounter | None = field(default=None, compare=False, repr=False)
 
     @property
     def unit(self) -> Unit:

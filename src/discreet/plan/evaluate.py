@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, assert_never
 from discreet.errors import InternalError
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.magnitude import magnitude
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, LARGEST_REAL, Type, Value
 
 RowValues: TypeAlias = Mapping[Column | ReleasedValue, Value]
 Meaning: TypeAlias = Callable[..., Value]
@@ -52,17 +52,26 @@ def _align_types(call: Call, values: list[Value]) -> list[Any]:
 
 
 def settle(value: Any, kind: Type) -> Value:
-    """A result as a value of its type. A real that is not finite, or an integer beyond 64 bits, becomes NULL."""
+    """A result as a value of its type.
+
+    NaN and an integer beyond 64 bits become NULL. A real beyond all doubles becomes the largest one of its sign. A time
+    with a zone becomes the time without one that clocks in UTC show; its day is the day in UTC.
+
+    >>> settle(dt.datetime.fromisoformat("2024-01-02T08:30+09:00"), Type.TIMESTAMP).isoformat()
+    '2024-01-01T23:30:00'
+    """
     if value is None:
         return None
     if kind is Type.REAL:
         try:
             real = float(value)
         except OverflowError:
-            return None
-        return real + 0.0 if math.isfinite(real) else None  # + 0.0 turns -0.0 into 0.0
+            real = LARGEST_REAL if value > 0 else -LARGEST_REAL
+        return None if math.isnan(real) else min(max(real, -LARGEST_REAL), LARGEST_REAL) + 0.0  # never -0.0
     if kind is Type.INTEGER:
         return int(value) if INTEGER_MIN <= value <= INTEGER_MAX else None
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
     if kind is Type.TIMESTAMP and not isinstance(value, dt.datetime):
         return dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  # timestamps have no zone here
     return value  # type: ignore[no-any-return]  # of its kind already
@@ -144,14 +153,18 @@ def _modulo(a: int, b: int) -> int:
     return int(math.copysign(1, a)) * (abs(a) % abs(b))
 
 
+# From here on every double is a whole number.
+WHOLE_FROM = 2.0**53
+
+
 def _round(a: float, digits: int) -> float | None:
     """Round halves away from zero, after scaling in doubles, as databases do."""
     if abs(digits) > 15:
         return None
     scale = 10.0 ** abs(digits)
+    if abs(float(a)) >= WHOLE_FROM and digits >= 0:
+        return float(a)
     scaled = float(a) * scale if digits >= 0 else float(a) / scale
-    if not math.isfinite(scaled):
-        return None
     whole = math.floor(abs(scaled))
     whole += abs(scaled) - whole >= 0.5
     result = math.copysign(whole, scaled)
@@ -159,7 +172,28 @@ def _round(a: float, digits: int) -> float | None:
 
 
 def _bin(a: float, width: float) -> float | None:
-    return math.floor(float(a) / float(width)) * float(width) if width > 0 else None
+    """The lower edge of a bin: exact for integers, in doubles where one of them is a real."""
+    if width <= 0:
+        return None
+    if isinstance(a, int) and isinstance(width, int):
+        return a // width * width
+    bins = float(a) / float(width)
+    return (math.floor(bins) if math.isfinite(bins) else bins) * float(width)
+
+
+def _exp(a: float) -> float:
+    try:
+        return math.exp(float(a))
+    except OverflowError:
+        return LARGEST_REAL
+
+
+def _power(a: float, b: float) -> float:
+    """A power. Beyond doubles it is the largest real; negative if an odd whole power of a negative number."""
+    try:
+        return math.pow(float(a), float(b))
+    except OverflowError:
+        return -LARGEST_REAL if a < 0 and float(b) % 2 == 1 else LARGEST_REAL
 
 
 def _substring(text: str, start: int, count: int) -> str | None:
@@ -256,7 +290,7 @@ def _date_diff(part: str, a: dt.date, b: dt.date) -> int:
 
 
 _WHOLE = re.compile(r"[+-]?\d{1,19}")
-_REAL = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,4})?")
+_REAL = re.compile(r"[+-]?((\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,4})?|(?i:inf(inity)?))")
 
 
 def _to_integer(a: Any) -> int | None:
@@ -301,8 +335,8 @@ STRICT: Mapping[str, Meaning] = {
     "round": _round,
     "sqrt": lambda a: math.sqrt(float(a)),
     "ln": lambda a: math.log(float(a)),
-    "exp": lambda a: math.exp(float(a)),
-    "power": lambda a, b: math.pow(float(a), float(b)),
+    "exp": _exp,
+    "power": _power,
     "clamp": lambda a, low, high: min(max(a, low), high),
     "bin": _bin,
     "magnitude": magnitude,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.plan.types import Type, Value
@@ -28,10 +29,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant that the analyst wrote. A NULL has a ``type``, too."""
+    """A constant that the analyst wrote. A NULL has a ``type``, too.
+
+    ``exact`` is the number that arithmetic on constants gave before it was rounded to ``value``. Further arithmetic
+    starts from it, so that a constant is rounded once.
+    """
 
     value: Value
     type: Type
+    exact: Fraction | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.value is None:

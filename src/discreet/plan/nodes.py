@@ -38,7 +38,8 @@ class Aggregate:
         own = STATISTICS[self.statistic].result
         if own is not None:
             return own
-        return Type.REAL if self.argument is None else self.argument.type
+        whole = all(Fraction(end).denominator == 1 for end in self.bounds or ())
+        return Type.REAL if self.argument is None or not whole else self.argument.type
 
     def __str__(self) -> str:
         share = "" if self.share is None else f", {float(self.share):g}"

@@ -177,6 +177,20 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class Capped:
+    """At most ``rows`` rows with the same values of ``by``, of which one is the unit. Two NULLs are equal here.
+
+    Rows without a unit are left out; the unit is the first of ``by``. Which rows remain is decided by a secret order of
+    the values of all columns of the source. So what remains of a unit depends on its own rows only, equal rows are
+    interchangeable, and two equal sources keep the same rows, whatever they are called.
+    """
+
+    source: Relation
+    by: tuple[Expression, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
     """The rows of all sources, one after the other. Each source is a ``Projection`` with columns of the same types."""
 
@@ -184,7 +198,7 @@ class Union:
     sources: tuple[Projection, ...]
 
 
-Relation: TypeAlias = Scan | Values | Where | Projection | Join | PerUnit | Window | Distinct | Union
+Relation: TypeAlias = Scan | Values | Where | Projection | Join | PerUnit | Window | Distinct | Capped | Union
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
@@ -196,7 +210,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
             return relation.left, relation.right
         case Union():
             return relation.sources
-        case Where() | Projection() | PerUnit() | Window() | Distinct():
+        case Where() | Projection() | PerUnit() | Window() | Distinct() | Capped():
             return (relation.source,)
         case _:
             assert_never(relation)

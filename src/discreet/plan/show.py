@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import (
+    Capped,
     Distinct,
     FeatureCall,
     Join,
@@ -78,6 +79,9 @@ def show_rows(relation: Relation, write: ExpressionWriter) -> list[str]:
             return _show_window(relation, write)
         case Distinct():
             return [*show_rows(relation.source, write), "each row once"]
+        case Capped():
+            by = ", ".join(map(write, relation.by))
+            return [*show_rows(relation.source, write), f"at most {relation.rows} rows of each {by}"]
         case Union():
             parts = [line for source in relation.sources for line in ("and", *_indent(show_rows(source, write)))]
             return ["union of", *parts[1:], f"as {relation.name}"]

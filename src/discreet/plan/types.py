@@ -1,7 +1,8 @@
 """The types of values in a plan, and the Python values of each type.
 
 There are six types. When a table is scanned, each stored value is converted to one of them, and a value that does not
-fit becomes NULL (``None``). A REAL is always finite: NaN and infinities become NULL, too.
+fit becomes NULL (``None``). A REAL is always finite: NaN becomes NULL, and an infinity becomes the largest real of its
+sign, so that bounds clamp it like any other value beyond them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TypeAlias
 Value: TypeAlias = bool | int | float | str | dt.date | dt.datetime | None
 
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
+LARGEST_REAL = float.fromhex("0x1.fffffffffffffp+1023")
 
 
 class Type(StrEnum):

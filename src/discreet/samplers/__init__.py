@@ -12,6 +12,7 @@ from discreet.samplers.categorical import categorical, categorical_exp
 from discreet.samplers.discrete_gaussian import discrete_gaussian
 from discreet.samplers.discrete_laplace import discrete_laplace
 from discreet.samplers.geometric import geometric
+from discreet.samplers.rounded_gaussian import rounded_gaussian
 from discreet.samplers.uniform import uniform_below
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "geometric",
+    "rounded_gaussian",
     "uniform_below",
 ]

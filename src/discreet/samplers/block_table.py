@@ -96,12 +96,34 @@ class BlockTable:
         # A place and a comparison share one word where some bits are left for the second; huge blocks take more words.
         self.small = self.block_bits <= layout.word_bits - layout.word_bits // 5
         self._known = layout.word_bits - (self.block_bits if self.small else 0)
+        self._compares = self._is_falling()
         self._quick = self._quick_limit()
         self._mask = (1 << self.block_bits) - 1
         self._bases = self._int64_bases() if self.small else np.empty(0, dtype=np.int64)
         self._base_of = self._bases.data
-        use_floats = self.small and self.block_bits > 0
+        use_floats = self.small and self._compares
         self._linear, self._square = (float(law.linear), float(law.square)) if use_floats else (0.0, 0.0)
+
+    # ---- what a cell stands for
+
+    def _is_falling(self) -> bool:
+        """Whether the law falls inside a cell, so that its places must be compared."""
+        return self.block_bits > 0
+
+    def _side_starts(self) -> tuple[int, ...]:
+        """The first magnitude of each side."""
+        return (0, 1) if self.law.signed else (0,)
+
+    def _start(self, base: int) -> int:
+        """The magnitude at which the cell of this base starts."""
+        return abs(base)
+
+    def _starts(self, bases: Integers) -> Integers:
+        return np.abs(bases)
+
+    def _end(self, start: int) -> int:
+        """The last magnitude of the cell that starts here."""
+        return start + (1 << self.block_bits) - 1
 
     # ---- building
 
@@ -133,7 +155,7 @@ class BlockTable:
 
     def _weights(self, bits: int) -> list[tuple[int, int]]:
         """Bounds on 2^bits·exp(−E(|base|)) of every cell."""
-        sides = [self._side_weights(start, bits) for start in range(1 + self.law.signed)]
+        sides = [self._side_weights(start, bits) for start in self._side_starts()]
         return [bound for block in zip(*sides) for bound in block]
 
     def _side_weights(self, start: int, bits: int) -> list[tuple[int, int]]:
@@ -160,8 +182,8 @@ class BlockTable:
 
     def _quick_limit(self) -> int:
         """A number below all acceptance probabilities of the table. Comparing with it decides nearly every draw."""
-        last = self.tail_start - (1 << self.block_bits) + self.law.signed
-        low, _ = exp_minus_bounds(self.law.rise(last, last + (1 << self.block_bits) - 1), self._known)
+        last = self.tail_start - (1 << self.block_bits) + self._side_starts()[-1]
+        low, _ = exp_minus_bounds(self.law.rise(last, self._end(last)), self._known)
         return low
 
     def _int64_bases(self) -> Integers:
@@ -199,7 +221,7 @@ class BlockTable:
         base = self._base_of[branch]
         if base == _RARE:
             return self._draw_rare(self._cell_of[branch], source)
-        return self._draw_within(base, source) if self.block_bits else base
+        return self._draw_within(base, source) if self._compares else base
 
     def _base(self, cell: int) -> int:
         if not self.law.signed:
@@ -222,8 +244,8 @@ class BlockTable:
         if not self.small:
             return self._keeps(base, value, top, self._known, source)
         prefix, known = top << self.layout.word_bits | source.word(), self._known + self.layout.word_bits
-        start = float(abs(base))
-        place = abs(value) - start
+        start = float(self._start(base))
+        place = self._start(value) - start
         gap = prefix * 2.0**-known - math.exp(-place * (self._linear + self._square * (2 * start + place)))
         if abs(gap) > GUARD + 2.0**-known:
             return gap < 0
@@ -231,7 +253,7 @@ class BlockTable:
 
     def _keeps(self, base: int, value: int, prefix: int, known: int, source: EntropySource) -> bool:
         """Whether a uniform with this prefix is below exp(−(E(|value|) − E(|base|))), exactly."""
-        rise = self.law.rise(abs(base), abs(value))
+        rise = self.law.rise(self._start(base), self._start(value))
         return lazy.is_below(prefix, known, lazy.bounds_of_exp_minus(rise), source, step=self.layout.word_bits)
 
     def _draw_rare(self, cell: int, source: EntropySource) -> int | None:
@@ -246,10 +268,10 @@ class BlockTable:
         while cell >= self.cell_count:
             cell = source.bits((self.cell_count - 1).bit_length())
         base = self._base(cell)
-        bounds = self._fraction_bounds(self.law.exponent(abs(base)))
+        bounds = self._fraction_bounds(self.law.exponent(self._start(base)))
         if not lazy.is_below(0, 0, bounds, source, step=self.layout.word_bits):
             return None
-        return self._draw_within(base, source) if self.block_bits else base
+        return self._draw_within(base, source) if self._compares else base
 
     def _fraction_bounds(self, exponent: Fraction) -> lazy.RealBounds:
         """The bounds of s·w − ⌊s·w⌋ for w = exp(−exponent)."""
@@ -271,16 +293,19 @@ class BlockTable:
         return bounds
 
     def _draw_tail(self, source: EntropySource) -> int | None:
-        start, step = self.tail_start, self.layout.word_bits
-        slope = self.law.slope(start)
+        slope = self.law.slope(self.tail_start)
         negative = self.law.signed and source.bits(1)
         further = make_block_table(Law(linear=slope, signed=False), self.layout).draw(source)
-        value = ~(start + further) if negative else start + further
-        excess = self.law.rise(start, abs(value)) - slope * further
-        kept = lazy.is_below(0, 0, lazy.bounds_of_exp_minus(excess), source, step=step) and lazy.is_below(
-            0, 0, self._tail_bounds, source, step=step
+        value = ~(self.tail_start + further) if negative else self.tail_start + further
+        kept = self._keeps_beyond(value, slope * further, source) and lazy.is_below(
+            0, 0, self._tail_bounds, source, step=self.layout.word_bits
         )
         return value if kept else None
+
+    def _keeps_beyond(self, value: int, envelope: Fraction, source: EntropySource) -> bool:
+        """Keeps a value of the tail with probability exp(−(E(|value|) − E(M) − envelope))."""
+        excess = self.law.rise(self.tail_start, self._start(value)) - envelope
+        return lazy.is_below(0, 0, lazy.bounds_of_exp_minus(excess), source, step=self.layout.word_bits)
 
     def _tail_bounds(self, bits: int) -> tuple[int, int]:
         """Bounds on T/m."""
@@ -318,7 +343,7 @@ class BlockTable:
         self._bases.take(columns, out=out, mode="clip")  # mode: columns are in range, and numpy then needs no copy
         rare = np.flatnonzero(out == _RARE) if out.min() == _RARE else _NO_LANES
         out[rare] = 0  # these lanes are drawn below, so any base is good here
-        lost = self._place(out, source) if self.block_bits else _NO_LANES
+        lost = self._place(out, source) if self._compares else _NO_LANES
         if rare.size:
             lost = np.setdiff1d(lost, rare)
             for lane in rare.tolist():
@@ -341,7 +366,7 @@ class BlockTable:
         places = (words & np.uint64(self._mask)).view(np.int64)
         tops, more = words >> np.uint64(self.block_bits), source.words(len(words))
         uniform = (tops.astype(np.float64) + more.astype(np.float64) * 2.0**-word_bits) * 2.0**-known
-        gap = uniform - np.exp(-self._rises(np.abs(bases).astype(np.float64), places.astype(np.float64)))
+        gap = uniform - np.exp(-self._rises(self._starts(bases).astype(np.float64), places.astype(np.float64)))
         kept: Flags = gap < 0
         known += word_bits
         for lane in np.flatnonzero(np.abs(gap) <= GUARD + 2.0**-known).tolist():

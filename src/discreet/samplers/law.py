@@ -19,11 +19,11 @@ class Law:
     square: Fraction = _ZERO
     signed: bool = True
 
-    def exponent(self, magnitude: int) -> Fraction:
-        """E(m), the exact exponent."""
+    def exponent(self, magnitude: int | Fraction) -> Fraction:
+        """E(m), the exact exponent; also between whole numbers."""
         return magnitude * (self.linear + self.square * magnitude)
 
-    def rise(self, start: int, end: int) -> Fraction:
+    def rise(self, start: int, end: int | Fraction) -> Fraction:
         """E(end) − E(start)."""
         return self.exponent(end) - self.exponent(start)
 

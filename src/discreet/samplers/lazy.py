@@ -17,6 +17,10 @@ from discreet.exact import Exact, ceil_div, exp_minus_bounds
 
 # bits -> (low, high) with low ≤ 2^bits·p ≤ high
 RealBounds: TypeAlias = Callable[[int], tuple[int, int]]
+# (v, bits) -> (low, high) with low ≤ 2^bits·p(v) ≤ high
+RealBoundsAt: TypeAlias = Callable[[Fraction, int], tuple[int, int]]
+# The first bits of a uniform as a whole number, and how many they are.
+Prefix: TypeAlias = tuple[int, int]
 
 STEP = 64
 
@@ -31,6 +35,26 @@ def is_below(prefix: int, known: int, bounds: RealBounds, source: EntropySource,
             return False
         prefix = prefix << step | source.bits(step)
         known += step
+
+
+def is_below_at(
+    coin: Prefix, place: Prefix, bounds_at: RealBoundsAt, source: EntropySource, *, step: int = STEP
+) -> bool:
+    """Whether U < p(V) for a falling p and two uniforms, the coin U and the place V, each known by its first bits.
+
+    V lies between its prefix and one unit more, so p(V) lies between the values of p at these two ends. Both uniforms
+    get more bits until U is certainly on one side.
+    """
+    (prefix, known), (start, place_known) = coin, place
+    while True:
+        low, _ = bounds_at(Fraction(start + 1, 1 << place_known), known)
+        _, high = bounds_at(Fraction(start, 1 << place_known), known)
+        if prefix < low:
+            return True
+        if prefix >= high:
+            return False
+        prefix, known = prefix << step | source.bits(step), known + step
+        start, place_known = start << step | source.bits(step), place_known + step
 
 
 def bounds_of_exp_minus(x: Exact) -> RealBounds:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from discreet.engines.engine import Engine, Groups
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.engines.order import HASH_BITS, PortableOrder, SecretOrder, TypedValue
 from discreet.plan.catalog import Catalog
+from discreet.plan.source_kinds import SourceKind
 from tests.engines.worlds import SALT
 
 
@@ -42,7 +43,8 @@ class EngineUnderTest:
     ``make`` opens it over Arrow tables, and over the source of a fault that ``make_fault`` makes in a folder. ``order``
     is its secret order, for the oracle to follow. ``variant_of`` names the engine whose expressions it shares, so that
     these are tested once. ``prepared`` tables leave out rows without the declared unit, which only plans that no
-    planner makes can see. ``slow`` engines are asked about fewer worlds.
+    planner makes can see. ``slow`` engines are asked about fewer worlds. ``forms`` are the kinds of source that it
+    reads, as ``discreet.audit.source_forms`` writes them; ``make_small`` opens it with little memory and one thread.
     """
 
     name: str
@@ -53,6 +55,8 @@ class EngineUnderTest:
     prepared: bool = False
     slow: bool = True
     gaps: Mapping[str, str] = field(default_factory=dict)
+    forms: tuple[SourceKind, ...] = (SourceKind.FRAME,)
+    make_small: Callable[[Mapping[str, Any], Catalog], Engine] | None = None
 
     @contextmanager
     def open(self, tables: Mapping[str, Any], catalog: Catalog) -> Iterator[Engine]:
@@ -99,9 +103,11 @@ def _ask(sql: str, values: Sequence[TypedValue]) -> int:
     return int(found)
 
 
-def _make_duckdb(*, prepared: bool = False) -> Callable[[Mapping[str, Any], Catalog], Engine]:
+def _make_duckdb(
+    *, prepared: bool = False, threads: int = 2, memory_limit: str = "1GB"
+) -> Callable[[Mapping[str, Any], Catalog], Engine]:
     def make(tables: Mapping[str, Any], catalog: Catalog) -> Engine:
-        engine = DuckDBEngine(tables, catalog, threads=2)
+        engine = DuckDBEngine(tables, catalog, threads=threads, memory_limit=memory_limit)
         for table in catalog.tables if prepared else ():
             engine.prepare(table)
         return engine
@@ -153,17 +159,26 @@ MEMORY = EngineUnderTest(
         },
     },
 )
-DUCKDB = EngineUnderTest("duckdb", _make_duckdb(), _make_damaged_file, DuckDBOrder())
+
+
+def _make_duckdb_variant(name: str, *, prepared: bool = False) -> EngineUnderTest:
+    return EngineUnderTest(
+        name,
+        _make_duckdb(prepared=prepared),
+        _make_damaged_file,
+        DuckDBOrder(),
+        variant_of="" if name == "duckdb" else "duckdb",
+        prepared=prepared,
+        forms=(SourceKind.FRAME, SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB),
+        make_small=_make_duckdb(prepared=prepared, threads=1, memory_limit="160MB"),
+    )
+
+
+DUCKDB = _make_duckdb_variant("duckdb")
 ENGINES = (
     MEMORY,
     DUCKDB,
-    replace(
-        DUCKDB,
-        name="duckdb_prepared",
-        make=_make_duckdb(prepared=True),
-        variant_of="duckdb",
-        prepared=True,
-    ),
+    _make_duckdb_variant("duckdb_prepared", prepared=True),
 )
 
 

@@ -102,12 +102,35 @@ def test_4_weighing_a_long_history_does_not_overflow(engine: EngineUnderTest) ->
 
 
 def test_6_what_is_not_a_number_counts_for_nothing(engine: EngineUnderTest) -> None:
-    """NaN and infinities are NULL from the scan on: not counted, not summed, not clamped into the range."""
-    nan, inf = float("nan"), float("inf")
-    rows = rows_with(cost=[nan, inf, -inf, 1.0, None])
+    """NaN is NULL from the scan on, and so is a division by zero: not counted, not summed."""
+    rows = rows_with(cost=[float("nan"), 1.0, None])
     back = make_call("coalesce", COST, make_call("divide", make_literal(1.0), make_literal(0.0)))
     values = (Measure(counts=Counts.VALUES, argument=COST), Measure(counts=Counts.VALUES, argument=back))
-    assert run(engine, rows, ask(ROWS, *values, COSTS)) == {(): (5, 1, 1, 100)}
+    assert run(engine, rows, ask(ROWS, *values, COSTS)) == {(): (3, 1, 1, 100)}
+
+
+def test_6_infinities_clamp_to_the_bounds(engine: EngineUnderTest) -> None:
+    """An infinity is a value beyond the bounds like any other, stored or computed, alone or in an expression."""
+    inf, valued = float("inf"), Measure(counts=Counts.VALUES, argument=COST)
+    squared = replace(COSTS, argument=make_call("multiply", COST, COST))
+    fallen = replace(COSTS, argument=make_call("subtract", make_literal(3.0), COST))
+    for values, expected in [
+        ([inf, inf], (2, 2000, 2000, -2000)),
+        ([-inf], (1, -1000, 1000, 1000)),
+        ([inf, -inf, 1.0], (3, 100, 2100, 200)),
+        ([1e308, -1e308], (2, 0, 2000, 0)),
+    ]:
+        assert run(engine, rows_with(cost=values), ask(valued, COSTS, squared, fallen)) == {(): expected}
+
+
+@pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "unit"])
+def test_bounds_add_nothing_for_a_unit_without_values(unit: Column | None, engine: EngineUnderTest) -> None:
+    """A unit adds something between its bounds if it has a value; rows without a value add nothing."""
+    valued = Measure(counts=Counts.VALUES, argument=COST, partial=(3, 9))
+    bounded = (valued, replace(COSTS, first=-(2**50), last=2**50, partial=(300, 900)))
+    limits = {} if unit is None else {"unit": unit, "max_rows_per_group": 1}
+    rows = [{**row, "unit": i} for i, row in enumerate(rows_with(cost=[None, float("nan"), 1.0, 100.0]))]
+    assert run(engine, rows, ask(ROWS, *bounded, **limits)) == {(): (4, 6, 1200)}
 
 
 def test_8_null_made_by_casts_and_modulo_is_null(engine: EngineUnderTest) -> None:

@@ -23,6 +23,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_literal
 from discreet.plan.relations import (
+    Capped,
     Caps,
     Distinct,
     Feature,
@@ -105,6 +106,30 @@ def test_every_claim_holds_in_many_worlds() -> None:
         world = a_world(seed, units=5, most=4, row_units=seed % 9 == 0)
         if claimable(world.bounded):
             assert check(world, random.Random(seed)) == [], seed
+
+
+def cap_rows(world: World, by: Expression, rows: int) -> World:
+    source = Capped(world.bounded.source, (by,), rows)
+    return replace(world, bounded=replace(world.bounded, source=source))
+
+
+def unit_worlds(first: int, last: int) -> Iterator[tuple[int, World]]:
+    for seed in range(first, last):
+        world = a_world(seed, units=5, most=4)
+        if world.known.owner is Owner.UNIT and claimable(world.bounded):
+            yield seed, world
+
+
+def test_every_claim_holds_where_rows_of_a_unit_are_capped() -> None:
+    """A cap by the unit keeps every claim; one by another column would let units push each other out."""
+    broken = 0
+    for seed, world in unit_worlds(0, 60):
+        unit = world.known.units[0]
+        assert check(cap_rows(world, unit, 1 + seed % 2), random.Random(seed)) == [], seed
+        other = next((c for c in world.known.columns if c not in world.known.units), None)
+        if other is not None:
+            broken += bool(check(cap_rows(world, other, 1), random.Random(seed)))
+    assert broken >= 3
 
 
 def test_worlds_are_worth_testing() -> None:

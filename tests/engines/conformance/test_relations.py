@@ -16,12 +16,13 @@ import pyarrow.csv
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.errors import InternalError
+from discreet.errors import InternalError, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.reach import reach
 from discreet.plan.relations import (
+    Capped,
     Caps,
     Distinct,
     Feature,
@@ -98,6 +99,30 @@ def test_random_truncated_joins_hold_the_same_rows(seed: int, stored: EngineUnde
     relation = maker.join(rng.choice((0, 1)))
     bounded = everything(relation)
     agree(stored, frames(tables), bounded)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_caps_hold_the_same_rows(seed: int, stored: EngineUnderTest) -> None:
+    """At most so many rows by some values, of which NULL is one; none without the first. Columns above may be few."""
+    rng = random.Random(7000 + seed)
+    tables = some_tables(rng, most=20)
+    for some in tables.values():
+        some.extend(some[: len(some) // 2])
+    source = Maker(rng).relation(seed % 3)
+    columns = columns_of(source, CATALOG)
+    by = tuple(rng.sample(columns, min(len(columns), 1 + seed % 2)))
+    relation = Capped(source, by, rng.choice((1, 2, 3)))
+    agree(stored, frames(tables), everything(relation))
+    agree(stored, frames(tables), everything(relation, keys=columns[:1]))
+
+
+def test_a_cap_is_exact_and_leaves_out_rows_without_a_unit(stored: EngineUnderTest) -> None:
+    """Worked out by hand: 3 rows of one unit become 2, those of the others stay, and NULL is nobody."""
+    listed = Values(
+        "v", (("u", Type.INTEGER), ("x", Type.INTEGER)), ((1, 1), (1, 2), (1, 3), (2, 1), (2, 1), (None, 1))
+    )
+    found = rows(stored, Capped(listed, (Column("v", "u", Type.INTEGER),), 2))
+    assert found[2, 1] == 2 and sum(found[1, x] for x in (1, 2, 3)) == 2 and sum(found.values()) == 4
 
 
 def test_random_relations_are_worth_testing() -> None:
@@ -541,3 +566,15 @@ def test_text_and_other_units_of_joins(table: str, other: EngineUnderTest) -> No
     )  # fmt: skip
     sources = {"t": pa.Table.from_pylist(one), "s": pa.Table.from_pylist(two)}
     assert agree(other, sources, bounded, catalog)[None, 1] == (1, 1)
+
+
+def test_rows_of_public_tables_are_counted(stored: EngineUnderTest) -> None:
+    """The most rows with equal values, NULLs aside; all rows without columns. Private rows are not counted."""
+    tables = some_tables(random.Random(3), most=20)
+    codes = [(1, "a"), (1, "a"), (1, "b"), (2, "b"), (3, "b"), *[(None, "a")] * 9, (4, None)]
+    tables["codes"] = [{"code": code, "label": label, "weight": 1.0} for code, label in codes]
+    wanted = {(): 15, ("code",): 3, ("label",): 11, ("code", "label"): 2}
+    with stored.open(frames(tables), CATALOG) as engine:
+        assert {columns: engine.count_public("codes", columns) for columns in wanted} == wanted
+        with pytest.raises(UsageError, match="private"):
+            engine.count_public("visits", ())

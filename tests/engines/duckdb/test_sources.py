@@ -27,7 +27,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.expressions import Column
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.relations import Scan
-from discreet.plan.types import Type
+from discreet.plan.types import LARGEST_REAL, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.answers import as_dict
 from tests.engines.conformance.engines import DUCKDB
@@ -167,7 +167,7 @@ STORED = {
     "HUGEINT '170141183460469231731687303715884105727'": (Type.INTEGER, None),
     "HUGEINT '5'": (Type.INTEGER, 5),
     "FLOAT '0.1'": (Type.REAL, 0.10000000149011612),
-    "FLOAT 'inf'": (Type.REAL, None),
+    "FLOAT 'inf'": (Type.REAL, LARGEST_REAL),
     "DOUBLE 'nan'": (Type.REAL, None),
     "DECIMAL(38,10) '1.25'": (Type.REAL, 1.25),
     "ENUM('x','y') 'y'": (Type.TEXT, "y"),

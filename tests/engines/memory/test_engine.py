@@ -28,7 +28,7 @@ from discreet.plan.relations import (
     Values,
     Window,
 )
-from discreet.plan.types import Type, Value
+from discreet.plan.types import LARGEST_REAL, Type, Value
 from discreet.privacy import Neighbours, Unit
 from tests.engines.worlds import SALT
 
@@ -154,13 +154,13 @@ def over(kind: Feature, values: list[Value], type_: Type, yields: Type) -> Value
 
 
 def test_features_at_their_edges() -> None:
-    """NULL without values; integers beyond 64 bits and reals that are not finite are NULL; order never shows."""
+    """NULL without values; integers beyond 64 bits are NULL, reals beyond doubles the largest; order never shows."""
     assert over(Feature.SUM, [None], I, I) is None and over(Feature.COUNT, [None], I, I) == 0
     assert over(Feature.SUM, [2**62, 2**62], I, I) is None
     assert over(Feature.MEAN, [2**62, 2**62], I, R) == float(2**62)
-    assert over(Feature.SUM, [1e308, 1e308], R, R) is None
+    assert over(Feature.SUM, [1e308, 1e308], R, R) == LARGEST_REAL
     assert over(Feature.MEDIAN, [1.0, 4.0, None], R, R) == 2.5
-    assert over(Feature.MEDIAN, [1e308, 1.5e308], R, R) is None
+    assert over(Feature.MEDIAN, [1e308, 1.5e308], R, R) == LARGEST_REAL
     assert over(Feature.SUM, [1e16, 1.0, -1e16], R, R) == over(Feature.SUM, [-1e16, 1e16, 1.0], R, R)
     assert over(Feature.ANY, [None, False], B, B) is False and over(Feature.ALL, [None, True], B, B) is True
     assert over(Feature.ANY, [None], B, B) is None and over(Feature.ALL, [None], B, B) is None

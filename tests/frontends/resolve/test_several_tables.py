@@ -170,7 +170,7 @@ def test_the_first_reading_of_a_table_has_its_name() -> None:
 def test_names_that_are_taken_are_passed_over() -> None:
     """Tables may have the names that plans would give: no relation ever has the name of another."""
     odd = {name: replace(STAYS, name=name) for name in ("visits", "visits 2", "features", "subquery", "labs in visits")}
-    catalog = Catalog(tables={**odd, "labs": LABS}, neighbours=HOSPITAL.neighbours)
+    catalog = replace(HOSPITAL, tables={**odd, "labs": LABS})
     text = (
         "SELECT COUNT(*) FROM visits a JOIN visits b USING (patient_id) JOIN (SELECT patient_id, MAX(age) + 1 AS m "
         "FROM visits GROUP BY 1) c USING (patient_id) JOIN labs USING (patient_id) "
@@ -364,3 +364,13 @@ def test_odd_chains_are_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(QuestionError) as caught:
         wrong()
     assert caught.value.fix.endswith((".", "?")) and caught.value.line is None
+
+
+def test_a_real_unit_column_goes_before_the_implicit_one() -> None:
+    """A table that reaches its unit by a key shows the unit as a column; a table that has the column means its own."""
+    read = [
+        read_sql.read(f"SELECT COUNT(DISTINCT {name}) AS n FROM {tables}", HOSPITAL)
+        for tables in ("visits v JOIN labs l USING (visit_id)", "labs l JOIN visits v USING (visit_id)")
+        for name in ("patient_id", "v.patient_id")
+    ]
+    assert read[0] == read[1] and read[2] == read[3]

@@ -123,6 +123,9 @@ class DuckDBDialect:
     def is_finite(self, value: str) -> str:
         return f"isfinite({value})"
 
+    def is_nan(self, value: str) -> str:
+        return f"isnan({value})"
+
     def divide(self, left: str, right: str) -> str:
         return f"CASE WHEN {right} <> 0 THEN {left} / {right} END"
 
@@ -152,7 +155,7 @@ class DuckDBDialect:
         return f"exp({value})"
 
     def power(self, base: str, exponent: str) -> str:
-        return f"pow({base}, {exponent})"
+        return f"CASE WHEN {base} <> 0 OR {exponent} >= 0 THEN pow({base}, {exponent}) END"
 
     def lower_median(self, value: str, over: str = "") -> str:
         return f"quantile_disc({value}, 0.5){over}"

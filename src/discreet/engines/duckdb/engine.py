@@ -77,6 +77,7 @@ class DuckDBEngine:
         self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
+        self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
         for name in catalog.tables:
             self._check(name)
 
@@ -85,6 +86,31 @@ class DuckDBEngine:
 
     def version(self, table: str) -> str:
         return self._find_source(table).version()
+
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not counted. Nothing was charged.")
+        version = self.version(table)
+        if self._counted.get((table, columns), ("",))[0] != version:
+            try:
+                found = self._run_mended([table], lambda: self._count_rows(facts.name, columns))
+            except Exception as error:
+                LOG.error("The public table %r cannot be counted.", table, exc_info=error)
+                raise UsageError(f"The public table {table!r} cannot be read. Nothing was charged.") from None
+            self._counted[table, columns] = (version, found)
+        return self._counted[table, columns][1]
+
+    def _count_rows(self, table: str, columns: tuple[str, ...]) -> int:
+        source = self._find_rows(table)
+        stored = self._make_table(table, source)
+        listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(columns)) or "1 AS c0"
+        names = [f"c{i}" for i in range(max(1, len(columns)))]
+        known = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        rows = f"SELECT count(*) AS n FROM (SELECT {listed} FROM {stored.source}) WHERE {known}"
+        with Session(self._settings, [source]) as session:
+            found = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)})")
+        return int(found[0][0] or 0)
 
     def close(self) -> None:
         self._prepared.clear()
@@ -139,7 +165,10 @@ class DuckDBEngine:
                 query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
                 found = session.run(query, statement.parameters, watch)
             groups = add_distinct_values(session, statement, _make_groups(found, bounded), watch)
-            return add_spreads(session, statement, groups, watch)
+            groups = add_spreads(session, statement, groups, watch)
+        if watch is not None:
+            watch(1.0)
+        return groups
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""

@@ -1,8 +1,8 @@
 """From what DuckDB stores to the plan's types: the casts at the very bottom of every question.
 
 A stored type either has a plan type or it has none, and then its column cannot be declared. What a stored value cannot
-be in the declared type is NULL: numbers beyond 64 bits, reals that are not finite, dates outside the years 1 to 9999,
-texts of more code points than declared.
+be in the declared type is NULL: numbers beyond 64 bits, NaN, dates outside the years 1 to 9999, texts of more code
+points than declared. An infinity is the largest real of its sign.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import assert_never
 
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.sql import text_forms
-from discreet.engines.sql.layers import write_finite
+from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
 from discreet.plan.types import Type
 
@@ -77,7 +77,7 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
         case Type.INTEGER:
             return column if stored == "BIGINT" else f"TRY_CAST({column} AS BIGINT)"
         case Type.REAL:
-            return write_finite(DIALECT, column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
+            return write_real(DIALECT, column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
         case Type.TEXT:
             return column if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
         case Type.DATE:
@@ -106,7 +106,7 @@ _CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str], str]] = {
     (Type.TIMESTAMP, Type.DATE): lambda value: f"CAST({value} AS DATE)",
     (Type.TEXT, Type.BOOLEAN): partial(text_forms.write_boolean_from_text, DIALECT),
     (Type.TEXT, Type.INTEGER): partial(text_forms.write_integer_from_text, DIALECT),
-    (Type.TEXT, Type.REAL): lambda value: write_finite(DIALECT, f"({text_forms.write_real_from_text(DIALECT, value)})"),
+    (Type.TEXT, Type.REAL): lambda value: write_real(DIALECT, f"({text_forms.write_real_from_text(DIALECT, value)})"),
     (Type.TEXT, Type.DATE): partial(text_forms.write_date_from_text, DIALECT),
     (Type.TEXT, Type.TIMESTAMP): partial(text_forms.write_moment_from_text, DIALECT),
     (Type.INTEGER, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",

@@ -23,10 +23,11 @@ from discreet.engines.engine import Capabilities, GroupHistogram, Groups, Progre
 from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
 from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
-from discreet.errors import InternalError
+from discreet.errors import InternalError, UsageError
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
+from discreet.plan.relations import Scan
 from discreet.plan.types import Type, Value, type_of
 
 _versions = itertools.count(1)
@@ -78,6 +79,14 @@ class MemoryEngine:
 
     def version(self, table: str) -> str:
         return f"memory {self._versions[table]}"
+
+    def count_public(self, table: str, columns: tuple[str, ...]) -> int:
+        if not self._catalog.find_table(table).public:
+            raise UsageError(f"The rows of the private table {table!r} are not counted. Nothing was charged.")
+        read = RelationReader(self._tables, self._catalog, b"").read(Scan(table))
+        wanted = [column for column in read.columns if column.name in columns]
+        found = Counter(key for row in read.rows if None not in (key := tuple(row[column] for column in wanted)))
+        return max(found.values(), default=0)
 
     def prepare(self, table: str) -> None:
         """Nothing to do: rows are as ready as they will be."""
@@ -235,10 +244,11 @@ def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup) -> None:
                 has = measure.argument is None or any(_argument_of(measure, row) is not None for row in part.rows)
                 group.totals[i] += part.unit_weight * has
             case Counts.ROWS | Counts.VALUES | Counts.STEPS | Counts.SQUARES:
-                total = sum(integer for row in part.rows if (integer := row_integer(measure, row)) is not None)
+                integers = [integer for row in part.rows if (integer := row_integer(measure, row)) is not None]
+                total = sum(integers)
                 if measure.partial is None:
                     group.totals[i] += part.weight * total
-                else:
+                elif integers:
                     low, high = measure.partial
                     group.totals[i] += part.unit_weight * min(max(total, low), high)
             case _:
@@ -305,8 +315,26 @@ def _steps(grid: Measure | Spread, value: int | float) -> int:
 def _to_dicts(rows: Any) -> list[dict[str, Any]]:
     if isinstance(rows, list):
         return rows
-    found: list[dict[str, Any]] = to_arrow_table(rows).to_pylist()
+    found: list[dict[str, Any]] = _keep_known_days(to_arrow_table(rows)).to_pylist()
     return found
+
+
+def _keep_known_days(table: Any) -> Any:
+    """An Arrow table in which days and moments outside the years 1 to 9999, which Python does not know, are NULL."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    ends: Mapping[Any, tuple[Any, Any]] = {
+        pa.date32(): (dt.date.min, dt.date.max),
+        pa.timestamp("us"): (dt.datetime.min, dt.datetime.max),  # noqa: DTZ901  # plan timestamps have no zone
+    }
+    for i, column in enumerate(table.columns):
+        if column.type in ends:
+            first, last = (pa.scalar(end, column.type) for end in ends[column.type])
+            known = compute.and_(compute.greater_equal(column, first), compute.less_equal(column, last))
+            kept = compute.if_else(known, column, pa.scalar(None, column.type))
+            table = table.set_column(i, table.column_names[i], kept)
+    return table
 
 
 def _kind_of(values: Sequence[Any]) -> Type | None:

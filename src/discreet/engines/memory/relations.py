@@ -23,6 +23,7 @@ from discreet.plan.evaluate import evaluate, settle
 from discreet.plan.expressions import Column, Expression, ReleasedValue
 from discreet.plan.functions import find_common_type
 from discreet.plan.relations import (
+    Capped,
     Caps,
     Distinct,
     Join,
@@ -83,6 +84,8 @@ class RelationReader:
                 source = self.read(relation.source)
                 once = {tuple(row[column] for column in source.columns): row for row in source.rows}
                 return MemoryRelation(source.columns, list(once.values()))
+            case Capped():
+                return self._cap(relation)
             case Union():
                 return _unite(relation, [self.read(source) for source in relation.sources])
             case _:
@@ -103,6 +106,14 @@ class RelationReader:
             left = _truncate(left, relation.caps[0], ours, kinds, self._place_of)
             right = _truncate(right, relation.caps[1], theirs, kinds, self._place_of)
         return _join(relation, left, right)
+
+    def _cap(self, relation: Capped) -> MemoryRelation:
+        """The first rows, in the secret order, with the same values; rows without a unit are left out."""
+        source = self.read(relation.source)
+        known = [row for row in source.rows if evaluate(relation.by[0], row) is not None]
+        ordered = sorted(known, key=lambda row: self._place_of(source.columns, row))
+        kept = _keep_first(ordered, lambda row: tuple(evaluate(by, row) for by in relation.by), relation.rows)
+        return MemoryRelation(source.columns, kept)
 
     def _place_of(self, columns: Sequence[Column], row: MemoryRow) -> tuple[Any, ...]:
         """Where a row stands in the secret order: by its values alone, so equal rows stand together."""
@@ -135,10 +146,9 @@ def to_declared_type(value: Any, kind: Type) -> Value:
             return settle(value, Type.REAL)
         case Type.TEXT, str():
             return value
-        case Type.TIMESTAMP, dt.datetime():
-            return value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
         case Type.DATE, dt.datetime():
-            return value.date()
+            moment = settle(value, Type.TIMESTAMP)
+            return moment.date() if isinstance(moment, dt.datetime) else None
         case Type.DATE, dt.date():
             return value
         case Type.TIMESTAMP, dt.date():

@@ -38,20 +38,22 @@ class Clauses:
         self.count += 1
         return f"{prefix}{self.count}"
 
-    def add(self, items: Iterable[str], source: str, tail: str = "", *, distinct: bool = False) -> str:
-        """One more expression; its name. Each is read once, so there is nothing to keep."""
+    def add(
+        self, items: Iterable[str], source: str, tail: str = "", *, distinct: bool = False, keep: bool = False
+    ) -> str:
+        """One more expression; its name. Most are read once, so there is nothing to keep."""
         name = self.make_name("r")
         listed = ", ".join(items) or "1 AS nothing"
         word = "SELECT DISTINCT" if distinct else "SELECT"
-        return self._add_query(name, f"{word} {listed} FROM {source}{tail}")
+        return self._add_query(name, f"{word} {listed} FROM {source}{tail}", keep=keep)
 
     def add_first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
         """The first rows of each part of a relation, in an order, with all of its columns."""
         query = self.dialect.first_rows(source, parts, order, min(max(most, 0), 2**62))
         return self._add_query(self.make_name("r"), query)
 
-    def _add_query(self, name: str, query: str) -> str:
-        self.written.append(self.dialect.common_table(name, query, keep=False))
+    def _add_query(self, name: str, query: str, *, keep: bool = False) -> str:
+        self.written.append(self.dialect.common_table(name, query, keep=keep))
         return name
 
     def add_named(self, items: Mapping[Column, str], source: str) -> CommonTable:

@@ -61,7 +61,7 @@ class Dialect(Protocol):
     # Integers
 
     def add(self, left: str, right: str, kind: Type) -> str:
-        """Sum of two numbers of one type. Integers: NULL beyond 64 bits. Reals: not finite, or NULL, beyond doubles.
+        """Sum of two numbers of one type. Integers: NULL beyond 64 bits. Reals: infinite beyond doubles.
 
         Trap: most engines raise where an integer overflows, PostgreSQL also where a double over- or underflows.
         """
@@ -149,6 +149,10 @@ class Dialect(Protocol):
         """Whether a double is neither NaN nor infinite."""
         ...
 
+    def is_nan(self, value: str) -> str:
+        """Whether a double is NaN. Trap: here NaN is equal to itself and above all numbers, there it is not."""
+        ...
+
     def divide(self, left: str, right: str) -> str:
         """Quotient of reals; NULL by 0. Trap: a real by 0 is infinite here and raises there."""
         ...
@@ -185,11 +189,11 @@ class Dialect(Protocol):
         ...
 
     def exp(self, value: str) -> str:
-        """E to the power; not finite, or NULL, beyond doubles."""
+        """E to the power; infinite beyond doubles."""
         ...
 
     def power(self, base: str, exponent: str) -> str:
-        """A real to the power of a real; exact for powers of two; not finite, or NULL, where undefined."""
+        """A real to the power of a real; exact for powers of two; NULL or NaN if undefined, infinite beyond doubles."""
         ...
 
     def lower_median(self, value: str, over: str = "") -> str:
@@ -247,7 +251,7 @@ class Dialect(Protocol):
     def parse(self, text: str, kind: Type) -> str:
         """A text as an integer, a real, a date or a moment; only for texts that ``full_match`` has let through.
 
-        NULL where it is beyond 64 bits or names no day; beyond doubles not finite or NULL.
+        NULL where it is beyond 64 bits or names no day; infinite beyond doubles.
         """
         ...
 

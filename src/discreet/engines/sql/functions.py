@@ -12,6 +12,7 @@ from typing import TypeAlias, assert_never
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.text_forms import write_date_from_text, write_integer_from_text, write_real_from_text
 from discreet.errors import InternalError
+from discreet.plan.evaluate import WHOLE_FROM
 from discreet.plan.expressions import Call, Literal
 from discreet.plan.magnitude import BUCKETS
 from discreet.plan.types import Type, Value
@@ -116,14 +117,24 @@ def _write_round(dialect: Dialect, call: Call, atoms: list[str]) -> str:
         return dialect.literal(None, Type.REAL)
     scale = dialect.literal(10.0 ** abs(digits), Type.REAL)
     if digits >= 0:
-        return dialect.divide(dialect.round_away(dialect.multiply(value, scale, Type.REAL)), scale)
+        rounded = dialect.divide(dialect.round_away(dialect.multiply(value, scale, Type.REAL)), scale)
+        size, whole = dialect.absolute(value, Type.REAL), dialect.literal(WHOLE_FROM, Type.REAL)
+        return f"CASE WHEN {size} < {whole} THEN {rounded} ELSE {value} END"
     return dialect.multiply(dialect.round_away(dialect.divide(value, scale)), scale, Type.REAL)
 
 
 def _write_bin(dialect: Dialect, call: Call, atoms: list[str]) -> str:
     width = _constant_of(call, 1)
     if not isinstance(width, int | float) or width <= 0:
-        return dialect.literal(None, Type.REAL)
+        return dialect.literal(None, call.type)
+    if call.type is Type.INTEGER:
+        value, size = atoms
+        above = dialect.trunc_remainder(value, size)  # of a negative number it is negative
+        lower, below = (
+            dialect.subtract(value, above, call.type),
+            dialect.subtract(value, f"({above} + {size})", call.type),
+        )
+        return f"CASE WHEN {above} < 0 THEN {below} ELSE {lower} END"
     value, size = _widen_to_real(dialect, call, atoms)
     return dialect.multiply(dialect.floor(dialect.divide(value, size)), size, Type.REAL)
 

@@ -37,12 +37,12 @@ def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:
     least, most = (dialect.literal(end, Type.INTEGER) for end in (first, last))
     clamped = (
         f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN {dialect.integer_of_real(steps)} "
-        f"WHEN {dialect.is_finite(value)} IS NOT TRUE THEN NULL "
+        f"WHEN {dialect.is_nan(value)} IS NOT FALSE THEN NULL "
         f"WHEN {steps} < {low} THEN {least} ELSE {most} END"
     )
     if max(-first, last) <= 2**53:
         return clamped  # such bounds are doubles themselves, so the comparisons were exact
-    return f"CASE WHEN {dialect.is_finite(value)} THEN least(greatest({clamped}, {least}), {most}) END"
+    return f"CASE WHEN NOT {dialect.is_nan(value)} THEN least(greatest({clamped}, {least}), {most}) END"
 
 
 def _write_whole_steps(dialect: Dialect, grid: StepGrid, value: str) -> str:

@@ -2,7 +2,8 @@
 
 Every call becomes a named column of its own, one layer above the columns it reads. So no expression is written twice
 (guards read their value more than once), equal calls are computed once, and the text grows with the question and not
-with its depth. Reals pass a guard that turns NaN and infinities into NULL and −0.0 into 0.0.
+with its depth. Reals pass a guard that turns NaN into NULL, infinities into the largest reals, and −0.0
+into 0.0.
 
 Names are quoted, texts are bound as parameters, and other constants are written by ``Dialect.literal`` alone.
 """
@@ -17,7 +18,7 @@ from discreet.engines.sql.functions import write_call
 from discreet.errors import InternalError
 from discreet.plan.expressions import Call, Column, Expression, Literal
 from discreet.plan.functions import FUNCTIONS
-from discreet.plan.types import Type, Value
+from discreet.plan.types import LARGEST_REAL, Type, Value
 
 
 class Layers:
@@ -77,7 +78,7 @@ class Layers:
         level = max((level for _, level in atoms), default=0)
         name, level = self._add_column(write_call(self.dialect, expression, [sql for sql, _ in atoms]), level)
         if expression.type is Type.REAL:
-            return self._add_column(write_finite(self.dialect, name), level)
+            return self._add_column(write_real(self.dialect, name), level)
         return name, level
 
     def _add_column(self, sql: str, level: int) -> tuple[str, int]:
@@ -90,6 +91,11 @@ class Layers:
         return name, level + 1
 
 
-def write_finite(dialect: Dialect, value: str) -> str:
-    """A double as a plan's real: NULL where it is not finite, and never −0.0."""
-    return f"CASE WHEN {dialect.is_finite(value)} THEN {value} + {dialect.literal(0.0, Type.REAL)} END"
+def write_real(dialect: Dialect, value: str) -> str:
+    """A double as a plan's real: NULL where it is NaN, the largest real where it is infinite, and never −0.0."""
+    zero, least, most = (dialect.literal(end, Type.REAL) for end in (0.0, -LARGEST_REAL, LARGEST_REAL))
+    finite, nan = dialect.is_finite(value), dialect.is_nan(value)
+    return (
+        f"CASE WHEN {finite} THEN {value} + {zero} WHEN {nan} IS NOT FALSE THEN NULL "
+        f"WHEN {value} < {zero} THEN {least} ELSE {most} END"
+    )

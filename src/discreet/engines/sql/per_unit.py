@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from discreet.engines.sql.dialect import Dialect
-from discreet.engines.sql.layers import write_finite
+from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
 from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import Type
@@ -64,7 +64,7 @@ def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: st
             # The lower middle of the negatives is the upper middle.
             pieces = (dialect.lower_median(real, over), dialect.lower_median(f"-({real})", over))
             apart = dialect.subtract("{0}", "{1}", Type.REAL)
-            between = write_finite(dialect, f"({apart} / {dialect.literal(2.0, Type.REAL)})")
+            between = write_real(dialect, f"({apart} / {dialect.literal(2.0, Type.REAL)})")
             return FeatureSql(pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {between} END")
         case Feature.MIN | Feature.MAX | Feature.ANY | Feature.ALL:
             names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
@@ -79,10 +79,10 @@ def _write_sum(dialect: Dialect, compute: FeatureCall, total: str, count: str, *
     if compute.feature is Feature.MEAN:
         real = dialect.real_of_wide("{0}") if whole else "{0}"
         members = dialect.widen("{1}", Type.INTEGER, Type.REAL)
-        return FeatureSql((total, count), write_finite(dialect, f"({real} / {members})"))
+        return FeatureSql((total, count), write_real(dialect, f"({real} / {members})"))
     if whole:
         return FeatureSql((total,), dialect.widen(dialect.narrow("{0}"), Type.INTEGER, compute.type))
-    return FeatureSql((total,), write_finite(dialect, "{0}"))
+    return FeatureSql((total,), write_real(dialect, "{0}"))
 
 
 def is_stepped(compute: FeatureCall, *, running: bool) -> bool:
@@ -115,8 +115,8 @@ def write_running(dialect: Dialect, compute: FeatureCall, stepped: str, scaled: 
     pieces = (f"{dialect.wide_sum(stepped)}{over}", scaled)
     if compute.feature is Feature.MEAN:
         members = dialect.widen("{2}", Type.INTEGER, Type.REAL)
-        return FeatureSql((*pieces, f"count({stepped}){over}"), write_finite(dialect, f"({real} / {members})"))
-    return FeatureSql(pieces, write_finite(dialect, real))
+        return FeatureSql((*pieces, f"count({stepped}){over}"), write_real(dialect, f"({real} / {members})"))
+    return FeatureSql(pieces, write_real(dialect, real))
 
 
 def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str) -> FeatureSql:

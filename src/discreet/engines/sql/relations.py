@@ -16,6 +16,7 @@ from typing import Any, assert_never
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.sql import per_unit
+from discreet.engines.sql.caps import write_capped
 from discreet.engines.sql.clauses import Clauses, CommonTable
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.joins import write_join
@@ -28,6 +29,7 @@ from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column, Expression, find_columns
 from discreet.plan.functions import find_common_type
 from discreet.plan.relations import (
+    Capped,
     Distinct,
     FeatureCall,
     Join,
@@ -117,7 +119,7 @@ def _list_columns(relation: Relation, catalog: Catalog) -> list[Column]:
             return [Column(relation.name, name, kind) for name, (kind, _) in declared]
         case Values():
             return [Column(relation.name, name, kind) for name, kind in relation.columns]
-        case Where() | Distinct():
+        case Where() | Distinct() | Capped():
             return _list_columns(relation.source, catalog)
         case Projection():
             return [Column(relation.name, name, value.type) for name, value in relation.columns]
@@ -173,6 +175,9 @@ class Writer:
                 source = self.write(relation.source, frozenset(self._list_all(relation.source)))
                 items = source.columns.values()
                 return CommonTable(self.clauses.add(items, source.name, distinct=True), source.columns)
+            case Capped():
+                source = self.write(relation.source, frozenset(self._list_all(relation.source)))
+                return write_capped(self.clauses, relation, source, needed, self.salt)
             case Union():
                 return self._write_union(relation, needed)
             case _:

@@ -169,9 +169,10 @@ class BoundedStatement:
         """What a measure adds up where each row is its own unit, in one group of its own."""
         value = f"v{self.source_of(measure)}"
         if measure.partial is not None:
-            own = {Counts.ROWS: "1", Counts.VALUES: f"CASE WHEN {value} IS NOT NULL THEN 1 ELSE 0 END"}
-            each = own.get(measure.counts, f"coalesce({value}, 0)")
-            return self.write_total(self.write_clamp(each, measure.partial))
+            each = self.write_clamp(value if measure.counts is Counts.STEPS else "1", measure.partial)
+            if measure.counts is not Counts.ROWS:
+                each = f"CASE WHEN {value} IS NOT NULL THEN {each} ELSE 0 END"
+            return self.write_total(each)
         match measure.counts:
             case Counts.ROWS:
                 return "count(*)"

@@ -8,7 +8,7 @@ from discreet.plan.types import Type
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 WHOLE = "[+-]?[0-9]{1,19}"
-DECIMAL = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?"
+DECIMAL = r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 
 
 def write_integer_from_text(dialect: Dialect, text: str) -> str:
@@ -18,7 +18,7 @@ def write_integer_from_text(dialect: Dialect, text: str) -> str:
 
 
 def write_real_from_text(dialect: Dialect, text: str) -> str:
-    """A decimal number, perhaps with an exponent, else NULL (or infinite, which the guard turns into NULL)."""
+    """A decimal number, perhaps with an exponent, or an infinity; else NULL."""
     trimmed = dialect.trim(text)
     fits = f"{dialect.length(trimmed)} <= 400 AND {dialect.full_match(trimmed, DECIMAL)}"
     return f"CASE WHEN {fits} THEN {dialect.parse(trimmed, Type.REAL)} END"

@@ -215,7 +215,7 @@ def _shift(statement: BoundedStatement, product: str) -> str:
 def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
     """What a unit adds to a group."""
     source, wide = statement.source_of(measure), statement.dialect.to_wide
-    total = "n" if measure.counts is Counts.ROWS else f"n{source}"
+    total = count = "n" if measure.counts is Counts.ROWS else f"n{source}"
     match measure.counts:
         case Counts.UNITS:
             return "v" if source is None else f"CASE WHEN {total} > 0 THEN v ELSE 0 END"
@@ -230,5 +230,6 @@ def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
         case _:
             assert_never(measure.counts)
     if measure.partial is not None:
-        return f"v * {statement.write_clamp(total, measure.partial)}"
+        clamped = f"v * {statement.write_clamp(total, measure.partial)}"
+        return f"CASE WHEN {count} > 0 THEN {clamped} ELSE 0 END"
     return f"w * {wide(total)}"

@@ -6,17 +6,20 @@ beside a date is read as a date, and arithmetic on constants is computed at once
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import UsageError
+from discreet.exact import decimal
 from discreet.frontends.terms.constants import read_day_or_moment
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.evaluate import evaluate
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.functions import FUNCTIONS, make_call, make_literal
-from discreet.plan.types import Type
+from discreet.plan.types import LARGEST_REAL, Type
 
 Arguments: TypeAlias = tuple[Expression, ...]
 ArgumentPlaces: TypeAlias = tuple[Place | None, ...]
@@ -32,7 +35,16 @@ DATES_AT = {"part": (1,), "date_trunc": (1,), "date_diff": (1, 2)}
 # Casts that change nothing.
 IDENTITY = {"to_boolean": Type.BOOLEAN, "to_integer": Type.INTEGER, "to_real": Type.REAL, "to_text": Type.TEXT,
             "to_date": Type.DATE, "to_timestamp": Type.TIMESTAMP}  # fmt: skip  # one table
-ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "negate"})
+# Arithmetic, on numbers that are exact.
+ARITHMETIC: Mapping[str, Callable[..., Fraction]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "negate": operator.neg,
+}
+# The longest numerator or denominator of a constant: far more than doubles need, and quick to compute with.
+MAX_CONSTANT_BITS = 1 << 13
 # The names in refusals of functions that SQL writes as signs or words.
 SHOWN: Mapping[str, str] = {
     "add": "a + b", "subtract": "a - b", "multiply": "a * b", "divide": "a / b", "modulo": "a % b", "negate": "-a",
@@ -128,15 +140,36 @@ def _fits(function: str, arguments: Arguments) -> bool:
 
 
 def _fold_constants(call: Call, place: Place | None) -> Expression:
-    """The value of arithmetic on constants, else the call itself. A constant without a value is refused."""
+    """The value of arithmetic on constants, else the call itself. A constant without a value is refused.
+
+    It is computed in fractions, where 0.06 + 0.01 is 0.07, and rounded to a double once, at the end. Doubles would give
+    0.06999999999999999, which is not equal to the 0.07 of a column. SQL computes such constants as exact decimals, too.
+    """
     if call.function not in ARITHMETIC or not all(isinstance(a, Literal) for a in call.arguments):
         return call
-    value = evaluate(call, {})
-    missing = any(isinstance(a, Literal) and a.value is None for a in call.arguments)
-    if value is None and not missing:
-        rule = "This constant has no value: it divides by zero or is too large."
+    numbers = [_exact_number(a) for a in call.arguments if isinstance(a, Literal)]
+    if None in numbers:
+        return Literal(None, call.type)
+    rule = "This constant has no value: it divides by zero or is too large."
+    try:
+        exact = ARITHMETIC[call.function](*numbers)
+    except ZeroDivisionError:
+        raise refusal(place, rule, "Write the number that is meant.") from None
+    value = settle(exact, call.type)
+    if (
+        value is None
+        or abs(exact) > LARGEST_REAL
+        or max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_CONSTANT_BITS
+    ):
         raise refusal(place, rule, "Write the number that is meant.")
-    return Literal(value, call.type)
+    return Literal(value, call.type, exact)
+
+
+def _exact_number(literal: Literal) -> Fraction | None:
+    """The number that a constant means: a float is the decimal that was written."""
+    if literal.exact is not None or not isinstance(literal.value, int | float):
+        return literal.exact
+    return Fraction(literal.value) if isinstance(literal.value, int) else decimal(literal.value)
 
 
 # A constant for which a function would yield NULL in every row is refused.

@@ -121,7 +121,7 @@ class SourceResolver:
         unit = facts.unit.column
         taken = {column.name.lower() for column in columns}
         if facts.link is not None and unit is not None and reached.unit is not None and unit.lower() not in taken:
-            columns.append(VisibleColumn(alias, unit, reached.unit))
+            columns.append(VisibleColumn(alias, unit, reached.unit, implicit=True))
         source = SourceName(alias, title_of_table(table))
         return Scope(reached.relation, tuple(columns), (source,), find_relation_facts(reached.relation, self.catalog))
 

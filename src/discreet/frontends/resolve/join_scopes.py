@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import most_rows
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
-from discreet.errors import UnitLost
+from discreet.bounding.stability import Owner, RelationFacts
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
 from discreet.frontends.resolve.equalities import ExpressionPair, is_required, pair_of, reads_only
 from discreet.frontends.resolve.rows import resolve_row
-from discreet.frontends.resolve.scope import Scope, VisibleColumn, explain_lost_unit
+from discreet.frontends.resolve.scope import Scope, VisibleColumn, find_facts_at
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import JoinTerm, NameTerm, Term
 from discreet.plan.catalog import Catalog
@@ -192,10 +191,7 @@ def connect(
     looked_up = not theirs.private and kind in LOOKED_UP
     single = looked_up and any(facts_of(b, theirs).unique for _, b in pairs)
     relation = Join(left.relation, right.relation, kind, pairs, single, caps)
-    try:
-        return relation, find_relation_facts(relation, catalog)
-    except UnitLost as error:
-        raise explain_lost_unit(error, place) from None
+    return relation, find_facts_at(relation, catalog, place)
 
 
 def add_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> tuple[ExpressionPair, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
-from discreet.errors import UnitLost
+from discreet.errors import QuestionError, UnitLost
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term
 from discreet.plan.catalog import Catalog, suggest_nearest
@@ -25,6 +25,8 @@ class VisibleColumn:
 
     ``qualifier`` is the name of its table in the question. ``origin`` is the declared table and column whose values it
     shows unchanged. A column that USING has merged into another one (``merged``) is found by its qualified name only.
+    ``implicit`` is the unit of a table that does not have its column but reaches it: a bare name means it only where no
+    table has such a column.
     """
 
     qualifier: str
@@ -32,6 +34,7 @@ class VisibleColumn:
     expression: Expression
     origin: tuple[str, str] | None = None
     merged: bool = False
+    implicit: bool = False
 
     @property
     def words(self) -> str:
@@ -72,7 +75,8 @@ class Scope:
         """All columns that a name could mean."""
         same = [column for column in self.columns if column.name.lower() == name.name.lower()]
         if name.qualifier is None:
-            return [column for column in same if not column.merged]
+            bare = [column for column in same if not column.merged]
+            return [column for column in bare if not column.implicit] or bare
         return [column for column in same if column.qualifier.lower() == name.qualifier.lower()]
 
     def expand_star(self, star: Star) -> list[VisibleColumn]:
@@ -172,9 +176,11 @@ def title_of_subquery(alias: str) -> str:
 
 
 def find_facts_at(relation: Relation, catalog: Catalog, place: Place | None) -> RelationFacts:
-    """The facts of a relation. Where it does not keep units apart, the refusal shows the place."""
+    """The facts of a relation. Where it does not keep units apart, or multiplies rows, the refusal shows the place."""
     try:
         return find_relation_facts(relation, catalog)
+    except QuestionError as error:
+        raise refusal(place, error.rule, error.fix) from None
     except UnitLost as error:
         raise explain_lost_unit(error, place) from None
 

@@ -111,7 +111,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
     ),
     Statistic.SUM: StatisticDefinition(
         takes=NUMBERS_AND_CONDITIONS,
-        result=Type.REAL,
+        result=None,
         basis=SumBasis(),
         title="sum",
         output="sum",

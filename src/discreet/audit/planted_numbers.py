@@ -1,0 +1,342 @@
+"""Planted bugs in the numbers: in bounding, in the engines, in mechanisms and in the rules for keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet import curator, price
+from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
+from discreet.bounding import contributions
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.engines.duckdb import engine as duckdb_engine
+from discreet.engines.duckdb.dialect import DuckDBDialect
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.engine import Groups
+from discreet.engines.sql.statement import BoundedStatement
+from discreet.mechanisms import gaussian, laplace, rounded_gaussian, threshold, weighted_selection
+from discreet.mechanisms.quantiles.cells import CellMechanism, CellQuantiles
+from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
+from discreet.mechanisms.weighted_selection import WeightedSelection
+from discreet.privacy import Neighbours
+from discreet.release import NoisyGroups, Release
+
+CAPS = {"max_groups": "groups", "max_rows_per_group": "rows in a group", "max_rows": "rows in all"}
+
+
+def _swap_claim(change: Callable[[Any, BoundedPlan, Measure, Neighbours], Any]) -> Planter:
+    """A bug in how far one unit is claimed to move a measure, where prices are made."""
+    return swap(price, "sensitivity", lambda right: lambda *given: change(right, *given))
+
+
+def _swap_reach(change: Callable[[Any, Neighbours], Any]) -> Planter:
+    return swap(price, "reach", lambda right: lambda bounded, relation: change(right(bounded, relation), relation))
+
+
+def _grow(bounded: BoundedPlan, cap: str) -> BoundedPlan:
+    """The plan with one more of what a cap allows."""
+    limit = getattr(bounded, cap)
+    return bounded if limit is None else replace(bounded, **{cap: limit + 1})
+
+
+def _run_grown(cap: str) -> Planter:
+    def change(right: Any) -> Any:
+        return lambda self, bounded, **more: right(self, _grow(bounded, cap), **more)
+
+    return swap(DuckDBEngine, "run", change)
+
+
+def _with_grown(statement: BoundedStatement, caps: tuple[str, ...], work: Callable[[], Any]) -> Any:
+    """Do work while a statement takes its caps for larger than they are."""
+    plain = statement.bounded
+    for cap in caps:
+        statement.bounded = _grow(statement.bounded, cap)
+    try:
+        return work()
+    finally:
+        statement.bounded = plain
+
+
+def _write_grown(cap: str) -> Planter:
+    """A cap that is one too large in SQL, and only there."""
+
+    def change(right: Any) -> Any:
+        return lambda self: _with_grown(self, (cap,), lambda: right(self))
+
+    return swap(BoundedStatement, "write_bounding", change)
+
+
+def _add_grown_spreads(right: Any) -> Any:
+    def add(runner: Any, statement: BoundedStatement, groups: Groups, watch: Any) -> Groups:
+        caps = ("max_rows_per_group", "max_rows")
+        found: Groups = _with_grown(statement, caps, lambda: right(runner, statement, groups, watch))
+        return found
+
+    return add
+
+
+def _widen(measure: Measure) -> Measure:
+    if measure.counts not in (Counts.STEPS, Counts.SQUARES):
+        return measure
+    return replace(measure, first=2 * min(measure.first, 0) - 9, last=2 * max(measure.last, 0) + 9)
+
+
+def _run_wide(right: Any) -> Any:
+    def run(self: Any, bounded: BoundedPlan, **more: Any) -> Groups:
+        wide = replace(bounded, measures=tuple(map(_widen, bounded.measures)))
+        found: Groups = right(self, wide, **more)
+        return found
+
+    return run
+
+
+def _name_enough(right: Any) -> Any:
+    """Keys with ``min_units`` units are named, and nobody asks the rule."""
+
+    def release(self: Any, counts: Any, **more: Any) -> Any:
+        if self.min_units == 1:
+            return right(self, counts, **more)
+        named = sorted(key for key, units in counts.items() if units >= self.min_units)
+        return named if isinstance(self, KeySelection) else {key: counts[key] for key in named}
+
+    return release
+
+
+def _by_size(right: Any) -> Any:
+    """Keys with most units first."""
+
+    def read(counts: Any) -> Any:
+        keys, units = right(counts)
+        order = np.argsort(-units, kind="stable")
+        return [keys[i] for i in order.tolist()], units[order]
+
+    return read
+
+
+def _draw_by_size(right: Any) -> Any:
+    """Public groups with the largest true numbers first."""
+
+    def draw(release: Release, groups: Groups, **more: Any) -> NoisyGroups:
+        found: NoisyGroups = right(release, groups, **more)
+        if release.selection is not None or not groups.values:
+            return found
+        true = dict(zip(groups.keys, groups.values[0]))
+        order = sorted(range(len(found.keys)), key=lambda i: -true.get(found.keys[i], 0))
+        return NoisyGroups(
+            tuple(found.keys[i] for i in order),
+            {p: values[order] for p, values in found.measures.items()},
+            {p: tuple(chosen[i] for i in order) for p, chosen in found.chosen.items()},
+        )
+
+    return draw
+
+
+def _draw_enough(right: Any) -> Any:
+    """Private keys with ``min_units`` units are named by the curator itself."""
+
+    def draw(release: Release, groups: Groups, **more: Any) -> NoisyGroups:
+        least, selector = release.bounded.question.min_units, release.bounded.selector
+        if least is None or selector is None:
+            found: NoisyGroups = right(release, groups, **more)
+            return found
+        named = [key for key, units in zip(groups.keys, groups.values[selector]) if units >= least]
+        plain = replace(release.bounded.bounded, domain=tuple(named))
+        bounded = replace(release.bounded, bounded=plain)
+        kept: NoisyGroups = right(replace(release, bounded=bounded, selection=None), groups, **more)
+        return kept
+
+    return draw
+
+
+def _shrink_scale(owner: Any, name: str, share: Fraction) -> Planter:
+    """A sampler that gets a part of its scale only."""
+    return swap(owner, name, lambda right: lambda scale, *more, **named: right(share * scale, *more, **named))
+
+
+BOUNDING = (
+    PlantedBug(
+        name="positive lower bounds",
+        changes="a unit that adds nothing is thought to add the lower bound",
+        section="engines",
+        plant=swap(
+            Measure,
+            "row_low",
+            lambda _: property(lambda self: self.first if self.counts is Counts.STEPS else 0),
+        ),
+    ),
+    PlantedBug(
+        name="positive bounds of a unit's sum",
+        changes="a unit without rows in a group is thought to add the lower bound of its sum there",
+        section="engines",
+        plant=swap(contributions, "_include_zero", lambda _: lambda ends: ends),
+    ),
+    PlantedBug(
+        name="replace priced as add-remove",
+        changes="noise for one unit where two change",
+        section="questions",
+        plant=_swap_claim(lambda right, bounded, measure, _: right(bounded, measure, Neighbours.ADD_REMOVE)),
+    ),
+    PlantedBug(
+        name="one group claimed",
+        changes="noise for one group of a unit that is in several",
+        section="questions",
+        plant=_swap_claim(lambda right, b, m, n: right(replace(b, max_groups=1) if b.max_groups else b, m, n)),
+    ),
+    PlantedBug(
+        name="half of the squares",
+        changes="the squared distance is claimed to be half of what it is",
+        section="questions",
+        plant=_swap_claim(lambda right, *g: replace(right(*g), l2_squared=right(*g).l2_squared // 2)),
+    ),
+    PlantedBug(
+        name="a reach of one row less",
+        changes="choices are calibrated for fewer rows than a unit may have",
+        section="questions",
+        plant=_swap_reach(lambda far, _: replace(far, rows=max(1, far.rows - 1))),
+    ),
+    PlantedBug(
+        name="in place everywhere",
+        changes="rows of a replaced unit are thought to stay in their group, where there are several",
+        section="questions",
+        plant=_swap_reach(lambda far, relation: replace(far, in_place=relation is Neighbours.REPLACE)),
+    ),
+)
+
+ENGINES = (
+    *(
+        PlantedBug(
+            name=f"one more in the engine: {what}",
+            changes="a cap is off by one",
+            section="engines",
+            plant=_run_grown(cap),
+        )
+        for cap, what in CAPS.items()
+    ),
+    *(
+        PlantedBug(
+            name=f"one more in SQL alone: {what}",
+            changes="a cap is off by one in the SQL path, and right in the kernel beside it",
+            section="engines",
+            plant=_write_grown(cap),
+        )
+        for cap, what in CAPS.items()
+    ),
+    PlantedBug(
+        name="one distinct value more",
+        changes="of a unit's distinct values one more is counted than rows are allowed",
+        section="engines",
+        plant=swap(
+            DuckDBDialect,
+            "first_rows",
+            lambda right: lambda self, source, parts, order, most: right(self, source, parts, order, f"{most} + 1"),
+        ),
+    ),
+    PlantedBug(
+        name="one row more in spreads",
+        changes="quantiles and modes choose from one row more of a unit than is allowed",
+        section="engines",
+        plant=swap(duckdb_engine, "add_spreads", _add_grown_spreads),
+    ),
+    PlantedBug(
+        name="bounds forgotten",
+        changes="values are clamped to wider bounds than the noise is for",
+        section="engines",
+        plant=swap(DuckDBEngine, "run", _run_wide),
+    ),
+)
+
+MECHANISMS = (
+    PlantedBug(
+        name="Laplace noise a tenth short",
+        changes="the scale that is drawn is smaller than the stated one",
+        section="mechanisms",
+        plant=_shrink_scale(laplace, "discrete_laplace", Fraction(9, 10)),
+    ),
+    PlantedBug(
+        name="Gaussian noise a tenth short",
+        changes="the variance that is drawn is smaller than the stated one",
+        section="mechanisms",
+        plant=_shrink_scale(gaussian, "discrete_gaussian", Fraction(8, 10)),
+    ),
+    PlantedBug(
+        name="rounded Gaussian noise a tenth short",
+        changes="the variance that is drawn is smaller than the stated one",
+        section="mechanisms",
+        plant=_shrink_scale(rounded_gaussian, "rounded_gaussian", Fraction(8, 10)),
+    ),
+    PlantedBug(
+        name="the mode of one unit under replace",
+        changes="rows of the unit that goes are not counted",
+        section="mechanisms",
+        plant=swap(CellMechanism, "_changes", lambda _: property(lambda self: self.max_rows)),
+    ),
+    PlantedBug(
+        name="every quantile in place",
+        changes="the factor for rows that stay in their group is used for all",
+        section="mechanisms",
+        plant=swap(
+            CellQuantiles,
+            "_factor",
+            lambda right: lambda self, q: right(replace(self, in_place=True), q),
+        ),
+    ),
+    PlantedBug(
+        name="rank errors not halved",
+        changes="quantiles are chosen at twice the loss",
+        section="mechanisms",
+        plant=swap(CellQuantiles, "_factor", lambda right: lambda self, q: 2 * right(self, q)),
+    ),
+)
+
+KEYS = (
+    PlantedBug(
+        name="thresholds of one unit under replace",
+        changes="rules for keys count the keys of one unit where two change",
+        section="mechanisms",
+        plant=swap(KeyMechanism, "_moves", lambda _: property(lambda self: self.max_groups)),
+    ),
+    PlantedBug(
+        name="weighted noise of one unit under replace",
+        changes="the noise on weights is for one unit where two change",
+        section="mechanisms",
+        plant=swap(WeightedSelection, "_units", lambda _: property(lambda _self: 1)),
+    ),
+    PlantedBug(
+        name="a weighted threshold that is too low",
+        changes="a key of one unit is named more often than δ",
+        section="mechanisms",
+        plant=swap(
+            WeightedSelection,
+            "bar",
+            lambda right: property(lambda self: get(right, self) - self.weight(1) // 2),
+        ),
+    ),
+    PlantedBug(
+        name="min_units instead of the rule",
+        changes="keys with enough units are named, without noise",
+        section="mechanisms",
+        plant=swap_all(swap(KeySelection, "release", _name_enough), swap(NoisyThreshold, "release", _name_enough)),
+    ),
+    PlantedBug(
+        name="min_units before the rule",
+        changes="the rule for keys is not asked where min_units is given",
+        section="questions",
+        plant=swap(curator, "draw", _draw_enough),
+    ),
+    PlantedBug(
+        name="named keys by size",
+        changes="the order of keys shows who has most units",
+        section="mechanisms",
+        plant=swap_all(swap(threshold, "read_counts", _by_size), swap(weighted_selection, "read_counts", _by_size)),
+    ),
+    PlantedBug(
+        name="public groups by size",
+        changes="the order of groups shows which is largest",
+        section="questions",
+        plant=swap(curator, "draw", _draw_by_size),
+    ),
+)
