@@ -31,7 +31,18 @@ def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
         (bounded.max_rows_per_group, "rows", f"per {unit} and group" if bounded.keys else f"per {unit}"),
         (bounded.max_groups, "groups", f"per {unit}"),
     )
-    return [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    less = [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    return [*less, *_describe_values(bounded, unit)]
+
+
+def _describe_values(bounded: BoundedPlan, unit: str) -> list[str]:
+    """How many distinct values one unit brings, and what that means for their number."""
+    return [
+        f"each {unit} brings at most {measure.max_values:,} {'value' if measure.max_values == 1 else 'values'} of "
+        f"{measure.argument}, so their number is a lower bound"
+        for measure in bounded.measures
+        if measure.counts is Counts.DISTINCT
+    ]
 
 
 def explain(plan: Plan, budget: Budget) -> str:
@@ -112,13 +123,7 @@ def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
         words.append(f"at most {bounded.max_groups} groups of a unit in full; one that is in more weighs less in each")
     elif bounded.keys and bounded.max_rows is None:
         words.append("no cap on groups: there are not more groups than a unit may be in")
-    for measure in bounded.measures:
-        if measure.counts is Counts.DISTINCT:
-            words.append(
-                f"each unit brings at most {measure.max_values:,} values of {measure.argument} in all groups; "
-                "a value that nobody brings is not counted, so this is a lower bound"
-            )
-    return words
+    return [*words, *_describe_values(bounded, "unit")]
 
 
 def describe_grouping(release: Release) -> str:

@@ -14,9 +14,9 @@ from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.bounding import contributions
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.duckdb import engine as duckdb_engine
-from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
+from discreet.engines.matching import Matching
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.mechanisms import gaussian, laplace, rounded_gaussian, threshold, weighted_selection
 from discreet.mechanisms.quantiles.cells import CellMechanism, CellQuantiles
@@ -227,12 +227,10 @@ ENGINES = (
     ),
     PlantedBug(
         name="one distinct value more",
-        changes="of a unit's distinct values one more is counted than rows are allowed",
+        changes="a unit brings one distinct value more than it may",
         section="engines",
         plant=swap(
-            DuckDBDialect,
-            "first_rows",
-            lambda right: lambda self, source, parts, order, most: right(self, source, parts, order, f"{most} + 1"),
+            Matching, "__init__", lambda right: lambda self, max_values, groups: right(self, max_values + 1, groups)
         ),
     ),
     PlantedBug(

@@ -4,8 +4,8 @@ An item is a group and a value. A pair is taken if its item is free and its unit
 What one unit can change is proved in docs/proofs/distinct-values.md, for any order of pairs that does not depend on
 which pairs there are.
 
-The work is one pass over the pairs, however they are distributed. It needs nine bytes for each unit and item, and a
-batch of pairs at a time.
+The work is one pass over the pairs, however they are distributed. It needs 8 bytes for each unit, 1 for each item, or
+twice that, and a batch of pairs at a time.
 """
 
 from __future__ import annotations
