@@ -355,7 +355,7 @@ def some_measures(rng: random.Random, seen: RelationFacts) -> tuple[Measure, ...
         choices = [
             Measure(counts=Counts.ROWS),
             Measure(counts=Counts.VALUES, argument=column),
-            Measure(counts=Counts.DISTINCT, argument=column),
+            Measure(counts=Counts.DISTINCT, argument=column, max_values=rng.choice((1, 1, 2, 5))),
             steps,
             replace(steps, counts=Counts.SQUARES),
             replace(steps, first=-(2**50), last=2**50, partial=partial),

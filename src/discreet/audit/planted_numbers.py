@@ -19,6 +19,7 @@ from discreet.engines.duckdb import unit_ranges
 from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
+from discreet.engines.matching import Matching
 from discreet.engines.memory import engine as memory_engine
 from discreet.engines.sql import lots, relations, unit_sums
 from discreet.engines.sql.statement import BoundedStatement
@@ -320,12 +321,10 @@ ENGINES = (
     ),
     PlantedBug(
         name="one distinct value more",
-        changes="of a unit's distinct values one more is counted than rows are allowed",
+        changes="a unit brings one distinct value more than it may",
         section="engines",
         plant=swap(
-            DuckDBDialect,
-            "first_rows",
-            lambda right: lambda self, source, parts, order, most: right(self, source, parts, order, f"{most} + 1"),
+            Matching, "__init__", lambda right: lambda self, max_values, groups: right(self, max_values + 1, groups)
         ),
     ),
     PlantedBug(

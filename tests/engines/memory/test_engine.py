@@ -233,12 +233,22 @@ def person(unit: int, key: str, *numbers: int | None) -> list[dict[str, Any]]:
 
 
 def test_distinct_values_are_those_that_some_unit_brings() -> None:
-    """As many of a unit's values as it has rows allowed; a value that two bring counts once."""
-    measure = Measure(counts=Counts.DISTINCT, argument=N)
+    """As many of a unit's values as it may bring; a value that two have counts once."""
+    measure = Measure(counts=Counts.DISTINCT, argument=N, max_values=9)
     data = [*person(1, "a", 1, 1, 2, None), *person(2, "a", 2, 2), *person(3, "b", None)]
     assert answer(bounded(measures=(measure,), max_rows_per_group=9), data) == {("a",): [2], ("b",): [0]}
-    narrow = answer(bounded(measures=(measure,), max_rows_per_group=1), person(1, "a", 1, 2, 3))
-    assert narrow == {("a",): [1]}
+    narrow = bounded(measures=(replace(measure, max_values=2),), max_rows_per_group=9)
+    assert answer(narrow, person(1, "a", 1, 2, 3)) == {("a",): [2]}
+    several = answer(narrow, [*person(1, "a", 1, 2), *person(1, "b", 1, 2)])
+    assert sum(count for (count,) in several.values()) == 2  # in all groups together
+
+
+def test_a_value_that_is_taken_leaves_room_for_another() -> None:
+    """Two people with values in common bring two of them; with one value in common and no other, they bring that."""
+    measure = Measure(counts=Counts.DISTINCT, argument=N, max_values=1)
+    question = bounded(measures=(measure,), max_rows_per_group=9)
+    assert answer(question, [*person(1, "a", 1, 2, 3), *person(2, "a", 1, 2, 3)]) == {("a",): [2]}
+    assert answer(question, [*person(1, "a", 1), *person(2, "a", 1)]) == {("a",): [1]}
 
 
 def test_weights_shrink_with_the_number_of_groups() -> None:
