@@ -16,7 +16,6 @@ from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach
 from discreet.engines import steps
 from discreet.engines.duckdb import engine as duckdb_engine
 from discreet.engines.duckdb import unit_ranges
-from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
 from discreet.engines.matching import Matching
