@@ -378,8 +378,12 @@ def test_weights_that_are_too_large_are_caught() -> None:
 
 
 def test_distinct_values_before_bounding_are_caught() -> None:
-    """All values of a unit count, however few rows it is allowed."""
-    line = forgetting(LINE, lambda bounded: replace(bounded, max_rows_per_group=10**6))
+    """All values of a unit count, however few it may bring."""
+
+    def change(bounded: BoundedPlan) -> BoundedPlan:
+        return replace(bounded, measures=tuple(replace(measure, max_values=10**6) for measure in bounded.measures))
+
+    line = forgetting(LINE, change)
     assert "apart" in caught(clinic.CHOICES[2], line) or "moved by" in caught(clinic.CHOICES[2], line)
 
 
