@@ -71,6 +71,8 @@ def _describe_measures(release: Release) -> list[str]:
         moves, parts = sensitivity(bounded, measure, release.neighbours), 1 << release.unit_bits(position)
         noise = release.noises.get(position)
         drawn = "chooses the groups" if noise is None else _describe_noise(noise, parts)
+        if position == release.counted and release.named_count is not None:
+            drawn += f", and names the groups where it is {release.named_count.bar:,} or more"
         lines.append(
             f"  {_describe_measure(measure)}: one unit changes {_describe_changed(bounded, measure, moves.l0)}, "
             f"{moves.l1 / parts:g} in all, {moves.linf / parts:g} in one; {drawn}"

@@ -34,8 +34,8 @@ def test_one_value_of_each_person_is_enough_and_far_sharper() -> None:
     """All values are found by one each, and the noise is that of one value instead of twenty."""
     narrow, wide = make_curator(max_values={"v": 1}), make_curator()
     sql = "SELECT COUNT(DISTINCT v) AS n FROM t"
-    near, far = (curator.preview(sql, epsilon=1).columns[0].error for curator in (narrow, wide))
-    assert near is not None and far is not None and far > 15 * near
+    sharp, blunt = (holder.preview(sql, epsilon=1).columns[0].error for holder in (narrow, wide))
+    assert sharp is not None and blunt is not None and blunt > 15 * sharp
     assert abs(narrow.ask(sql, epsilon=50).table["n"][0].as_py() - VALUES) <= 1
     by_ward = narrow.ask("SELECT ward, COUNT(DISTINCT v) AS n FROM t GROUP BY ward", epsilon=50).table
     assert all(abs(n - wanted) <= 1 for n, wanted in zip(by_ward["n"].to_pylist(), (40, 20)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -135,8 +136,8 @@ def feature(kind: Feature, argument: Expression | None, yields: Type) -> Value:
         (Feature.COUNT_DISTINCT, N, I, 1),
         (Feature.COUNT_DISTINCT, K, I, 1),
         (Feature.SUM, N, I, 6),
-        (Feature.SUM, REAL, R, 0.1 + 0.2 + 0.3),
-        (Feature.MEAN, REAL, R, (0.1 + 0.2 + 0.3) / 3),
+        (Feature.SUM, REAL, R, math.fsum((0.1, 0.2, 0.3))),
+        (Feature.MEAN, REAL, R, 0.2),
         (Feature.MEAN, N, R, 3.0),
         (Feature.MEDIAN, REAL, R, 0.2),
         (Feature.MIN, K, X, "a"),
@@ -164,6 +165,18 @@ def test_features_at_their_edges() -> None:
     assert over(Feature.SUM, [1e16, 1.0, -1e16], R, R) == over(Feature.SUM, [-1e16, 1e16, 1.0], R, R)
     assert over(Feature.ANY, [None, False], B, B) is False and over(Feature.ALL, [None, True], B, B) is True
     assert over(Feature.ANY, [None], B, B) is None and over(Feature.ALL, [None], B, B) is None
+
+
+def test_reals_are_added_in_steps() -> None:
+    """Far below the last bit of a double, so that almost nothing is lost, and means stay between their values."""
+    assert over(Feature.SUM, [1e20, 1.0, -1e20], R, R) == 1.0
+    assert over(Feature.SUM, [0.1] * 10, R, R) == 1.0 == math.fsum([0.1] * 10)
+    assert over(Feature.MEAN, [LARGEST_REAL] * 3, R, R) == LARGEST_REAL
+    assert over(Feature.MEAN, [-LARGEST_REAL, LARGEST_REAL, 3.0], R, R) == 0.0  # 3 is less than a step
+    assert over(Feature.SUM, [5e-324] * 3, R, R) == 0.0  # steps are not finer than 2^-1000
+    for number in (0.1, 1 / 3, 1e-200, 1.7e308, 1 / 49):
+        for count in (3, 7, 49):
+            assert over(Feature.MEAN, [number] * count, R, R) == number
 
 
 def window(order: tuple[tuple[Expression, bool], ...], *computes: FeatureCall) -> list[tuple[Value, ...]]:

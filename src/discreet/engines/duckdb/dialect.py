@@ -92,9 +92,6 @@ class DuckDBDialect:
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or less, it has 128
 
-    def ordered_sum(self, value: str, over: str = "") -> str:
-        return f"sum({value} ORDER BY {value}){over}"
-
     def trunc_divide(self, left: str, right: str) -> str:
         return f"({left}) // ({right})"
 
@@ -156,9 +153,6 @@ class DuckDBDialect:
 
     def power(self, base: str, exponent: str) -> str:
         return f"CASE WHEN {base} <> 0 OR {exponent} >= 0 THEN pow({base}, {exponent}) END"
-
-    def lower_median(self, value: str, over: str = "") -> str:
-        return f"quantile_disc({value}, 0.5){over}"
 
     # Texts
 
