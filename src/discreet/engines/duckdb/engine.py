@@ -10,7 +10,7 @@ of the salt, the unit and the key, so which way is taken may depend on the data.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,11 +22,12 @@ from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_colum
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
-from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
+from discreet.engines.engine import Capabilities, Groups, ProgressCallback
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.clauses import write_order
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
@@ -164,7 +165,7 @@ class DuckDBEngine:
                 if answer is not None:
                     return answer
             query = statement.write_by_rows() if bounded.unit is None else statement.write_by_units()
-            found = session.run(query, statement.parameters, watch)
+            found = session.read(_sort_groups(query, statement.keys), statement.parameters, watch)
             groups = _make_groups(found, len(bounded.keys), len(bounded.measures))
             return add_spreads(session, statement, groups, watch)
 
@@ -281,10 +282,23 @@ class DuckDBEngine:
                 )
 
 
-def _make_groups(found: list[tuple[Any, ...]], keys: int, measures: int) -> Groups:
-    """Sorted by key, because the order in which an engine finds groups is that of the rows."""
-    found = sorted(found, key=lambda row: key_order(row[:keys]))
-    return Groups(
-        tuple(row[:keys] for row in found),
-        tuple(tuple(int(row[keys + i]) for row in found) for i in range(measures)),
-    )
+def _sort_groups(query: str, keys: Sequence[str]) -> str:
+    """An answer in the order of ``key_order``: the order in which DuckDB finds groups is that of the rows.
+
+    DuckDB sorts, because it does so on disk where memory is short.
+    """
+    return f"SELECT * FROM ({query}) ORDER BY {', '.join(map(write_order, keys))}" if keys else query
+
+
+def _make_groups(found: Iterable[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+    """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
+
+    One unit adds at most as many as it may have, with keys that are no longer than declared.
+    """
+    names: list[tuple[Any, ...]] = []
+    values: list[list[int]] = [[] for _ in range(measures)]
+    for row in found:
+        names.append(row[:keys])
+        for column, value in zip(values, row[keys:]):
+            column.append(int(value))
+    return Groups(tuple(names), tuple(map(tuple, values)))

@@ -26,7 +26,7 @@ from discreet.engines.lookups import weights
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
-from discreet.plan.types import Type, Value
+from discreet.plan.types import Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -51,14 +51,12 @@ def run_in_blocks(
 ) -> Groups | None:
     """The answer by the kernel; None where the question does not fit it."""
     session.run(f"CREATE TABLE groups AS {coded_rows.write_distinct_keys(statement)}", statement.parameters)
-    keys: list[tuple[Value, ...]] = [()]
-    if statement.keys:
-        keys = session.run(f"SELECT {', '.join(statement.keys)} FROM groups ORDER BY code LIMIT {MOST_GROUPS + 1}")
+    ((groups,),) = session.run("SELECT count(*) FROM groups")
     measures, spreads = statement.bounded.measures, statement.bounded.spreads
-    if not keys:
+    if not groups:
         return Groups((), ((),) * len(measures), ((),) * len(spreads))
-    shape = _make_block_plan(statement, len(keys))
-    if len(keys) > MOST_GROUPS or any((last - first + 1) * len(keys) >= 2**62 for first, last in shape.layout.ranges):
+    shape = _make_block_plan(statement, groups)
+    if groups > MOST_GROUPS or any((last - first + 1) * groups >= 2**62 for first, last in shape.layout.ranges):
         return None
     tally = Tally(session, shape, [statement.distinct_of(measure) for measure in measures])
     rows = _BlockReader(statement, shape, *_code_values(session, statement))
@@ -71,7 +69,7 @@ def run_in_blocks(
         return None
     if watch is not None:
         watch(1.0)
-    return tally.make_groups(keys)
+    return tally.make_groups(session.read(f"SELECT {', '.join(['code', *statement.keys])} FROM groups ORDER BY code"))
 
 
 def _make_block_plan(statement: BoundedStatement, groups: int) -> kernel.BlockPlan:

@@ -7,16 +7,19 @@ and counted now and then. Distinct values go to a table of the session, on disk 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from discreet.bounding.contributions import Counts
 from discreet.engines.duckdb.blocks.kernel import BlockPlan, BlockResult
 from discreet.engines.duckdb.session import Session
 from discreet.engines.engine import GroupHistogram, Groups
 from discreet.engines.sql.spreads import MOST_CELLS, make_histograms, make_histograms_from_dense
 from discreet.exact import Integers
-from discreet.plan.types import Value
 
 # Positions and values that are gathered before they are counted or handed to DuckDB.
 GATHERED = 1 << 22
@@ -46,17 +49,29 @@ class Tally:
             if sum(codes.size for codes, _ in gathered) > GATHERED:
                 self._store(i)
 
-    def make_groups(self, keys: Sequence[tuple[Value, ...]]) -> Groups:
-        """The answer for groups by their codes."""
+    def make_groups(self, coded: Iterable[tuple[Any, ...]]) -> Groups:
+        """The answer, from the code and the key of each group, in order.
+
+        Observed groups that nobody kept are left out as they are read: one person may bring any number of them.
+        """
         for i in list(self._values):
             self._store(i)
         counted = {i: self._count(i) for i in sorted({i for i in self._distinct if i is not None})}
         rows = [sums if i is None else counted[i] for sums, i in zip(self._sums, self._distinct)]
+        kept = self._find_kept(rows)
         return Groups(
-            tuple(keys),
-            tuple(tuple(row.tolist()) for row in rows),
-            tuple(cells.make_histograms() for cells in self._cells),
+            tuple(row[1:] for row in coded if kept[row[0]]),
+            tuple(tuple(row[kept].tolist()) for row in rows),
+            tuple(tuple(compress(cells.make_histograms(), kept)) for cells in self._cells),
         )
+
+    def _find_kept(self, rows: Sequence[Integers]) -> npt.NDArray[np.bool_]:
+        """The groups that some unit kept: all, if they are public or if no measure counts everybody who is there."""
+        bounded = self._shape.bounded
+        everybody = any(m.argument is None and m.counts in (Counts.ROWS, Counts.UNITS) for m in bounded.measures)
+        if bounded.domain is not None or not bounded.keys or not everybody:
+            return np.ones(self._shape.groups, dtype=np.bool_)
+        return np.any([row != 0 for row in rows], axis=0)
 
     def _store(self, number: int) -> None:
         """Hand gathered values to DuckDB."""
