@@ -17,7 +17,7 @@ def test_limits_of_every_kind_in_words() -> None:
     """Rows of a unit, rows in a group, groups; groupings one by one; what is chosen rather than measured."""
     assert "at most 7 rows of a unit" in curator(max_groups=None, max_rows_per_group=None, max_rows=7).explain(BY_WARD)
     private = curator().explain("SELECT town, COUNT(*) AS n FROM visits GROUP BY town")
-    assert "at most 3 groups of a unit, chosen by a secret order" in private and "chooses the groups" in private
+    assert "at most 3 groups of a unit in full" in private and "chooses the groups" in private
     several = curator().explain("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP(ward)")
     assert "grouped by ward" in several and "grouped in all" in several
     chosen = curator().explain("SELECT MEDIAN(age) AS m FROM visits")

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import discreet
+from discreet.errors import BudgetExceeded
 from tests.worlds.visits import BY_WARD, curator
 
 
@@ -50,9 +51,11 @@ def test_every_kind_of_column_has_an_error_in_words(question: str, words: str) -
 def test_a_preview_says_when_it_would_not_fit() -> None:
     """Alone and in a batch; nothing is charged for looking."""
     holder = curator(discreet.Budget(epsilon=1, delta=1e-6))
-    dear = holder.preview(BY_WARD, epsilon=50)
+    with pytest.raises(BudgetExceeded, match="Offer at most share=1 "):
+        holder.preview(BY_WARD, epsilon=50)
+    dear = holder.preview(BY_WARD, rho=50)
     assert not dear.fits and "(more than is left)" in str(dear)
-    batch = holder.preview_batch([BY_WARD, BY_WARD], epsilon=50)
+    batch = holder.preview_batch([BY_WARD, BY_WARD], rho=50)
     assert not batch.fits and str(batch).count("(more than is left)") == 1 and "question 2" in str(batch)
     assert not batch.to_dict()["fits"] and len(batch.to_dict()["questions"]) == 2
     assert batch.cost == batch.to_dict()["cost"] and not holder.history()
@@ -60,7 +63,7 @@ def test_a_preview_says_when_it_would_not_fit() -> None:
 
 def test_a_loss_without_an_epsilon_says_so() -> None:
     """Naming keys with all of δ leaves no δ for an ε: the preview says that, and never "ε inf"."""
-    shown = curator().preview("SELECT town, COUNT(*) AS n FROM visits GROUP BY town", epsilon=0.5, delta=1e-6)
+    shown = curator().preview("SELECT town, COUNT(*) AS n FROM visits GROUP BY town", rho=0.01, delta=1e-6)
     assert "inf" not in str(shown) and "no ε follows at δ 1e-06" in str(shown)
     assert json.loads(json.dumps(shown.to_dict(), allow_nan=False))["loss"]["epsilon"] is None
 

@@ -70,7 +70,7 @@ def test_losses_hold_one_of_each_notion() -> None:
 def test_adding_keeps_what_both_know() -> None:
     first = loss_of(events.Gaussian(sensitivity=1, sigma=1))
     second = loss_of(events.Laplace(sensitivity=1, scale=1))
-    assert {n.kind for n in (first + second).notions} == {"zcdp", "rdp", "pld"}
+    assert {n.kind for n in (first + second).notions} == {"zcdp", "rdp", "gdp", "pld"}
     assert (pure(1) + pure(2)).epsilon() == 3.0
     with pytest.raises(UnknownLoss, match="share no notion"):
         pure(1).compose(Loss((GaussianNotion(Fraction(1)),), ROW, ADD))

@@ -16,9 +16,9 @@ from discreet.errors import BudgetExceeded, ParameterError
 from discreet.exact import float_down, lower
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.offer import KEY_SHARE, BudgetOffer, Offer
+from discreet.offer import BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
-from discreet.price import GroupingPricer, PriceTerms
+from discreet.price import GroupingPricer, PriceTerms, find_within, mean_log_noise
 from discreet.release import Noise, Plan
 
 
@@ -28,6 +28,7 @@ class PricedBatch:
 
     plans: tuple[Plan, ...]
     charged: tuple[events.Event, ...]
+    payment: Payment | None = None
 
 
 def price_batch(
@@ -43,16 +44,58 @@ def price_batch(
     ``fixed`` prices the batch as one plan that is fixed in advance: see ``_price_fixed``.
     """
     if offer.error is not None:
-        fix = "Offer epsilon or rho for the whole batch. Nothing was charged."
+        fix = "Offer share, epsilon or rho for the whole batch. Nothing was charged."
         raise ParameterError("error", "is for a single question", fix)
     shares = read_weights(weights, len(batch))
     if fixed:
         return _price_fixed(batch, offer, terms, shares)
-    paid = BudgetOffer(offer, terms.budget, terms.per_query)
-    # A stated δ is for the whole batch; each question has one of its own where none is stated.
-    split = 1 if offer.delta is None else len(batch)
-    plans = _BatchPricer(batch, shares, paid, terms, split).make_plans(paid.to_amount())
-    return PricedBatch(plans, tuple(event for plan in plans for event in plan.events))
+    paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
+    if terms.paid is not None:
+        return _make_batch(batch, shares, paid, terms, terms.paid)
+    # A δ for keys is for the whole batch.
+    delta = paid.key_delta() if _has_private_keys(batch) else Fraction(0)
+    found = [_price_in_family(batch, shares, paid, terms, Payment(family, (), delta)) for family in paid.families]
+    known = [priced for priced in found if priced is not None]
+    if not known:
+        raise BudgetExceeded("No noise that this offer could buy fits what is left of the budget. Nothing was charged.")
+    return min(known, key=lambda priced: mean_log_noise(priced.plans))
+
+
+def _price_in_family(
+    batch: Sequence[Sequence[BoundedQuestion]],
+    shares: Sequence[Fraction],
+    paid: BudgetOffer,
+    terms: PriceTerms,
+    start: Payment,
+) -> PricedBatch | None:
+    """The batch with one kind of noise; None where no class that holds has a place for it."""
+
+    def make(amount: Fraction) -> PricedBatch:
+        return _make_batch(batch, shares, paid, terms, replace(start, amounts=(amount,)))
+
+    if not paid.by_share:
+        return make(paid.to_amount())
+    return find_within(lambda amount: make(amount).charged, make, paid, start.family)
+
+
+def _make_batch(
+    batch: Sequence[Sequence[BoundedQuestion]],
+    shares: Sequence[Fraction],
+    paid: BudgetOffer,
+    terms: PriceTerms,
+    payment: Payment,
+) -> PricedBatch:
+    pricer = _BatchPricer(batch, shares, paid, terms, payment)
+    plans = pricer.make_plans(payment.amounts[0])
+    return PricedBatch(plans, _list_events(plans), payment)
+
+
+def _has_private_keys(batch: Sequence[Sequence[BoundedQuestion]]) -> bool:
+    return any(form.selector is not None for forms in batch for form in forms)
+
+
+def _list_events(plans: Sequence[Plan]) -> tuple[events.Event, ...]:
+    return tuple(event for plan in plans for event in plan.events)
 
 
 def read_weights(weights: Sequence[Number] | None, count: int) -> tuple[Fraction, ...]:
@@ -73,35 +116,67 @@ def _price_fixed(
 
     Gaussian and Laplace noise are both tried; the one with the smaller errors is taken.
 
-    Privacy: (ε, δ), as charged. Why: the events are settled before anything is drawn, so their privacy-loss
-    distributions may be composed, or whatever other notion is tightest; every bound is certified from above. A filter
-    could not do this, because later questions may depend on earlier answers.
+    Privacy: (ε, δ), and what the events cost in every other notion; both are charged (``events.FixedPlan``). Why: the
+    events are settled before anything is drawn, so their privacy-loss distributions may be composed, or whatever other
+    notion is tightest; every bound is certified from above. A filter could not do this, because later questions may
+    depend on earlier answers.
     """
     budget = terms.budget
-    if budget.notion != "approx" or offer.epsilon is None:
-        fix = "Use it with a budget in ε and δ, and offer epsilon. Nothing was charged."
+    if budget.notion != "approx" or (offer.epsilon is None and offer.share is None):
+        fix = "Use it with a budget in ε and δ, and offer epsilon or share. Nothing was charged."
         raise ParameterError("fixed", "needs an ε and a δ", fix)
-    # Half of the batch's δ is for naming private keys, if there are any; the loss distribution takes what is left.
-    slack = budget.slack() * KEY_SHARE / 2 if offer.delta is None else parameters.read_probability(offer.delta, "delta")
-    epsilon = lower(parameters.read_epsilon(offer.epsilon))
-    paid = BudgetOffer(replace(offer, delta=slack / 2), budget, terms.per_query)
-    pricers = [_BatchPricer(batch, shares, paid, terms, len(batch), noise) for noise in (RoundedGaussian, Laplace)]
-    found = [plans for pricer in pricers if (plans := _find_largest(pricer.make_plans, epsilon, slack)) is not None]
+    paid = BudgetOffer(offer, budget, terms.per_query, terms.left)
+    if terms.paid is not None:
+        return _make_fixed(batch, shares, paid, terms, terms.paid)
+    slack = paid.key_delta()
+    if _has_private_keys(batch):
+        # A third names private keys; it is charged beside the rest, and the rest has to cover it, too.
+        slack = slack * 2 / 3
+    epsilon = paid.to_share() * lower(budget.amount())
+    found = []
+    for family in NoiseFamily:
+
+        def make(amount: Fraction, family: NoiseFamily = family) -> PricedBatch:
+            return _make_fixed(batch, shares, paid, terms, Payment(family, (amount, epsilon), slack))
+
+        priced = _find_largest(make, epsilon, slack)
+        found += [] if priced is None else [priced]
     if not found:
         raise BudgetExceeded("So small an ε and δ cannot pay for all of these questions. Nothing was charged.")
-    charged = events.Approximate(epsilon=epsilon, delta=slack, neighbours=terms.neighbours, unit=terms.unit)
-    return PricedBatch(min(found, key=_mean_log_noise), (charged,))
+    return min(found, key=lambda priced: mean_log_noise(priced.plans))
+
+
+def _make_fixed(
+    batch: Sequence[Sequence[BoundedQuestion]],
+    shares: Sequence[Fraction],
+    paid: BudgetOffer,
+    terms: PriceTerms,
+    payment: Payment,
+) -> PricedBatch:
+    """A fixed batch at a payment: the ρ of all of it, its ε, and its δ. Laplace noise has a share of ρ here, too."""
+    amount, epsilon = payment.amounts
+    noise: type[Noise] = Laplace if payment.family is NoiseFamily.PURE else RoundedGaussian
+    keys = Payment(NoiseFamily.GAUSSIAN, (amount,), payment.delta / 2)
+    plans = _BatchPricer(batch, shares, paid, terms, keys, noise).make_plans(amount)
+    charged = events.FixedPlan(
+        epsilon=epsilon,
+        delta=payment.delta,
+        events=_list_events(plans),
+        neighbours=terms.neighbours,
+        unit=terms.unit,
+    )
+    return PricedBatch(plans, (charged,), payment)
 
 
 @dataclass(frozen=True, slots=True)
 class _BatchPricer:
-    """What stays the same while the price of a batch is searched for; ``split`` questions share one δ."""
+    """What stays the same while the price of a batch is searched for; its questions share one δ."""
 
     batch: Sequence[Sequence[BoundedQuestion]]
     shares: Sequence[Fraction]
     paid: BudgetOffer
     terms: PriceTerms
-    split: int
+    payment: Payment
     noise: type[Noise] | None = None
 
     def make_plans(self, amount: Fraction) -> tuple[Plan, ...]:
@@ -109,18 +184,22 @@ class _BatchPricer:
         return tuple(self._make_plan(forms, amount * share) for forms, share in zip(self.batch, self.shares))
 
     def _make_plan(self, forms: Sequence[BoundedQuestion], amount: Fraction) -> Plan:
-        self.paid.check_most(amount)
-        parts = [GroupingPricer(form, self.paid, self.terms, len(forms) * self.split, self.noise) for form in forms]
-        return Plan(tuple(part.make_release(amount / len(parts)) for part in parts))
+        split, payment = len(forms) * len(self.batch), self.payment
+        parts = [
+            GroupingPricer(form, self.paid, self.terms, split, payment.family, self.noise, payment.delta)
+            for form in forms
+        ]
+        plan = Plan(tuple(part.make_release(amount / len(parts)) for part in parts))
+        if not self.paid.is_small(amount, plan.loss):
+            self.paid.refuse_large()
+        return plan
 
 
-def _find_largest(
-    make_plans: Callable[[Fraction], tuple[Plan, ...]], epsilon: Fraction, slack: Fraction
-) -> tuple[Plan, ...] | None:
+def _find_largest(make: Callable[[Fraction], PricedBatch], epsilon: Fraction, slack: Fraction) -> PricedBatch | None:
     """The plans with the largest amount, to two thousandths, whose whole loss stays within (ε, δ)."""
 
     def fits(amount: Fraction) -> bool:
-        together = [event for plan in make_plans(amount) for event in plan.events]
+        together = _list_events(make(amount).plans)
         return compose(together).epsilon(float_down(slack)) <= float_down(epsilon)
 
     least = rho_for(float_down(epsilon), float_down(slack / 4)) / 4
@@ -133,10 +212,4 @@ def _find_largest(
     while high > low * Fraction(1002, 1000):
         middle = Fraction(math.sqrt(low * high)).limit_denominator(1 << 50)
         low, high = (middle, high) if fits(least * middle) else (low, middle)
-    return make_plans(least * low)
-
-
-def _mean_log_noise(plans: tuple[Plan, ...]) -> float:
-    """How large the noise is over all: the mean of the logarithms of its standard deviations."""
-    noises = [noise for plan in plans for release in plan.releases for noise in release.noises.values()]
-    return math.fsum(math.log(noise.standard_error) for noise in noises) / max(1, len(noises))
+    return make(least * low)

@@ -16,6 +16,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
+from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
 from discreet.answer_record import Known, answer_known, find_known, make_answer, to_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
@@ -25,6 +26,7 @@ from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import (
+    BudgetExceeded,
     DiscreetError,
     EngineFailure,
     LedgerDamaged,
@@ -38,7 +40,7 @@ from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
-from discreet.offer import Offer
+from discreet.offer import BudgetLeft, Offer
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
@@ -96,6 +98,7 @@ class Curator:
         *,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         error: Mapping[str, Number] | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
@@ -106,7 +109,7 @@ class Curator:
         request: str | None = None,
         watch: ProgressCallback | None = None,
     ) -> Answer:
-        """Answer a question, at a stated loss (``epsilon`` or ``rho``) or for a wanted ``error`` of named columns.
+        """Answer a question, at a loss (``epsilon``, ``rho``), a ``share`` of the budget, or for a wanted ``error``.
 
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
         ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
@@ -114,11 +117,12 @@ class Curator:
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
         asked = self._read(question, public)
-        offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        offer = _make_offer(asked, stated, level)
         if _is_automatic(bounds):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return missing_bounds.ask(self, asked.question, offer, **who)
-        quoted = quote(asked.question, offer, self._quote_context)
+        quoted = self._quote(asked.question, offer, analyst)
         (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
         return answer
 
@@ -129,6 +133,7 @@ class Curator:
         weights: Sequence[Number] | None = None,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         delta: Number | None = None,
         fixed: bool = False,
         level: Number = 0.95,
@@ -144,8 +149,8 @@ class Curator:
         plan by its privacy-loss distribution, which is tighter, and charges that as one (ε, δ).
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
-        offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
-        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
+        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
+        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed, analyst=analyst)
         return self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
 
     def _answer(
@@ -296,6 +301,7 @@ class Curator:
         *,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         error: Mapping[str, Number] | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
@@ -306,13 +312,21 @@ class Curator:
     ) -> Preview:
         """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
         asked = self._read(question, public)
-        offer = _make_offer(asked, {"epsilon": epsilon, "rho": rho, "error": error, "delta": delta}, level)
+        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        offer = _make_offer(asked, stated, level)
         if _is_automatic(bounds):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
-        quoted = quote(asked.question, offer, self._quote_context)
+        quoted = self._quote(asked.question, offer, analyst)
         known = self._find_known(quoted, analyst) is not None
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        return Preview(plan=quoted.plans[0], budget=self.budget, fits=fits, remaining=self.remaining, answered=known)
+        return Preview(
+            plan=quoted.plans[0],
+            budget=self.budget,
+            fits=fits,
+            remaining=self.remaining,
+            answered=known,
+            alternatives=quoted.alternatives,
+        )
 
     def preview_batch(
         self,
@@ -321,6 +335,7 @@ class Curator:
         weights: Sequence[Number] | None = None,
         epsilon: Epsilon | None = None,
         rho: Number | None = None,
+        share: Number | None = None,
         delta: Number | None = None,
         fixed: bool = False,
         level: Number = 0.95,
@@ -329,8 +344,8 @@ class Curator:
         project: str = "",
     ) -> BatchPreview:
         """What several answers would cost together, and how far off each would be. Free."""
-        offer = Offer(epsilon=epsilon, rho=rho, delta=delta, level=level)
-        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed)
+        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
+        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed, analyst=analyst)
         known = self._find_known(quoted, analyst) is not None
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
         terms: dict[str, Any] = {
@@ -344,7 +359,7 @@ class Curator:
 
     def answered(self, question: QuestionLike, *, analyst: str = "analyst", **offer: Any) -> bool:
         """Whether the answer follows from what is on record for this analyst, so that asking is free."""
-        quoted = quote(self._read(question).question, Offer(**offer), self._quote_context)
+        quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
         return self._find_known(quoted, analyst) is not None
 
     def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
@@ -352,7 +367,7 @@ class Curator:
         asked = self._read(question, public)
         words = offer if offer or asked.offer else self._make_default_offer()
         stated = _make_offer(asked, words, words.pop("level", 0.95))
-        return explain(quote(asked.question, stated, self._quote_context).plans[0], self.budget)
+        return explain(quote(asked.question, stated, replace(self._make_context(), left=None)).plans[0], self.budget)
 
     def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
         """Buy bounds for a column: a metered question like any other, and the line for the codebook."""
@@ -382,7 +397,12 @@ class Curator:
     @property
     def remaining(self) -> str:
         """What is left of the budget, in words."""
-        return self.budget.describe_left(self._ledger.remaining)
+        left = self.budget.describe_left(self._ledger.remaining)
+        currency, total = self._ledger.counted
+        if not isinstance(currency, ClassCurrency):
+            return left
+        # Two numbers: what pure noise could still cost, and what Gaussian noise could.
+        return f"{left}, or ρ {float_down(currency.largest_rho(total, rounded=True)):.4g} of Gaussian noise"
 
     @property
     def ledger(self) -> Ledger:
@@ -411,16 +431,31 @@ class Curator:
         tables = ", ".join(f"{name} ({words})" for name, words in whose.items())
         return f"Curator of {self.name}: {tables}; {self.catalog.neighbours}; left {self.remaining}"
 
-    @property
-    def _quote_context(self) -> QuoteContext:
-        """What quoting a price needs to know."""
+    def _make_context(self, analyst: str = "") -> QuoteContext:
+        """What quoting a price needs to know, for what this analyst asks."""
+        currency, total = self._ledger.counted
         return QuoteContext(
             name=self.name,
             catalog=self.catalog,
             budget=self.budget,
             version=self._version_of,
             per_query=self._per_query,
+            left=BudgetLeft(currency, total) if isinstance(currency, ClassCurrency) else None,
+            find_paid=lambda identity: self._ledger.find_paid(identity, analyst, shared=self._shared_answers),
         )
+
+    def _quote(self, question: Question, offer: Offer, analyst: str) -> Quote:
+        """One question at what is offered. Where that is more than is left, it may still follow from the record."""
+        context = self._make_context(analyst)
+        try:
+            return quote(question, offer, context)
+        except BudgetExceeded:
+            if context.left is None:
+                raise
+            quoted = quote(question, offer, replace(context, left=None))
+            if self._find_known(quoted, analyst) is None:
+                raise
+            return quoted
 
     def _quote_batch(
         self,
@@ -430,12 +465,14 @@ class Curator:
         weights: Sequence[Number] | None,
         public: Mapping[str, Any] | None,
         fixed: bool,
+        analyst: str,
     ) -> Quote:
         read = [self._read(question, public) for question in questions]
         if any(each.offer for each in read):
             rule = "is said in a question, and a batch has one offer for all of its questions"
             raise ParameterError("cost", rule, "Take it out of the question. Nothing was charged.")
-        return quote_batch([each.question for each in read], offer, self._quote_context, weights=weights, fixed=fixed)
+        context = self._make_context(analyst)
+        return quote_batch([each.question for each in read], offer, context, weights=weights, fixed=fixed)
 
     def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
@@ -458,6 +495,8 @@ class Curator:
 
     def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
+        if self.budget.notion == "approx":
+            return {"share": Fraction(1, 10)}
         return {self.budget.kind.offers[0]: float_down(self.budget.amount()) / 10}
 
     def _make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
@@ -471,6 +510,7 @@ class Curator:
             loss=quoted.loss,
             project=project,
             version=quoted.version,
+            paid=quoted.paid,
         )
 
 

@@ -50,7 +50,7 @@ def load_groups(record: Mapping[str, Any], kinds: Sequence[Type]) -> NoisyGroups
     return NoisyGroups(
         keys=tuple(tuple(map(from_plain, key, kinds)) for key in record["keys"]),
         measures={
-            int(position): np.array([int(value) for value in values], dtype=np.int64)
+            int(position): np.array([int(value) for value in values], dtype=object)
             for position, values in record["measures"].items()
         },
         chosen={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, sensitivity
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.show import show
 from discreet.privacy import Budget
@@ -31,7 +31,18 @@ def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
         (bounded.max_rows_per_group, "rows", f"per {unit} and group" if bounded.keys else f"per {unit}"),
         (bounded.max_groups, "groups", f"per {unit}"),
     )
-    return [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    less = [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    return [*less, *_describe_values(bounded, unit)]
+
+
+def _describe_values(bounded: BoundedPlan, unit: str) -> list[str]:
+    """How many distinct values one unit brings, and what that means for their number."""
+    return [
+        f"each {unit} brings at most {measure.max_values:,} {'value' if measure.max_values == 1 else 'values'} of "
+        f"{measure.argument}, so their number is a lower bound"
+        for measure in bounded.measures
+        if measure.counts is Counts.DISTINCT
+    ]
 
 
 def explain(plan: Plan, budget: Budget) -> str:
@@ -57,25 +68,37 @@ def _describe_measures(release: Release) -> list[str]:
     """What is measured or chosen in one grouping, how far one unit can move it, and the noise."""
     bounded, lines = release.bounded.bounded, []
     for position, measure in enumerate(bounded.measures):
-        moves = sensitivity(bounded, measure, release.neighbours)
+        moves, parts = sensitivity(bounded, measure, release.neighbours), 1 << release.unit_bits(position)
         noise = release.noises.get(position)
-        drawn = "chooses the groups" if noise is None else _describe_noise(noise)
+        drawn = "chooses the groups" if noise is None else _describe_noise(noise, parts)
+        if position == release.counted and release.named_count is not None:
+            drawn += f", and names the groups where it is {release.named_count.bar:,} or more"
         lines.append(
-            f"  {_describe_measure(measure)}: one unit changes at most {moves.l0} groups, {moves.l1} in all, "
-            f"{moves.linf} in one; {drawn}"
+            f"  {_describe_measure(measure)}: one unit changes {_describe_changed(bounded, measure, moves.l0)}, "
+            f"{moves.l1 / parts:g} in all, {moves.linf / parts:g} in one; {drawn}"
         )
     for position, spread in enumerate(bounded.spreads):
-        choice = release.choices[position]
+        choice, parts = release.choices[position], 1 << bounded.weight_bits
         lines.append(
             f"  spread of {spread.argument} over {spread.last - spread.first + 1:,} cells: one unit changes at most "
-            f"{choice.max_rows} rows in a group, as if in {choice.groups} groups; chosen by the exponential mechanism"
+            f"{choice.max_rows / parts:g} rows in a group, as if in {choice.groups} groups; "
+            "chosen by the exponential mechanism"
         )
     return lines
 
 
-def _describe_noise(noise: Any) -> str:
-    spread = f"scale {float(noise.event.scale):.6g}" if isinstance(noise, Laplace) else f"σ {noise.standard_error:.6g}"
-    return f"discrete {type(noise).__name__} noise, {spread}"
+def _describe_changed(bounded: BoundedPlan, measure: Measure, most: int) -> str:
+    """How many groups one unit changes. Where it weighs less in each, that is any number of private ones."""
+    if group_count(bounded) is None and bounded.unit is not None and measure.weighed:
+        return "any number of groups"
+    return f"at most {most} groups"
+
+
+def _describe_noise(noise: Any, parts: int) -> str:
+    scale = noise.event.scale if isinstance(noise, Laplace) else noise.standard_error
+    spread = f"{'scale' if isinstance(noise, Laplace) else 'σ'} {float(scale) / parts:.6g}"
+    fine = "" if parts == 1 else f" in steps of 2^-{parts.bit_length() - 1}"
+    return f"discrete {type(noise).__name__} noise{fine}, {spread}"
 
 
 def _describe_measure(measure: Measure) -> str:
@@ -83,6 +106,8 @@ def _describe_measure(measure: Measure) -> str:
         return str(measure.counts)
     if measure.counts is Counts.VALUES:
         return f"values of {measure.argument}"
+    if measure.counts is Counts.DISTINCT:
+        return f"distinct values of {measure.argument}"
     return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
 
 
@@ -93,14 +118,14 @@ def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
         return ("each row is its own unit, in one group: no limit is needed",)
     words = []
     if bounded.max_rows is not None:
-        words.append(f"at most {bounded.max_rows} rows of a unit")
+        words.append(f"at most {bounded.max_rows} rows of a unit in full; the rows of one that has more weigh less")
     if bounded.max_rows_per_group is not None:
-        words.append(f"at most {bounded.max_rows_per_group} rows of a unit in a group")
+        words.append(f"at most {bounded.max_rows_per_group} rows of a unit in a group in full; more weigh less")
     if bounded.max_groups is not None:
-        words.append(f"at most {bounded.max_groups} groups of a unit, chosen by a secret order")
+        words.append(f"at most {bounded.max_groups} groups of a unit in full; one that is in more weighs less in each")
     elif bounded.keys and bounded.max_rows is None:
         words.append("no cap on groups: there are not more groups than a unit may be in")
-    return words
+    return [*words, *_describe_values(bounded, "unit")]
 
 
 def describe_grouping(release: Release) -> str:

@@ -5,15 +5,16 @@ cells; then come the analyst's own arithmetic, HAVING, ORDER BY, LIMIT, over the
 
 Intervals cover the noise (not the sampling of people): exact where a column is a count or a sum, and otherwise by
 simulating the known noise: values that could have been the truth are the released ones minus fresh noise of the same
-law, and the interval holds the middle share of what they give. A level so high that it would take too many simulated
-truths leaves the ends unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it
-is depends on the data around it; the preview tells its error in ranks.
+law, and the interval holds the middle share of what they give. The interval of a count that named its key holds given
+that it did (``mechanisms.named_count``). A level so high that it would take too many simulated truths leaves the ends
+unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it is depends on the data
+around it; the preview tells its error in ranks.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
@@ -22,7 +23,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from discreet.bounding.bound import AggregateRecipe
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats
@@ -104,8 +105,9 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     Keys that this grouping does not group by are NULL.
     """
     bounded, question = release.bounded, release.bounded.question
+    steps = {position: release.to_steps(position, drawn) for position, drawn in noisy.measures.items()}
     columns = [
-        _compute_column(release, estimate, noisy, aggregate.type)
+        _compute_column(release, estimate, steps, noisy, aggregate.type)
         for estimate, aggregate in zip(bounded.estimates, question.aggregates)
     ]
     names = [question.refer_to_key(i) for i in bounded.keys]
@@ -114,10 +116,12 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
 
 
-def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGroups, kind: Type) -> list[Value]:
-    """One statistic for each group."""
+def _compute_column(
+    release: Release, estimate: AggregateRecipe, steps: Mapping[int, Any], noisy: NoisyGroups, kind: Type
+) -> list[Value]:
+    """One statistic for each group, from the noisy steps of measures or from what was chosen."""
     if estimate.spread is None:
-        return compute_statistic(estimate, noisy.measures, kind)
+        return compute_statistic(estimate, steps, kind)
     spread = release.bounded.bounded.spreads[estimate.spread]
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
@@ -130,14 +134,18 @@ def _compute_column(release: Release, estimate: AggregateRecipe, noisy: NoisyGro
 
 
 def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Type.REAL) -> list[Value]:
-    """One statistic for each group, from noisy integers; None where a noisy count leaves nothing to divide by."""
+    """One statistic for each group, from noisy steps; None where a noisy count leaves nothing to divide by.
+
+    Counts and whole sums are rounded to whole numbers here, after the noise, where they were not before it.
+    """
     basis = STATISTICS[estimate.statistic].basis
     match basis:
         case CountBasis():
-            return [int(count) for count in _take(measures, estimate.count)]
+            return [_round_half_up(count) for count in _take(measures, estimate.count).tolist()]
         case SumBasis() if kind is Type.INTEGER:
-            counts = [0] * len(_take(measures, estimate.steps)) if estimate.count is None else measures[estimate.count]
-            return [_add_whole(estimate, *pair) for pair in zip(_take(measures, estimate.steps), counts)]
+            steps = _take(measures, estimate.steps).tolist()
+            counts = [0] * len(steps) if estimate.count is None else measures[estimate.count].tolist()
+            return [_add_whole(estimate, *pair) for pair in zip(steps, counts)]
         case SumBasis():
             total = _take_floats(measures, estimate.steps) * float(estimate.resolution)
             if estimate.count is not None:
@@ -156,9 +164,13 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Typ
             assert_never(basis)
 
 
-def _add_whole(estimate: AggregateRecipe, steps: int, count: int) -> int:
+def _round_half_up(number: float | Fraction) -> int:
+    return number if isinstance(number, int) else math.floor(number + Fraction(1, 2))
+
+
+def _add_whole(estimate: AggregateRecipe, steps: float, count: float) -> int:
     """A sum of integers, in integers. Beyond 64 bits it is the last one that has them."""
-    return _limit_whole(int(int(steps) * estimate.resolution + int(count) * estimate.origin))
+    return _limit_whole(_round_half_up(Fraction(steps) * estimate.resolution + Fraction(count) * estimate.origin))
 
 
 def _limit_whole(value: int) -> int:
@@ -230,18 +242,34 @@ def _make_intervals(
     """A function from (column, group) to the ends of its interval."""
     question = release.bounded.question
     outputs = [output.expression for output in question.outputs]
-    exact = {column: error for column, e in enumerate(outputs) if (error := _find_exact_error(release, e)) is not None}
-    simulated = [c for c, e in enumerate(outputs) if c not in exact and _is_measured(e, question)]
+    named = {column for column, e in enumerate(outputs) if _is_named_count(release, e)}
+    found = ((c, _find_exact_error(release, e)) for c, e in enumerate(outputs) if c not in named)
+    exact = {column: error for column, error in found if error is not None}
+    known = {*named, *exact}
+    simulated = [c for c, e in enumerate(outputs) if c not in known and _is_measured(e, question)]
     ends = _simulate(release, noisy, chosen, simulated, source) if simulated and chosen else {}
 
     def interval(column: int, group: int) -> tuple[Value, Value]:
+        value: Any
+        if column in named and release.named_count is not None:
+            value = evaluate(outputs[column], released[group])
+            return release.named_count.find_ends(value, release.level)
         if column in exact:
-            value: Any = evaluate(outputs[column], released[group])
+            value = evaluate(outputs[column], released[group])
             low, high = value - exact[column], value + exact[column]
             return (_limit_whole(low), _limit_whole(high)) if isinstance(value, int) else (low, high)
         return ends.get((column, group), (None, None))
 
     return interval
+
+
+def _is_named_count(release: Release, expression: Expression) -> bool:
+    """Whether a column is the count that names the keys. Its interval holds given that the key was named."""
+    question = release.bounded.question
+    if not isinstance(expression, ReleasedValue) or expression.index < len(question.keys):
+        return False
+    estimate = release.bounded.estimates[expression.index - len(question.keys)]
+    return estimate.steps is None and estimate.count is not None and estimate.count == release.counted
 
 
 def _find_exact_error(release: Release, expression: Expression) -> float | int | None:
@@ -273,8 +301,12 @@ def _simulate(
     for group in chosen:
         truths = {}
         for position, noise in release.noises.items():
+            if position == release.counted and release.named_count is not None:
+                seen = int(noisy.measures[position][group])
+                truths[position] = release.named_count.draw_counts(seen, draws, source=source)
+                continue
             shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
-            truths[position] = int(noisy.measures[position][group]) - shift
+            truths[position] = int(noisy.measures[position][group]) - shift.astype(object)
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
         rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))
         for column in columns:

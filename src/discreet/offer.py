@@ -4,19 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
+from typing import NoReturn, Self
 
 from discreet import parameters
-from discreet.accounting.zcdp import rho_for
-from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
-from discreet.exact import Exact, float_down
+from discreet.accounting.spending_classes import ClassCurrency, SpendingClass, shorten_down
+from discreet.accounting.sums import Price
+from discreet.errors import BudgetExceeded, InternalError, ParameterError, UnknownLoss
+from discreet.exact import Exact, float_down, lower
 from discreet.parameters import Epsilon, Number
-from discreet.privacy import Budget
+from discreet.privacy import Budget, Loss
 
-# Of an (ε, δ) budget, half of δ pays for turning ρ into ε, the other half for naming private keys; one question takes
-# a hundredth of that half unless it says otherwise.
-KEY_SHARE = Fraction(1, 2)
-KEY_QUESTIONS = 100
+
+class NoiseFamily(StrEnum):
+    """What noise a question gets: pure (Laplace), in shares of ε, or Gaussian, in shares of ρ."""
+
+    PURE = "pure"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What a question was priced at: its noise, the amount of each grouping in ε or ρ, and the δ for naming keys.
+
+    It is put on record where it depends on what was left, so that the same question has the same price later.
+    """
+
+    family: NoiseFamily
+    amounts: tuple[Fraction, ...]
+    delta: Fraction = Fraction(0)
+
+    def __str__(self) -> str:
+        return " ".join([self.family, str(self.delta), *map(str, self.amounts)])
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The payment that ``str`` wrote."""
+        family, delta, *amounts = text.split()
+        return cls(NoiseFamily(family), tuple(map(Fraction, amounts)), Fraction(delta))
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLeft:
+    """What is left of an (ε, δ) budget: how it is counted, and the sums so far."""
+
+    currency: ClassCurrency
+    total: Price
+
+    @classmethod
+    def of_whole(cls, budget: Budget) -> BudgetLeft:
+        """A budget from which nothing was spent."""
+        currency = ClassCurrency.of(budget)
+        return cls(currency, currency.nothing)
+
+    def fits(self, loss: Loss) -> bool:
+        """Whether a loss can be charged now."""
+        return self.currency.fits(self.currency.add(self.total, self.currency.price(loss)))
+
+    def key_delta(self) -> Fraction:
+        """The δ for naming keys in the next question: φ/(j(j+1)) for the j-th, which never runs out.
+
+        After j − 1 questions φ/j is left of the φ that is kept for failures, so j follows from what is left.
+        """
+        whole = self.currency.failure
+        left = whole - self.total[2]
+        return shorten_down(left * left / (whole + left)) if left > 0 else Fraction(0)
 
 
 # The least ε that a question may offer. With less, the noise is larger than any number that is shown.
@@ -31,26 +84,34 @@ def _check_least(name: str, amount: Exact, least: Fraction) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What the analyst offers: a loss (``epsilon`` or ``rho``), or the ``error`` wanted for named columns.
+    """What the analyst offers: a loss (``epsilon`` or ``rho``), a ``share`` of the budget, or the ``error`` wanted.
 
+    Under an (ε, δ) budget an ``epsilon`` of x out of E means the share x/E. An error is wanted for named columns.
     ``delta`` is what naming private keys may cost; ``level`` is the confidence of errors and intervals.
     """
 
     epsilon: Epsilon | None = None
     rho: Number | None = None
+    share: Number | None = None
     error: Mapping[str, Number] | None = None
     delta: Number | None = None
     level: Number = 0.95
 
     def __post_init__(self) -> None:
-        forms = [form is not None for form in (self.epsilon, self.rho, self.error)]
+        forms = [form is not None for form in (self.epsilon, self.rho, self.share, self.error)]
         if sum(forms) != 1:
-            fix = "Say epsilon=0.5, rho=0.01, or error={'n': 12} to be told the price. Nothing was charged."
+            fix = "Say share=0.1, epsilon=0.5, rho=0.01, or error={'n': 12}. Nothing was charged."
             raise ParameterError("cost", "must be given in exactly one form", fix)
         if self.epsilon is not None:
             _check_least("epsilon", parameters.read_epsilon(self.epsilon), LEAST_EPSILON)
         if self.rho is not None:
             _check_least("rho", parameters.read_positive(self.rho, "rho"), LEAST_EPSILON**2)
+        if self.share is not None:
+            fix = "Offer a part of the budget: 1 for all of it, 0.1 for a tenth. Nothing was charged."
+            part = parameters.read_positive(self.share, "share", fix=fix)
+            if part > 1:
+                raise ParameterError("share", f"is {float_down(part):.4g}, more than the whole budget", fix)
+            _check_least("share", part, LEAST_EPSILON)
         for name, size in (self.error or {}).items():
             parameters.read_positive(size, f"error[{name!r}]")
         if self.error is not None and not self.error:
@@ -67,17 +128,56 @@ class BudgetOffer:
     offer: Offer
     budget: Budget
     most: Fraction | None = None
+    left: BudgetLeft | None = None
 
     def __post_init__(self) -> None:
         if not self.budget.kind.offers:
             raise UnknownLoss(
-                f"A budget in {self.budget.symbol} cannot pay for discrete noise. Declare ρ, or ε and δ. "
+                f"A budget in {self.budget.symbol} cannot pay for choices and for keys. Declare ρ, or ε and δ. "
                 "Nothing was charged."
             )
 
     @property
-    def pure(self) -> bool:
-        return self.budget.notion == "pure"
+    def families(self) -> tuple[NoiseFamily, ...]:
+        """The noise that the budget can pay for: both kinds under (ε, δ), unless ρ is offered, which is Gaussian."""
+        if self.budget.notion == "pure":
+            return (NoiseFamily.PURE,)
+        if self.budget.notion == "approx" and self.offer.rho is None:
+            return (NoiseFamily.PURE, NoiseFamily.GAUSSIAN)
+        return (NoiseFamily.GAUSSIAN,)
+
+    @property
+    def by_share(self) -> bool:
+        """Whether what it buys follows from a share of an (ε, δ) budget and from what is left of it."""
+        return self.budget.notion == "approx" and self.offer.rho is None and self.offer.error is None
+
+    @property
+    def known_left(self) -> BudgetLeft:
+        """What is left of an (ε, δ) budget; all of it where nothing was said."""
+        return BudgetLeft.of_whole(self.budget) if self.left is None else self.left
+
+    def to_share(self) -> Fraction:
+        """The part of an (ε, δ) budget that is offered; refused where it is more than is left."""
+        epsilon, share = self.offer.epsilon, self.offer.share
+        if share is not None:
+            part = parameters.read_positive(share, "share")
+        else:
+            part = lower(parameters.read_epsilon(epsilon)) / lower(self.budget.amount())
+        left = self.known_left.currency.share_left(self.known_left.total)
+        if part > left * (1 + Fraction(1, 1 << 28)):
+            raise BudgetExceeded(self._describe_too_much(left))
+        return part
+
+    def _describe_too_much(self, left: Fraction) -> str:
+        nearest = f"share={float_down(left):.6g} (epsilon={float_down(left * lower(self.budget.amount())):.6g})"
+        rest = f"Offer at most {nearest}." if left > LEAST_EPSILON else "Nothing is left that shares can buy."
+        return f"The offer is more than is left of {self.budget!r}. {rest} Nothing was charged."
+
+    def allow(self) -> list[tuple[SpendingClass, Fraction]]:
+        """What the share may cost, class by class."""
+        left = self.known_left
+        share = self.to_share()
+        return list(left.currency.allow(left.total, min(share, left.currency.share_left(left.total))))
 
     @property
     def level(self) -> Fraction:
@@ -85,8 +185,12 @@ class BudgetOffer:
         return parameters.read_probability(self.offer.level, "level")
 
     def to_amount(self) -> Fraction:
-        """The offer in the budget's own currency: ε of a pure budget, otherwise ρ."""
+        """The offer as an amount that does not depend on what is left: ε of a pure budget, otherwise ρ."""
         epsilon, rho = self.offer.epsilon, self.offer.rho
+        if self.by_share:
+            raise InternalError("What a share buys depends on what is left.")
+        if self.offer.share is not None:
+            return parameters.read_positive(self.offer.share, "share") * lower(self.budget.amount())
         if rho is not None:
             if "rho" not in self.budget.kind.offers:
                 fix = "This budget is counted in pure ε: say epsilon=0.5. Nothing was charged."
@@ -96,28 +200,22 @@ class BudgetOffer:
             fix = "This budget is counted in ρ: say rho=0.01. Nothing was charged."
             raise ParameterError("epsilon", "has no meaning without a δ", fix)
         exact = parameters.read_epsilon(epsilon)
-        if self.pure:
-            return exact if isinstance(exact, Fraction) else exact.lower
-        found = self._to_rho(exact)
-        if found <= 0:
-            fix = "Offer a larger ε, or say rho=. Nothing was charged."
-            raise ParameterError("epsilon", "is too small to turn into ρ at the budget's δ", fix)
-        return found
+        return exact if isinstance(exact, Fraction) else exact.lower
 
-    def _to_rho(self, epsilon: Exact) -> Fraction:
-        """What the ε of one question means: alone, at the part of δ for conversions, it would be (ε, δ)-private."""
-        return rho_for(float_down(epsilon), float_down(self.budget.slack() * (1 - KEY_SHARE)))
-
-    def check_most(self, amount: Fraction) -> None:
-        """Refuse what is more than one question may cost."""
+    def is_small(self, amount: Fraction, loss: Loss) -> bool:
+        """Whether it is within what one question may cost."""
         if self.most is None:
-            return
-        limit = self._to_rho(self.most) if self.budget.notion == "approx" else self.most
-        if amount > limit:
-            raise BudgetExceeded(
-                f"One question may cost at most {self.budget.describe(self.most)}, says the codebook (per_query). "
-                "Offer less, or accept a larger error. Nothing was charged."
-            )
+            return True
+        if self.budget.notion == "approx":
+            return BudgetLeft.of_whole(self.budget.with_amount(self.most)).fits(loss)
+        return amount <= self.most
+
+    def refuse_large(self) -> NoReturn:
+        """Refuse what is more than one question may cost."""
+        raise BudgetExceeded(
+            f"One question may cost at most {self.budget.describe(self.most or Fraction(0))}, says the codebook "
+            "(per_query). Offer less, or accept a larger error. Nothing was charged."
+        )
 
     def key_delta(self) -> Fraction:
         """The δ for naming private keys in one question."""
@@ -128,4 +226,10 @@ class BudgetOffer:
             )
         if self.offer.delta is not None:
             return parameters.read_probability(self.offer.delta, "delta")
-        return self.budget.slack() * KEY_SHARE / KEY_QUESTIONS
+        found = self.known_left.key_delta()
+        if not found:
+            raise BudgetExceeded(
+                "Nothing is left of the δ that names groups from the data. Declare the keys in the codebook. "
+                "Nothing was charged."
+            )
+        return found

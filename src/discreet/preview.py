@@ -9,8 +9,10 @@ from html import escape
 from typing import Any
 
 from discreet.accounting import events
-from discreet.bounding.bound import AggregateRecipe
+from discreet.accounting.events import to_exact
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import InternalError
+from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
@@ -18,7 +20,7 @@ from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis
 from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Loss
-from discreet.release import Plan, Release, format_level
+from discreet.release import KeyRule, Plan, Release, format_level
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
@@ -56,6 +58,7 @@ class Preview:
     budget: Budget
     fits: bool
     remaining: str
+    alternatives: tuple[Plan, ...] = ()
     answered: bool = False
     """Whether the answer follows from what is on record: then it is free."""
 
@@ -85,6 +88,14 @@ class Preview:
             return f"{len(self.plan.releases)} groupings share the price: {each}"
         return _describe_groups(self.plan.releases[0])
 
+    @property
+    def other_noise(self) -> tuple[str, ...]:
+        """The errors that the same offer would buy with the other kind of noise, in words."""
+        return tuple(
+            f"{_name_noise(plan.releases[0])}: {', '.join(f'{c.name} {c.words()}' for c in _make_columns(plan))}"
+            for plan in self.alternatives
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
@@ -93,6 +104,7 @@ class Preview:
             "fits": self.fits,
             "already_answered": self.answered,
             "remaining": self.remaining,
+            "other_noise": list(self.other_noise),
             "level": float(self.plan.level),
             "columns": [
                 {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
@@ -114,6 +126,7 @@ class Preview:
                 f"protects  {protects}",
                 f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
+                *(f"instead   {words}" for words in self.other_noise),
                 "nothing was charged, no data was read",
             ]
         )
@@ -173,8 +186,8 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
 def _format_table(preview: Preview) -> str:
     """The columns of one question, their errors, its groups and what it costs."""
     plan, columns = preview.plan, preview.columns
-    width = max(len("column"), *(len(c.name) for c in columns))
-    what = max(len("measured by"), *(len(c.what) for c in columns))
+    width = max(len(text) for text in ("column", *(c.name for c in columns)))
+    what = max(len(text) for text in ("measured by", *(c.what for c in columns)))
     return "\n".join(
         [
             f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(plan.level)}",
@@ -199,7 +212,20 @@ def _describe_groups(release: Release) -> str:
     if rule is None:
         return "no groups"
     half, sure = rule.kept_from(Fraction(1, 2)), rule.kept_from(Fraction(1, 20))
-    return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+    named = f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+    return f"{named}; naming costs δ {_find_key_delta(rule):.3g}{_describe_joint(release)}"
+
+
+def _find_key_delta(rule: KeyRule) -> float:
+    """The δ of naming keys, rounded up."""
+    return float_up(sum((to_exact(e.delta) for e in rule.events if isinstance(e, events.Approximate)), Fraction(0)))
+
+
+def _describe_joint(release: Release) -> str:
+    """What a count that names its key means for its own error."""
+    if release.counted is None:
+        return ""
+    return "; the noisy count itself names them, so intervals near that size are wider"
 
 
 def _make_columns(plan: Plan) -> list[ColumnPreview]:
@@ -230,20 +256,26 @@ def _make_columns(plan: Plan) -> list[ColumnPreview]:
 
 def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecipe) -> ColumnPreview:
     """A quantile or a mode: what it is, and how far off it is in rows."""
-    choice = plan.releases[0].choices[spread]
-    rows = math.ceil(choice.error(1 - plan.level))
+    release = plan.releases[0]
+    choice = release.choices[spread]
+    parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
+    rows = math.ceil(choice.error(1 - plan.level) / parts)
     title = STATISTICS[estimate.statistic].title
     if estimate.share is None or isinstance(choice, CellMode):
         return ColumnPreview(name, f"{title}, chosen", None, rows=rows)
-    usual = min(rows, math.ceil(choice.usual_error(1 - plan.level)))
+    usual = min(rows, math.ceil(choice.usual_error(1 - plan.level) / parts))
     return ColumnPreview(name, f"{float(100 * estimate.share):g} % {title}, chosen", None, rows=rows, usual=usual)
 
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
     parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
-    noises = [release.noises[p] for p in parts]
-    kind = "Laplace" if isinstance(noises[0], Laplace) else "Gaussian"
+    kind = _name_noise(release)
     return f"{STATISTICS[estimate.statistic].title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+
+
+def _name_noise(release: Release) -> str:
+    pure = any(isinstance(noise, Laplace) for noise in release.noises.values())
+    return "Laplace" if pure or not release.noises else "Gaussian"
 
 
 def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[tuple[int, float], ...]:
@@ -255,7 +287,7 @@ def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[t
         raise InternalError("A mean without a sum and a count.")
     measure = release.bounded.bounded.measures[estimate.steps]
     largest = max(abs(measure.first), abs(measure.last))
-    sum_error, count_error = release.noise_bound(estimate.steps), release.noise_bound(estimate.count)
+    sum_error, count_error = (float(release.noise_bound(part)) for part in (estimate.steps, estimate.count))
     return tuple(
         (
             size,

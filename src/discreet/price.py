@@ -1,30 +1,36 @@
 """Pricing: which mechanism, which scale, which share of the budget.
 
 Every measure gets noise of its own, in equal shares of what the question may cost; so does every spread that quantiles
-or modes are chosen from. Under a pure budget that is discrete Laplace noise and shares of ε; otherwise discrete
-Gaussian noise and shares of ρ. Private keys are chosen by a rule that takes a share, too, and a δ. The groupings of a
-question share its price equally. All of it follows from the plan and the codebook, so that it can be shown before
-anything is spent. Several questions under one price are in ``batch_price``.
+or modes are chosen from. Pure noise is discrete Laplace noise, in shares of ε; Gaussian noise is rounded, in shares of
+ρ. A budget of ε and δ can pay for both, so both are tried, and the one with the smaller errors is taken. Private keys
+are chosen by a rule that takes a share, too, and a δ. The groupings of a question share its price equally. All of it
+follows from the plan, the codebook and what is left of the budget, so that it can be shown before anything is spent.
+Several questions under one price are in ``batch_price``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet import parameters
-from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
+from discreet.accounting import events
+from discreet.accounting.account import compose
+from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import group_cap, reach, sensitivity
+from discreet.bounding.named_counts import name_by_count
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import better_selection
-from discreet.offer import BudgetOffer, Offer
+from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.table import STATISTICS
@@ -39,13 +45,16 @@ MOST_MOVED = 1 << 60
 class PriceTerms:
     """What every price of a dataset depends on: its budget, who is protected, and the most that one question may cost.
 
-    ``per_query`` is in the budget's own terms: ε, or ρ.
+    ``per_query`` is in the budget's own terms: ε, or ρ. ``left`` is what is left of an (ε, δ) budget; ``paid`` is what
+    the question was priced at before, where it was.
     """
 
     budget: Budget
     unit: Unit
     neighbours: Neighbours
     per_query: Fraction | None = None
+    left: BudgetLeft | None = None
+    paid: Payment | None = None
 
     @property
     def protection(self) -> Mapping[str, Any]:
@@ -53,16 +62,132 @@ class PriceTerms:
         return {"unit": self.unit, "neighbours": self.neighbours}
 
 
+@dataclass(frozen=True, slots=True)
+class PricedPlan:
+    """A plan and what it was priced at."""
+
+    plan: Plan
+    payment: Payment
+
+
 def price(forms: Sequence[BoundedQuestion], offer: Offer, terms: PriceTerms) -> Plan:
     """The plan that costs what was offered, or the least that has the errors wanted, in every grouping."""
-    paid = BudgetOffer(offer, terms.budget, terms.per_query)
-    parts = [GroupingPricer(form, paid, terms, len(forms)) for form in forms]
-    if offer.error is None:
-        amounts = [paid.to_amount() / len(parts)] * len(parts)
-    else:
-        amounts = [part.find_amount(offer.error) for part in parts]
-    paid.check_most(sum(amounts, Fraction(0)))
-    return Plan(tuple(part.make_release(amount) for part, amount in zip(parts, amounts)))
+    return price_in_families(forms, offer, terms)[0].plan
+
+
+def price_in_families(forms: Sequence[BoundedQuestion], offer: Offer, terms: PriceTerms) -> tuple[PricedPlan, ...]:
+    """The plan with each kind of noise that the budget can pay for, the better one first.
+
+    Better is what fits; then, at a given cost, the smaller errors (their geometric mean), and at given errors the
+    smaller part of the budget.
+    """
+    paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
+    if terms.paid is not None:
+        return (price_at(forms, paid, terms, terms.paid),)
+    found, refused = [], None
+    for family in paid.families:
+        try:
+            priced = _price_in_family(forms, paid, terms, family)
+        except ParameterError as error:  # so little ε cannot choose keys among so many groups, but ρ may
+            refused = error
+            continue
+        if priced is not None:
+            found.append(priced)
+    if not found and refused is not None:
+        raise refused
+    if not found:
+        raise BudgetExceeded(
+            "No noise that this offer could buy fits what is left of the budget. Offer a share of it, such as "
+            "share=0.1. Nothing was charged."
+        )
+    if len(found) > 1:
+        found.sort(key=lambda each: _rank(each.plan, paid))
+    small = [each for each in found if paid.is_small(sum(each.payment.amounts, Fraction(0)), each.plan.loss)]
+    if not small:
+        paid.refuse_large()
+    return tuple(small)
+
+
+def _rank(plan: Plan, paid: BudgetOffer) -> tuple[bool, float]:
+    left = paid.known_left
+    if paid.offer.error is None:
+        return not left.fits(plan.loss), mean_log_noise([plan])
+    return not left.fits(plan.loss), float(left.currency.share_of(left.currency.price(plan.loss)))
+
+
+def _price_in_family(
+    forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTerms, family: NoiseFamily
+) -> PricedPlan | None:
+    """The plan with one kind of noise; None where no class that holds has a place for it."""
+    delta = paid.key_delta() if any(form.selector is not None for form in forms) else Fraction(0)
+    parts = len(forms)
+    if paid.offer.error is not None:
+        pricers = [GroupingPricer(form, paid, terms, parts, family, delta=delta) for form in forms]
+        amounts = tuple(pricer.find_amount(paid.offer.error) for pricer in pricers)
+        return price_at(forms, paid, terms, Payment(family, amounts, delta))
+    if not paid.by_share:
+        return price_at(forms, paid, terms, Payment(family, (paid.to_amount() / parts,) * parts, delta))
+
+    def make(amount: Fraction) -> PricedPlan:
+        return price_at(forms, paid, terms, Payment(family, (amount / parts,) * parts, delta))
+
+    return find_within(lambda amount: make(amount).plan.events, make, paid, family)
+
+
+def price_at(forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTerms, payment: Payment) -> PricedPlan:
+    """The plan at a given payment."""
+    pricers = [GroupingPricer(form, paid, terms, len(forms), payment.family, delta=payment.delta) for form in forms]
+    releases = tuple(pricer.make_release(amount) for pricer, amount in zip(pricers, payment.amounts, strict=True))
+    return PricedPlan(Plan(releases), payment)
+
+
+T = TypeVar("T")
+
+# How often the amount is corrected until its price is within what a share may cost.
+_CORRECTIONS = 12
+# What is kept back, so that prices that are rounded up stay within.
+_MARGIN = 1 - Fraction(1, 1 << 32)
+
+
+def find_within(
+    list_events: Callable[[Fraction], tuple[events.Event, ...]],
+    make: Callable[[Fraction], T],
+    paid: BudgetOffer,
+    family: NoiseFamily,
+) -> T | None:
+    """What a share buys with one kind of noise: the largest amount whose price is within what some class allows.
+
+    Pure noise is bought from Σε; Gaussian noise from the class that has most for it. Choices and keys cost there what
+    they cost, so the amount is corrected by its real price, which grows in proportion or nearly so.
+    """
+    currency, allowed = paid.known_left.currency, paid.allow()
+    if family is NoiseFamily.PURE:
+        epsilon = next((allow for each, allow in allowed if each.name == "epsilon"), Fraction(0))
+        return make(epsilon) if epsilon > 0 else None
+    amount = max((allow / each.gaussian for each, allow in allowed if each.gaussian), default=Fraction(0)) * _MARGIN
+    for _ in range(_CORRECTIONS):
+        if amount <= 0:
+            return None
+        cost = currency.price(compose(list_events(amount)).loss)
+        room = max((allow / currency.part_of(each, cost) for each, allow in allowed if each.gaussian), default=amount)
+        if room >= 1:
+            return make(amount)
+        amount *= room * _MARGIN
+    return None
+
+
+def mean_log_noise(plans: Sequence[Plan]) -> float:
+    """How large the errors of what is shown are over all: the mean of the logarithms of noise, ranks and bars.
+
+    Sizes of groups often fall as a power law, so that twice the bar halves the number of groups that are named.
+    """
+    sizes: list[float] = []
+    for release in (release for plan in plans for release in plan.releases):
+        sizes += [noise.standard_error / (1 << release.unit_bits(at)) for at, noise in release.noises.items()]
+        sizes += [max(1.0, choice.error(Fraction(1, 20))) for choice in release.choices.values()]
+        if release.selection is not None:
+            sizes.append(float(release.selection.kept_from(Fraction(1, 2))))
+    return math.fsum(map(math.log, sizes)) / max(1, len(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +198,37 @@ class GroupingPricer:
     offer: BudgetOffer
     terms: PriceTerms
     parts: int
+    family: NoiseFamily
     noise: type[Noise] | None = None
+    delta: Fraction = Fraction(0)
 
     def make_release(self, amount: Fraction) -> Release:
-        """The release that costs this amount."""
-        measured, spreads = self.bounded.measured, self.bounded.bounded.spreads
-        private = self.bounded.selector is not None
-        share = amount / (len(measured) + len(spreads) + private)
+        """The release that costs this amount: in the form that is predicted to be better, where there are two."""
+        form = name_by_count(self.bounded)
+        if form is None:
+            return self.make_form(amount)
+        joint = replace(self, bounded=form).make_form(amount, joint=True)
+        try:
+            plain = self.make_form(amount)
+        except ParameterError:  # so little ε cannot choose keys among so many groups, but a noisy count may
+            return joint
+        return min(joint, plain, key=lambda release: mean_log_noise([Plan((release,))]))
+
+    def make_form(self, amount: Fraction, *, joint: bool = False) -> Release:
+        """The release in one form; ``joint``: the noisy count of units names the keys, and needs no second share."""
+        measured, spreads, selector = self.bounded.measured, self.bounded.bounded.spreads, self.bounded.selector
+        share = amount / (len(measured) + len(spreads) + (selector is not None and not joint))
+        noises = {position: self._make_noise(position, share) for position in measured}
+        selection: KeyRule | None = None
+        if selector is not None:
+            selection = self._make_bar(noises[selector]) if joint else self._make_selection(share)
         return Release(
             bounded=self.bounded,
-            noises={position: self._make_noise(position, share) for position in measured},
+            noises=noises,
             choices={position: self._make_choice(position, share) for position in range(len(spreads))},
-            selection=self._make_selection(share) if private else None,
+            selection=selection,
             level=self.offer.level,
+            counted=selector if joint else None,
             **self.terms.protection,
         )
 
@@ -97,7 +240,7 @@ class GroupingPricer:
                 "One unit may contribute so much here that no noise can hide it. Lower the limits, or join on fewer "
                 "tables that multiply its rows. Nothing was charged."
             )
-        if self.offer.pure:
+        if self.family is NoiseFamily.PURE:
             return Laplace(sensitivity=max(1, moves.l1), epsilon=share, **self.terms.protection)
         if self.noise is Laplace:
             # ε-private noise is ε²/2-zCDP, so a share of ρ buys ε = √(2ρ).
@@ -109,7 +252,10 @@ class GroupingPricer:
         """What chooses from a spread."""
         spread = self.bounded.bounded.spreads[position]
         far = reach(self.bounded.bounded, self.terms.neighbours)
-        stated: dict[str, Any] = {"epsilon" if self.offer.pure else "rho": share, **self.terms.protection}
+        stated: dict[str, Any] = {
+            "epsilon" if self.family is NoiseFamily.PURE else "rho": share,
+            **self.terms.protection,
+        }
         shares = self.bounded.shares_of(position)
         if not shares:
             return CellMode(
@@ -131,24 +277,38 @@ class GroupingPricer:
 
     def _make_selection(self, share: Fraction) -> KeyRule:
         """The rule for private keys that costs the share and the δ it needs, and names keys from fewer units on."""
-        delta = self.offer.key_delta() / self.parts
+        if self.family is NoiseFamily.PURE:
+            return KeySelection(epsilon=share, **self._key_terms)
+        return better_selection(rho=share, **self._key_terms)
+
+    def _make_bar(self, noise: Noise) -> KeyRule:
+        """The rule that names keys by a count with this noise."""
+        if isinstance(noise, Laplace):
+            return LaplaceThreshold(scale=noise.event.scale, **self._key_terms)
+        return GaussianThreshold(variance=noise.event.variance, **self._key_terms)
+
+    @property
+    def _key_terms(self) -> dict[str, Any]:
+        """What every rule for private keys is told."""
         groups = group_cap(self.bounded.bounded)
         if groups is None:
             raise InternalError("Private keys without a cap on groups.")
-        return better_selection(
-            rho=share,
-            delta=delta,
-            max_groups=groups,
-            min_units=self.bounded.question.min_units or 1,
+        return {
+            "delta": (self.delta or self.offer.key_delta()) / self.parts,
+            "max_groups": groups,
+            "min_units": self.bounded.question.min_units or 1,
             **self.terms.protection,
-        )
+        }
 
     def find_amount(self, wanted: Mapping[str, Number]) -> Fraction:
         """The least amount, to a thousandth, that has errors of at most those wanted."""
         targets = [(self._find_estimate(name), parameters.read_positive(size, name)) for name, size in wanted.items()]
 
         def good(amount: Fraction) -> bool:
-            release = self.make_release(amount)
+            try:
+                release = self.make_release(amount)
+            except ParameterError:  # too little for a rule that names keys
+                return False
             errors = [(release.error(estimate), size) for estimate, size in targets]
             return all(error is not None and Fraction(error) <= size for error, size in errors)
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
+from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.batch_price import PricedBatch, price_batch
-from discreet.bounding.bound import bound_all
-from discreet.offer import Offer
+from discreet.batch_price import PricedBatch, price_batch, read_weights
+from discreet.bounding.bound import BoundedQuestion, bound_all
+from discreet.exact import Ln
+from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import find_tables
 from discreet.plan.show import show
-from discreet.price import PriceTerms, price
+from discreet.price import PriceTerms, price_at, price_in_families
 from discreet.privacy import Budget, Loss
 from discreet.recorded_release import frame_of
 from discreet.release import CellChoice, KeyRule, Noise, Plan
@@ -32,6 +34,9 @@ class QuoteContext:
     budget: Budget
     version: Callable[[Question], str]
     per_query: Fraction | None = None
+    left: BudgetLeft | None = None
+    # What a question of this identity was priced at before; None where it was not asked.
+    find_paid: Callable[[str], str | None] = lambda _: None
 
     @property
     def terms(self) -> PriceTerms:
@@ -41,6 +46,7 @@ class QuoteContext:
             unit=self.catalog.unit,
             neighbours=self.catalog.neighbours,
             per_query=self.per_query,
+            left=self.left,
         )
 
 
@@ -58,6 +64,8 @@ class Quote:
     identity: str
     version: str
     frames: tuple[tuple[str, ...], ...]
+    paid: str = ""
+    alternatives: tuple[Plan, ...] = ()
 
     @property
     def loss(self) -> Loss:
@@ -67,8 +75,48 @@ class Quote:
 
 def quote(question: Question, offer: Offer, context: QuoteContext) -> Quote:
     """One question, at what is offered."""
-    plan = price(bound_all(question, context.catalog), offer, context.terms)
-    return _make_quote(PricedBatch((plan,), plan.events), context)
+    forms, terms = bound_all(question, context.catalog), context.terms
+    if context.budget.notion != "approx":
+        plan = price_in_families(forms, offer, terms)[0].plan
+        return _make_quote(PricedBatch((plan,), plan.events), context)
+    # What an offer buys depends on what is left, so the question is known by the offer, and its price is on record.
+    identity = _identify_offer(context, [forms], offer)
+    known = context.find_paid(identity)
+    if known is not None:
+        terms = replace(terms, paid=Payment.read(known))
+    best, *others = price_in_families(forms, offer, terms)
+    quoted = _make_quote(PricedBatch((best.plan,), best.plan.events), context)
+    others_plans = tuple(other.plan for other in others)
+    return replace(quoted, identity=identity, paid=str(best.payment), alternatives=others_plans)
+
+
+# A payment at which questions are compared: with it two of them are the same release where all parameters are.
+_COMPARED = Fraction(1, 100)
+_COMPARED_DELTA = Fraction(1, 10**9)
+
+
+def _identify_offer(
+    context: QuoteContext, batch: Sequence[Sequence[BoundedQuestion]], offer: Offer, said: Sequence[str] = ()
+) -> str:
+    """The name of a release by what was offered for it: what it would be at one and the same payment, and the offer."""
+    stated = {name: getattr(offer, name) for name in ("epsilon", "rho", "share", "error", "delta")}
+    words = [f"{name}={_write_number(value)}" for name, value in stated.items() if value is not None]
+    # The least price for an error depends on the level at which it is wanted.
+    words += [f"level={parameters.read_probability(offer.level, 'level')}"] if offer.error else []
+    paid, plans = BudgetOffer(offer, context.budget), []
+    for forms in batch:
+        payment = Payment(NoiseFamily.GAUSSIAN, (_COMPARED,) * len(forms), _COMPARED_DELTA)
+        plans.append(price_at(forms, paid, context.terms, payment).plan)
+    versions = [context.version(plan.question) for plan in plans]
+    compared = _identify(context, plans, versions, plans[0].events)
+    facts = ["offer", compared, repr(context.budget), *words, *said]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _write_number(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name!r}: {_write_number(size)}" for name, size in sorted(value.items()))
+    return str(value if isinstance(value, Ln) else parameters.read_number(value, "offer"))
 
 
 def quote_batch(
@@ -80,8 +128,17 @@ def quote_batch(
     fixed: bool,
 ) -> Quote:
     """Several questions under one price; ``fixed`` prices them as one plan by its privacy-loss distribution."""
-    bounded = [bound_all(question, context.catalog) for question in questions]
-    return _make_quote(price_batch(bounded, offer, context.terms, weights=weights, fixed=fixed), context)
+    bounded, terms = [bound_all(question, context.catalog) for question in questions], context.terms
+    if context.budget.notion != "approx":
+        return _make_quote(price_batch(bounded, offer, terms, weights=weights, fixed=fixed), context)
+    read_weights(weights, len(bounded))  # refuses what is no batch
+    said = [f"fixed={fixed}", *(() if weights is None else [_write_number(weight) for weight in weights])]
+    identity = _identify_offer(context, bounded, offer, said)
+    known = context.find_paid(identity)
+    if known is not None:
+        terms = replace(terms, paid=Payment.read(known))
+    priced = price_batch(bounded, offer, terms, weights=weights, fixed=fixed)
+    return replace(_make_quote(priced, context), identity=identity, paid=str(priced.payment))
 
 
 def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:

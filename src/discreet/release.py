@@ -18,15 +18,18 @@ import numpy as np
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.bounding.bound import AggregateRecipe, BoundedQuestion
+from discreet.bounding.bound import BoundedQuestion
+from discreet.bounding.contributions import unit_bits
+from discreet.bounding.recipes import AggregateRecipe
 from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
-from discreet.exact import Integers, float_down
+from discreet.exact import Floats, Integers, float_down
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.named_count import NamedCount
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.nodes import Question
 from discreet.plan.statistics.table import STATISTICS
@@ -35,10 +38,7 @@ from discreet.privacy import Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | RoundedGaussian
 CellChoice: TypeAlias = CellQuantiles | CellMode
-KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
-
-# Exact sums are held to this range before noise: moving nothing by more than it moved before, so no loss grows.
-SUM_LIMIT = 1 << 61
+KeyRule: TypeAlias = KeySelection | WeightedSelection | LaplaceThreshold | GaussianThreshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,8 @@ class Release:
     the composition of ``events``. Why: the exact measures of neighbours differ by at most ``sensitivity`` (see
     ``contributions``), for which each noise is calibrated; a unit reaches into spreads no further than the choices
     allow for; the counts of units by which keys are chosen change by one in at most ``max_groups`` keys, and their
-    weights by one whole weight in squares.
+    weights by one whole weight in squares. Where the noisy count at ``counted`` names the keys as well, the rule for
+    keys draws it, so its events stand for both; its noise is among ``noises`` for its law alone.
     """
 
     bounded: BoundedQuestion
@@ -59,11 +60,13 @@ class Release:
     level: Fraction
     unit: Unit
     neighbours: Neighbours
+    counted: int | None = None
 
     @cached_property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
-        drawn = (*self.noises.values(), *self.choices.values(), *(() if self.selection is None else (self.selection,)))
+        noises = (noise for position, noise in self.noises.items() if position != self.counted)
+        drawn = (*noises, *self.choices.values(), *(() if self.selection is None else (self.selection,)))
         return tuple(event for mechanism in drawn for event in mechanism.events)
 
     @property
@@ -71,9 +74,27 @@ class Release:
         """What it costs."""
         return compose(self.events).loss
 
-    def noise_bound(self, position: int, *, parts: int = 1) -> int:
-        """How far a noisy measure is off at most, in its own steps: at the level, or with others of ``parts`` at it."""
-        return math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
+    @cached_property
+    def named_count(self) -> NamedCount | None:
+        """What is known of a count that named its key, where one does."""
+        if self.counted is None or not isinstance(self.selection, LaplaceThreshold | GaussianThreshold):
+            return None
+        return NamedCount(self.selection.law, self.selection.bar, self.selection.min_units)
+
+    def unit_bits(self, position: int) -> int:
+        """The noisy integers of a measure are in units of 2^-bits of its steps."""
+        bounded = self.bounded.bounded
+        return unit_bits(bounded, bounded.measures[position])
+
+    def to_steps(self, position: int, integers: Integers) -> Integers | Floats:
+        """Noisy integers of a measure as steps: whole numbers where they are, and otherwise doubles."""
+        bits = self.unit_bits(position)
+        return np.ldexp(np.asarray(integers, dtype=np.float64), -bits) if bits else integers
+
+    def noise_bound(self, position: int, *, parts: int = 1) -> Fraction:
+        """How far a noisy measure is off at most, in steps: at the level, or with others of ``parts`` at it."""
+        units = math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
+        return Fraction(units, 1 << self.unit_bits(position))
 
     def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
@@ -83,7 +104,7 @@ class Release:
         if steps is None:
             if count is None:
                 raise InternalError("A count or a sum without a measure.")
-            return float(self.noise_bound(count))
+            return float(math.ceil(self.noise_bound(count)))  # counts are rounded to whole numbers
         if count is None:
             return float(self.noise_bound(steps) * estimate.resolution)
         # steps·resolution + origin·count: both noises stay within their bounds together.
@@ -167,13 +188,20 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     """
     bounded = release.bounded.bounded
     positions = {key: index for index, key in enumerate(groups.keys)}
+    noisy: dict[int, Integers] = {}
     if release.selection is None:
         keys = bounded.domain or ()
     else:
-        keys = tuple(release.selection.release(_weigh_keys(release, groups), source=source))
+        named = release.selection.release(_weigh_keys(release, groups), source=source)
+        keys = tuple(named)
+        if release.counted is not None:
+            if not isinstance(named, dict):
+                raise InternalError("A rule without counts cannot release one.")
+            noisy[release.counted] = np.array(list(named.values()), dtype=np.int64)
     order = [positions.get(key) for key in keys]
-    exact = {p: _order_measure(groups.values[p], order) for p in release.noises}
-    noisy = {p: np.asarray(noise.release(exact[p], source=source)) for p, noise in release.noises.items()}
+    for p, noise in release.noises.items():
+        if p != release.counted:
+            noisy[p] = np.asarray(noise.release(_order_measure(groups.values[p], order), source=source))
     chosen = {p: _choose_cells(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
     return NoisyGroups(keys, noisy, chosen)
 
@@ -200,6 +228,7 @@ def _choose_cells(
 
 
 def _order_measure(values: tuple[int, ...], order: list[int | None]) -> Integers:
-    """One measure in the order of the keys, zero where a group has no rows, held to the range of sums."""
-    held = (0 if i is None else max(-SUM_LIMIT, min(SUM_LIMIT, values[i])) for i in order)
-    return np.fromiter(held, dtype=np.int64, count=len(order))
+    """One measure in the order of the keys, zero where a group has no rows. Integers may be of any size."""
+    exact = np.empty(len(order), dtype=object)
+    exact[:] = [0 if i is None else values[i] for i in order]
+    return exact

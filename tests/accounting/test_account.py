@@ -156,6 +156,10 @@ def test_each_event_has_every_valid_notion() -> None:
         (events.RoundedGaussian(squared_sensitivity=2, variance=4), gaussian),
         (events.Approximate(epsilon=1, delta=1e-6), {"approx", "zcdp", "rdp", "gdp", "pld"}),
         (events.Approximate(epsilon=1, delta=0), pure),
+        (
+            events.FixedPlan(epsilon=1, delta=1e-6, events=(events.Gaussian(sensitivity=1, sigma=4),)),
+            {"approx", "zcdp", "rdp", "gdp"},
+        ),
         (events.ZeroConcentrated(rho=1), {"zcdp", "rdp"}),
         (events.ZeroConcentrated(rho=1, delta=1e-6), {"zcdp", "rdp"}),
         (events.PoissonSampled(event=events.Laplace(sensitivity=1, scale=2), rate=0.1), pure),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.gdp import GaussianNotion, _erfcx, delta_of
+from discreet.accounting.gdp import GaussianNotion, _erfcx, delta_of, mu_squared_of
 
 
 def oracle(mu: float, epsilon: float) -> mp.mpf:
@@ -88,3 +88,25 @@ def test_group_rule_and_extremes() -> None:
     assert GaussianNotion(Fraction(1)).delta(math.inf) == 0.0
     assert GaussianNotion(Fraction(10) ** 700).delta(1.0) == 1.0
     assert GaussianNotion(Fraction(2)).words() == "μ = 1.41421"
+
+
+@pytest.mark.parametrize("span", [1e-9, 1e-6, 1e-3, 0.1, 1.0, 1.99, 2.01, 7.0, 60.0, 1399.0, 1401.0])
+def test_the_mu_of_bounded_ratios_covers_every_pair_on_two_points(span: float) -> None:
+    """At or above Φ⁻¹(u) − Φ⁻¹(q) for all pairs whose logits are ``span`` apart, and hardly above the middle one."""
+    mp.mp.dps = 400 if span > 50 else 40
+
+    def quantile(logit: mp.mpf) -> mp.mpf:
+        return mp.sqrt(2) * mp.erfinv(mp.tanh(logit / 2))
+
+    found = mp.sqrt(mp.mpf(mu_squared_of(Fraction(span)).numerator) / mu_squared_of(Fraction(span)).denominator)
+    exact = mp.mpf(span)
+    if span <= 60:
+        middle = 2 * quantile(exact / 2)
+        assert middle <= found <= middle * (1 + mp.mpf(10) ** -9)
+        for shift in (-0.9, -0.3, 0.2, 0.7):
+            off = exact * shift
+            assert quantile(exact / 2 + off) - quantile(off - exact / 2) <= found
+    else:
+        assert mp.erfc(found / (2 * mp.sqrt(2))) <= 2 / (1 + mp.exp(exact / 2))
+        # Negative control: nine tenths of it do not cover the pair.
+        assert mp.erfc(found * 0.9 / (2 * mp.sqrt(2))) > 2 / (1 + mp.exp(exact / 2))

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import Filter, compose, events, loss_of
-from discreet.accounting.spending_classes import NEVER, SUMS, ClassCurrency, price_from_old_sums, price_in_all
+from discreet.accounting.spending_classes import SUMS, ClassCurrency, price_from_old_sums, price_in_all
+from discreet.accounting.sums import NEVER
 from discreet.errors import BudgetExceeded
 from discreet.exact import upper
 from discreet.privacy import Budget
@@ -137,8 +138,8 @@ def test_what_is_left_can_be_charged_and_a_little_more_cannot(charged: list[even
     """The two numbers of what is left are accepted as they are; with a thousandth more they are refused."""
     currency, total = ClassCurrency.of(BUDGET), ClassCurrency.of(BUDGET).nothing
     for event in charged:
-        more = currency.add(total, currency.price(loss_of(event)))
-        total = more if currency.fits(more) else total
+        after = currency.add(total, currency.price(loss_of(event)))
+        total = after if currency.fits(after) else total
 
     def fits(event: events.Event) -> bool:
         return currency.fits(currency.add(total, currency.price(loss_of(event))))

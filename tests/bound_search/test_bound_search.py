@@ -21,6 +21,7 @@ from discreet.bound_search import missing_bounds
 from discreet.bound_search.bound_rule import DOUBTS, NEAR, read_bounds, threshold
 from discreet.bound_search.column_bounds import format_number, make_values_question
 from discreet.bounding.bound import bound
+from discreet.bounding.contributions import unit_bits
 from discreet.curator import Curator
 from discreet.engines.engine import Groups
 from discreet.engines.memory.engine import MemoryEngine
@@ -251,20 +252,21 @@ def test_no_data_raise_an_error(costs: list[float | None], column: str) -> None:
     assert [row[0].value for row in found.answer.rows.rows] == list(BUCKETS[kind])
 
 
-def exact(table: pa.Table, **changes: Any) -> dict[Any, int]:
+def exact(table: pa.Table, **changes: Any) -> dict[Any, Fraction]:
     """The exact counts that the question for bounds of the cost measures, in both engines."""
     holder = curator(table, **changes)
     bounded = bound(search.make_column_question("visits", "cost", holder.catalog), holder.catalog).bounded
     both = []
     for engine in (holder._engine, MemoryEngine({"visits": table}, holder.catalog)):
         groups = engine.run(bounded, salt=b"0123456789abcdef")
-        both.append({key[0]: n for key, n in zip(groups.keys, groups.values[0]) if n})
+        parts = 1 << unit_bits(bounded, bounded.measures[0])
+        both.append({key[0]: Fraction(n, parts) for key, n in zip(groups.keys, groups.values[0]) if n})
     assert sum(both[0].values()) == sum(both[1].values())
     return both[0]
 
 
 def test_one_person_counts_once_whatever_they_bring() -> None:
-    """The threshold attack: a person with fifty rows of one huge value, or of every size, adds one to one bucket.
+    """The threshold attack: a person with fifty rows of one huge value, or of every size, adds one in all.
 
     One unit more, and the chance that its bucket is seen is at most e^ε times the doubt, by the exact law.
     """
@@ -281,7 +283,7 @@ def test_one_person_counts_once_whatever_they_bring() -> None:
             ]
         )
     )
-    assert sum(loud.values()) == 101
+    assert 100.99 < sum(loud.values()) <= 101 and loud[2.0**39] == pytest.approx(1 / 60, rel=1e-3)
     noise = NOISES[0]
     above = threshold(noise, len(BUCKETS[Type.REAL]), DOUBTS[0])
     seen = float(noise.law.tail(above).high) / 2
@@ -385,10 +387,13 @@ def test_both_steps_cost_the_offer_together(budget: discreet.Budget, offer: dict
     kind = "pure" if budget is PURE else "zcdp"
     told = [step.preview.loss for step in before.searches] + [before.final.loss]
     charged = [entry.charge.loss for entry in entries]
-    assert [loss.notion(kind).words() for loss in charged] == [loss.notion(kind).words() for loss in told]
+    # Under (ε, δ) what a later step buys depends on what the earlier ones left.
+    near = 0.2 if budget.slack() else 1e-9
+    for paid, said in zip(charged, told, strict=True):
+        assert paid.epsilon(1e-6, notion=kind) == pytest.approx(said.epsilon(1e-6, notion=kind), rel=near)
     whole = compose([event for entry in entries for event in entry.charge.events]).loss
     spent, priced = (loss.epsilon(0 if budget is PURE else 1e-6, notion=kind) for loss in (whole, before.whole.loss))
-    assert spent == pytest.approx(priced, rel=1e-6)
+    assert spent == pytest.approx(priced, rel=max(near, 1e-6))
     total, (n,) = sum(c for c in TYPICAL["cost"].to_pylist() if c), [8000]
     (row,) = answer.table.to_pylist()
     assert row["s"] == pytest.approx(total, rel=0.15) and row["n"] == pytest.approx(n, rel=0.05)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.bounding.bound import bound
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Sensitivity, group_cap, sensitivity
+from discreet.bounding.contributions import MOST_BITS, BoundedPlan, Counts, Measure, Sensitivity, group_cap, sensitivity
 from discreet.errors import Unbounded, UsageError
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
@@ -84,23 +84,27 @@ def test_rows_as_units_need_no_caps() -> None:
     assert sensitivity(found, found.measures[0], REPLACE) == Sensitivity(2, 2, 2, 1)
 
 
+# A whole row, in the parts that are weighed.
+ONE = 1 << MOST_BITS
+
+
 @pytest.mark.parametrize(
     ("keys", "limits", "neighbours", "expected"),
     [
         ((), None, ADD, Sensitivity(1, 3, 9, 3)),
         ((), None, REPLACE, Sensitivity(1, 3, 9, 3)),  # one group: it moves by three either way
-        (("ward",), None, ADD, Sensitivity(2, 6, 18, 3)),
-        (("ward",), None, REPLACE, Sensitivity(3, 9, 27, 3)),  # two of three wards each: one is shared
-        (("town",), None, REPLACE, Sensitivity(4, 12, 36, 3)),
-        (("town",), ROWS, ADD, Sensitivity(4, 4, 16, 4)),
-        (("town",), ROWS, REPLACE, Sensitivity(8, 8, 32, 4)),
+        (("ward",), None, ADD, Sensitivity(3, 6 * ONE, 18 * ONE**2, 3 * ONE)),  # in all three, two thirds in each
+        (("ward",), None, REPLACE, Sensitivity(3, 9 * ONE, 27 * ONE**2, 3 * ONE)),  # three in each of three wards
+        (("town",), None, REPLACE, Sensitivity(12 * ONE, 12 * ONE, 36 * ONE**2, 3 * ONE)),
+        (("town",), ROWS, ADD, Sensitivity(4 * ONE, 4 * ONE, 16 * ONE**2, 4 * ONE)),
+        (("town",), ROWS, REPLACE, Sensitivity(8 * ONE, 8 * ONE, 32 * ONE**2, 4 * ONE)),
         ((), ROWS, REPLACE, Sensitivity(1, 4, 16, 4)),
     ],
 )
 def test_sensitivities_of_a_count(
     keys: tuple[str, ...], limits: ContributionLimits | None, neighbours: Neighbours, expected: Sensitivity
 ) -> None:
-    """Worked by hand for two groups of three rows, and for four rows in all."""
+    """Worked by hand for two groups of three rows, and for four rows in all; in parts of rows where some weigh less."""
     found = bound(ask(COUNT, keys=keys), catalog(limits=limits) if limits else catalog()).bounded
     assert sensitivity(found, found.measures[0], neighbours) == expected
 
@@ -109,14 +113,15 @@ def test_sensitivities_of_signed_steps() -> None:
     """A centred age is within ±55 a row; replacing one patient can swing a ward by 2·55 a row."""
     found = bound(ask(of(Statistic.MEAN, "age"), keys=("town",)), catalog()).bounded
     steps = found.measures[1]
-    assert sensitivity(found, steps, ADD) == Sensitivity(2, 2 * 3 * 55, 2 * 165**2, 165)
-    assert sensitivity(found, steps, REPLACE) == Sensitivity(4, 4 * 165, 2 * 330**2, 330)
+    one, two = 330 * ONE, 660 * ONE
+    assert sensitivity(found, steps, ADD) == Sensitivity(one, one, 2 * 165**2 * ONE**2, 165 * ONE)
+    assert sensitivity(found, steps, REPLACE) == Sensitivity(two, two, 2 * 330**2 * ONE**2, 330 * ONE)
 
 
 def test_units_count_once_in_a_group() -> None:
     """However many rows, a unit is one unit of a group."""
     found = bound(ask(UNITS, keys=("ward",)), catalog()).bounded
-    assert sensitivity(found, found.measures[0], ADD) == Sensitivity(2, 2, 2, 1)
+    assert sensitivity(found, found.measures[0], ADD) == Sensitivity(3, 2 * ONE, 2 * ONE**2, ONE)
     assert group_cap(found) == 2
 
 

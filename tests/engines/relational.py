@@ -355,7 +355,7 @@ def some_measures(rng: random.Random, seen: RelationFacts) -> tuple[Measure, ...
         choices = [
             Measure(counts=Counts.ROWS),
             Measure(counts=Counts.VALUES, argument=column),
-            Measure(counts=Counts.DISTINCT, argument=column),
+            Measure(counts=Counts.DISTINCT, argument=column, max_values=rng.choice((1, 1, 2, 5))),
             steps,
             replace(steps, counts=Counts.SQUARES),
             replace(steps, first=-(2**50), last=2**50, partial=partial),
@@ -400,7 +400,8 @@ def a_bounded(rng: random.Random, source: Relation, seen: RelationFacts) -> Boun
     if seen.unit is not None:
         chosen = some_limits(rng)
         limits = {"max_rows": chosen.max_rows, "max_rows_per_group": chosen.max_rows_per_group}
-        limits["max_groups"] = (chosen.max_groups or rng.choice((None, 1, 2))) if keys else None
+        limits["max_groups"] = chosen.max_groups if keys else None
+        limits["weight_bits"] = rng.choice((0, 3, 12, 24))
     return BoundedPlan(
         source=source,
         keys=keys,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from discreet.engines import engine
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Capabilities, key_order
@@ -49,12 +47,9 @@ def test_keys_have_one_order() -> None:
     assert sorted(keys, key=key_order) == wanted
 
 
-@pytest.mark.parametrize("blocks", [False, True])
-def test_engines_say_what_they_can_do(blocks: bool) -> None:
-    """Nothing by default; the DuckDB engine says whether it bounds in blocks."""
+def test_engines_say_what_they_can_do() -> None:
+    """Nothing by default."""
     assert MemoryEngine({}, NOTHING).capabilities == Capabilities()
-    found = DuckDBEngine({}, NOTHING, blocks=blocks)
-    assert found.capabilities == Capabilities(
-        prepares=True, reports_progress=True, bounds_in_blocks=blocks, spills=True
-    )
+    found = DuckDBEngine({}, NOTHING)
+    assert found.capabilities == Capabilities(prepares=True, reports_progress=True, spills=True)
     found.close()

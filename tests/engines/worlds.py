@@ -139,11 +139,13 @@ def a_measure(rng: random.Random) -> Measure:
         first=first,
         last=first + rng.randrange(60),
     )
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
     if kind == 0:
         return Measure(counts=Counts.ROWS)
     if kind == 1:
         return Measure(counts=Counts.UNITS)
+    if kind == 5:
+        return Measure(counts=Counts.NAMED)
     if kind == 2:
         return Measure(counts=Counts.VALUES, argument=rng.choice((argument, WARD, DAY)))
     return steps if kind == 3 else replace(steps, counts=Counts.SQUARES)
@@ -177,7 +179,7 @@ def a_world(seed: int, *, unit: Column | None, units: int = 5, most: int = 9) ->
     limits: dict[str, Any] = {}
     if unit is not None:
         if rng.random() < 0.4:
-            limits = {"max_rows": rng.randrange(1, 8), "max_groups": rng.choice((None, 1, 2))}
+            limits = {"max_rows": rng.randrange(1, 8)}
         else:
             limits = {"max_rows_per_group": rng.randrange(1, 4), "max_groups": rng.randrange(1, 4) if keys else None}
     bounded = BoundedPlan(
@@ -186,6 +188,7 @@ def a_world(seed: int, *, unit: Column | None, units: int = 5, most: int = 9) ->
         domain=a_domain(rng, keys) if keys and rng.random() < 0.5 else None,
         unit=unit,
         measures=measures,
+        weight_bits=0 if unit is None else rng.choice((0, 3, 12, 24)),
         **limits,
     )
     return World(some_rows(rng, units, most), bounded)

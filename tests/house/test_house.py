@@ -36,16 +36,13 @@ ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
 
 # The same inside engines/: the oracle and the SQL that all share know no engine, and blocks are DuckDB's own affair.
 ENGINE_FLOORS: list[set[str]] = [
-    {"engine", "failure", "private_folder", "steps", "unread"},
+    {"engine", "failure", "matching", "private_folder", "steps", "unread"},
     {"order", "lookups"},
     {"memory", "sql"},
     {"duckdb"},
     {"registry"},
 ]
 ENGINE_FLOOR = {room: number for number, rooms in enumerate(ENGINE_FLOORS) for room in rooms}
-# Modules of the DuckDB engine that know about blocks.
-BLOCKS = "discreet.engines.duckdb.blocks"
-BLOCK_USERS = {"discreet.engines.duckdb.engine"}
 
 
 def imported(path: Path) -> set[str]:
@@ -158,14 +155,13 @@ def engine_room(module: str) -> str:
 
 
 def upward_in_engines(module: str, targets: set[str]) -> list[str]:
-    """Imports between rooms of engines/ that do not point down, and imports of blocks from elsewhere."""
+    """Imports between rooms of engines/ that do not point down."""
     own = engine_room(module)
     found = []
     for target in targets:
         there = engine_room(target)
         up = own and there and there != own and ENGINE_FLOOR[there] >= ENGINE_FLOOR[own]
-        stray = target.startswith(BLOCKS) and not module.startswith(BLOCKS) and module not in BLOCK_USERS
-        found += [f"{module} -> {target}"] if up or stray else []
+        found += [f"{module} -> {target}"] if up else []
     return found
 
 
@@ -174,19 +170,18 @@ def test_every_room_of_engines_has_a_floor() -> None:
 
 
 def test_engines_are_built_in_layers() -> None:
-    """The oracle and the shared SQL know nothing of DuckDB or of each other, and one module alone knows blocks."""
+    """The oracle and the shared SQL know nothing of DuckDB or of each other."""
     assert [edge for name, path in MODULES.items() for edge in upward_in_engines(name, imported(path))] == []
 
 
 @pytest.mark.parametrize(
     ("module", "target"),
     [
-        ("sql.statement", "duckdb.blocks.kernel"),
+        ("sql.statement", "duckdb.unit_ranges"),
         ("sql.relations", "duckdb.prepared"),
         ("sql.spreads", "duckdb.session"),
         ("memory.engine", "duckdb.sources"),
         ("memory.engine", "sql.layers"),
-        ("duckdb.prepared", "duckdb.blocks.kernel"),
         ("duckdb.engine", "registry"),
     ],
 )

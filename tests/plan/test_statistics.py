@@ -19,6 +19,7 @@ import sqlglot
 import discreet
 from discreet import Budget, finish
 from discreet.bounding import bound as bounding
+from discreet.bounding import recipes
 from discreet.curator import Curator
 from discreet.errors import DiscreetError, InternalError, QuestionError, UsageError
 from discreet.frontends import read_sql
@@ -320,7 +321,7 @@ def test_a_basis_that_bounding_does_not_know_costs_nothing(monkeypatch: pytest.M
     before = curator.ledger.remaining
     unknown: Any = "by magic"
     broken = {**STATISTICS, Statistic.MEAN: replace(STATISTICS[Statistic.MEAN], basis=unknown)}
-    monkeypatch.setattr(bounding, "STATISTICS", broken)
+    monkeypatch.setattr(recipes, "STATISTICS", broken)
     with pytest.raises(AssertionError):
         curator.ask("SELECT AVG(age) AS x FROM visits", epsilon=1)
     assert curator.ledger.remaining == before

@@ -161,7 +161,7 @@ class Data:
     @cached_property
     def statement(self) -> DuckDBEngine:
         """DuckDB's other way, without blocks."""
-        return DuckDBEngine(frames(self.tables, self.catalog), self.catalog, threads=1, blocks=False)
+        return DuckDBEngine(frames(self.tables, self.catalog), self.catalog, threads=1)
 
     def run(self, kind: str, bounded: BoundedPlan) -> Groups:
         engine: MemoryEngine | DuckDBEngine = getattr(self, kind)

@@ -134,7 +134,7 @@ class DiscreteGaussian(Event):
             parameters.read_whole(self.squared_sensitivity, "squared_sensitivity", most=MOST_SQUARED),
         )
         self._settle("variance", parameters.read_positive(self.variance, "variance"))
-        self._settle("dimension", parameters.read_whole(self.dimension, "dimension"))
+        self._settle("dimension", parameters.read_whole(self.dimension, "dimension", most=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -235,6 +235,28 @@ class ZeroConcentrated(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FixedPlan(Event):
+    """Releases that were all settled before any of them ran, and are together (ε, δ)-private.
+
+    Both are stated: what they are together, and what each of them is. So they are priced in every form that either has.
+    """
+
+    epsilon: Epsilon
+    delta: Number
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)
+        self._settle("epsilon", parameters.read_epsilon(self.epsilon))
+        self._settle("delta", parameters.read_delta(self.delta))
+        self._settle("events", tuple(self.events))
+        if not self.events or not all(isinstance(event, Event) for event in self.events):
+            raise ParameterError("events", "must be events, at least one", "Give what the plan releases.")
+        if any((event.unit, event.neighbours) != (self.unit, self.neighbours) for event in self.events):
+            raise ParameterError("events", "must be of the same unit and relation", "State all of them alike.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PoissonSampled(Event):
     """``event`` run on a sample that contains each unit independently with probability ``rate``; add-remove only.
 
@@ -274,6 +296,7 @@ KINDS: Mapping[str, type[Event]] = {
         Pure,
         Approximate,
         ZeroConcentrated,
+        FixedPlan,
         PoissonSampled,
     )
 }
@@ -287,6 +310,8 @@ def _dump_value(value: object) -> Any:
     match value:
         case Event():
             return dump(value)
+        case tuple():
+            return [dump(event) for event in value]
         case Unit():
             return value.column
         case Neighbours():
@@ -326,6 +351,8 @@ _FRACTION = re.compile(r"\d+(?:/[1-9]\d*)?")
 def _load_value(name: str, value: Any) -> Any:
     if name == "event":
         return load(value)
+    if name == "events":
+        return tuple(map(load, value))
     if name in {"unit", "neighbours"} or not isinstance(value, str):
         return value
     return _read_exact(name, value)

@@ -74,7 +74,7 @@ def mu_squared_of(span: Exact) -> Fraction:
     above √(π/8)·span, and never above 2·√span.
 
     >>> round(float(mu_squared_of(Fraction(2))), 6)
-    1.478985
+    1.517911
     """
     width = to_float(span)
     exact = upper(span)

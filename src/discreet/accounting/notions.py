@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
 
 from discreet.accounting import amplification, events, rdp
@@ -41,7 +41,7 @@ def loss_of(event: Event) -> Loss:
 
     >>> loss = loss_of(events.Laplace(sensitivity=1, scale=2, count=3))
     >>> loss.epsilon(), [notion.kind for notion in loss.notions]
-    (1.5, ['pure', 'approx', 'zcdp', 'rdp', 'pld'])
+    (1.5, ['pure', 'approx', 'zcdp', 'rdp', 'gdp', 'pld'])
     """
     price = _PRICES.get(type(event))
     if price is None:
@@ -146,6 +146,28 @@ def _price_zero_concentrated(event: events.ZeroConcentrated) -> Notions:
     return _price_rho(to_exact(event.rho), to_exact(event.delta))
 
 
+def _price_fixed_plan(event: events.FixedPlan) -> Notions:
+    """The better of two statements in each notion: (ε, δ) for all, and the composition of its events.
+
+    The first holds outside of a failure of δ, the second outside of those of the events. So all of it is stated outside
+    of both failures (docs/proofs/filter-over-classes.md).
+    """
+    inner = reduce(Loss.compose, map(loss_of, event.events))
+    known: dict[str, Notion] = {notion.kind: notion for notion in inner.notions if notion.kind != "pld"}
+    zcdp = known.get("zcdp")
+    failures = to_exact(event.delta) + (zcdp.slack if isinstance(zcdp, ZeroConcentratedNotion) else 0)
+    better = {n.kind: n for n in _take_least(known, _add_failure(_read_epsilon(event.epsilon), failures))}
+    return tuple(_set_slack(better[kind], failures) for kind in KINDS if kind in better)
+
+
+def _set_slack(notion: Notion, slack: Fraction) -> Notion:
+    match notion:
+        case ZeroConcentratedNotion() | Renyi() | GaussianNotion():
+            return replace(notion, slack=slack)
+        case _:
+            return notion
+
+
 def _price_poisson_sample(event: events.PoissonSampled) -> Notions:
     inner, rate = loss_of(event.event), to_exact(event.rate)
     known: dict[str, Notion] = {notion.kind: notion for notion in inner.notions if notion.kind != "pld"}
@@ -195,5 +217,6 @@ _PRICES: Mapping[type[Event], Callable[[Any], Notions]] = {
     events.Pure: _price_pure,
     events.Approximate: _price_approximate,
     events.ZeroConcentrated: _price_zero_concentrated,
+    events.FixedPlan: _price_fixed_plan,
     events.PoissonSampled: _price_poisson_sample,
 }

@@ -51,7 +51,7 @@ def has_profile(event: ev.Event) -> bool:
     Concentrated losses bound moments only, and integer Gaussian noise on vectors is not rotation-invariant.
     """
     match event:
-        case ev.ZeroConcentrated():
+        case ev.ZeroConcentrated() | ev.FixedPlan():
             return False
         case ev.DiscreteGaussian():
             return event.dimension == 1 and ev.to_exact(event.variance) < _LARGEST_SIGMA**2

@@ -191,6 +191,24 @@ class ClassCurrency:
         asked = total[self._places["share"]] if "share" in self._places else 1 - max(left)
         return max(Fraction(0), 1 - asked)
 
+    def allow(self, total: Price, share: Fraction) -> Sequence[tuple[SpendingClass, Fraction]]:
+        """What a share of the budget may cost in each class that holds.
+
+        It is the share of the limit where the class has as much left as shares were left; otherwise the same part of
+        what is left. A charge that stays within one of these leaves enough for all shares that are left: by induction,
+        shares that sum to one fit, whatever noise each of them bought.
+        """
+        left = self.share_left(total)
+        found = []
+        for each, rest in self.list_left(total):
+            whole = rest >= left * each.limit * (1 - Fraction(1, 1 << 28))
+            found.append((each, min(rest, share * each.limit) if whole else share / left * rest))
+        return found
+
+    def part_of(self, each: SpendingClass, price: Price) -> Fraction:
+        """What a price is in one class."""
+        return price[self._places[each.name]]
+
     def largest_epsilon(self, total: Price) -> Fraction:
         """The largest ε of one pure release that still fits, rounded down."""
         best = Fraction(0)

@@ -8,14 +8,16 @@ from functools import cached_property
 from typing import Any
 
 from discreet import batch_price, curator, quote
-from discreet.accounting import currencies
+from discreet.accounting import spending_classes
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
 from discreet.accounting.filters import Filter
+from discreet.accounting.spending_classes import SUMS, ClassCurrency
 from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.batch_price import PricedBatch
 from discreet.curator import Curator
 from discreet.entropy import SYSTEM
+from discreet.exact import upper
 from discreet.ledger import base_ledger, state
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.ledger import Charge
@@ -23,6 +25,8 @@ from discreet.ledger.policy import DATASET
 from discreet.ledger.state import Rules, State
 from discreet.local import krr
 from discreet.local.person import Person
+from discreet.offer import BudgetOffer
+from discreet.privacy import Budget
 from discreet.release import Plan, Release
 
 
@@ -66,6 +70,24 @@ def _reserve_without_delta(right: Any) -> Any:
         return right(self, replace(charge, events=kept, loss=compose(kept).loss))
 
     return reserve
+
+
+def _swap_classes(planter: Planter) -> Planter:
+    """A bug in the classes of a filter. What is stored of them is passed by, so that nothing wrong stays."""
+    return swap_all(
+        swap(spending_classes, "_make_classes", lambda right: right.__wrapped__),
+        swap(state, "_currency_of", lambda right: right.__wrapped__),
+        planter,
+    )
+
+
+def _add_without_mu(right: Any) -> Any:
+    place = SUMS.index("mu_squared")
+
+    def add(self: ClassCurrency, total: Any, price: Any) -> Any:
+        return right(self, total, (*price[:place], Fraction(0), *price[place + 1 :]))
+
+    return add
 
 
 def _amend_anew(right: Any) -> Any:
@@ -114,9 +136,14 @@ def _read_first(right: Any) -> Any:
     return answer
 
 
-def _forget_currencies(plant: Planter) -> Planter:
-    """Currencies are stored: those made before must not hide the bug, nor those made with it stay."""
-    return swap_all(plant, swap(state, "_currency_of", lambda right: right.__wrapped__))
+def _double_limits(right: Any) -> Any:
+    """Limits for twice the ε. What is stored of currencies is passed by, so that nothing wrong stays."""
+
+    def find(budget: Budget, *more: Any) -> Any:
+        taken = budget.with_amount(2 * upper(budget.amount())) if budget.notion == "approx" else budget
+        return right.__wrapped__(taken, *more)
+
+    return find
 
 
 CHARGES = (
@@ -152,6 +179,21 @@ CHARGES = (
             batch_price,
             "_find_largest",
             lambda right: lambda make_plans, epsilon, slack: right(make_plans, 2 * epsilon, slack),
+        ),
+    ),
+    PlantedBug(
+        name="a share that buys twice as much",
+        changes="shares of the budget that sum to one cost more than all of it",
+        section="curator",
+        plant=swap(BudgetOffer, "to_share", lambda right: lambda self: 2 * right(self)),
+    ),
+    PlantedBug(
+        name="shares that are not counted",
+        changes="each share is priced, and charged, as if it were the first",
+        section="curator",
+        plant=swap_all(
+            swap(ClassCurrency, "share_left", lambda _: lambda *_given: Fraction(1)),
+            swap(ClassCurrency, "fits", lambda _: lambda *_given: True),
         ),
     ),
     PlantedBug(
@@ -219,12 +261,40 @@ LEDGER = (
         plant=swap(Filter, "charge", lambda right: lambda self, charge: right(self, _without_delta(charge))),
     ),
     PlantedBug(
-        name="ρ for twice the ε",
-        changes="what Gaussian noise may cost is converted too generously",
+        name="classes that do not share δ",
+        changes="each order of Rényi divergence has the whole δ that all classes should share",
         section="ledger",
-        plant=_forget_currencies(
-            swap(currencies, "rho_for", lambda right: lambda epsilon, delta: right(2 * epsilon, delta))
+        plant=_swap_classes(
+            swap(
+                spending_classes,
+                "_make_classes",
+                lambda right: lambda epsilon, rest: (*right(epsilon, rest)[:2], *right(epsilon, 4 * rest)[2:]),
+            )
         ),
+    ),
+    PlantedBug(
+        name="a class with too large a limit",
+        changes="the μ of Gaussian noise may be a tenth more than its δ allows",
+        section="ledger",
+        plant=_swap_classes(
+            swap(
+                spending_classes,
+                "mu_for",
+                lambda right: lambda epsilon, delta: right(epsilon, delta) * Fraction(11, 10),
+            )
+        ),
+    ),
+    PlantedBug(
+        name="a class whose sum is not counted",
+        changes="the μ² of charges is not summed, so its class always holds",
+        section="ledger",
+        plant=swap(ClassCurrency, "add", _add_without_mu),
+    ),
+    PlantedBug(
+        name="limits for twice the ε",
+        changes="sums of a budget with ε and δ are compared with limits that are too large",
+        section="ledger",
+        plant=swap(state, "_currency_of", _double_limits),
     ),
     PlantedBug(
         name="sums at half the price",
@@ -256,7 +326,7 @@ LEDGER = (
         name="amend forgets what analysts spent",
         changes="a new cap begins at zero",
         section="ledger",
-        plant=swap(base_ledger, "sum_under", lambda _: lambda *_given: {}),
+        plant=swap(base_ledger, "sum_under", lambda _: lambda *_given, **_more: {}),
     ),
     PlantedBug(
         name="restore forgets",

@@ -29,11 +29,23 @@ NEAR = 8
 
 
 class CountNoise(Protocol):
-    """The noise that was added to the counts. Members: ``Laplace`` and ``RoundedGaussian``."""
+    """The noise that was added to the counts. Members: ``Laplace``, ``RoundedGaussian`` and ``PartNoise``."""
 
     def noise_bound(self, beta: Number = ..., of: int = ...) -> float:
         """The size that none of ``of`` noises exceeds, with probability 1 − ``beta``."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PartNoise:
+    """Noise that was added to counts in parts of ``parts`` to the whole, in whole ones."""
+
+    noise: CountNoise
+    parts: int
+
+    def noise_bound(self, beta: Number = 0.05, of: int = 1) -> float:
+        """The size that none of ``of`` noises exceeds, with probability 1 − ``beta``."""
+        return self.noise.noise_bound(beta, of) / self.parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.answer import Answer
-from discreet.bound_search.bound_rule import DOUBTS, CountNoise, read_bounds, threshold
+from discreet.bound_search.bound_rule import DOUBTS, CountNoise, PartNoise, read_bounds, threshold
 from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import Owner, find_relation_facts
@@ -207,8 +207,8 @@ _PRICED = frozenset({"epsilon", "rho", "delta", "level", "analyst"})
 def _noise_of(preview: Preview) -> CountNoise:
     """The noise of the counts. The noise that was priced is the noise that is drawn."""
     (release,) = preview.plan.releases
-    (noise,) = release.noises.values()
-    return noise
+    ((position, noise),) = release.noises.items()
+    return PartNoise(noise, 1 << release.unit_bits(position))
 
 
 def _count_buckets(preview: Preview) -> int:

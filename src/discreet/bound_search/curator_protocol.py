@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol
 
+from discreet import parameters
 from discreet.answer import Answer
 from discreet.errors import ParameterError
+from discreet.exact import lower
 from discreet.offer import BudgetOffer, Offer
 from discreet.plan.catalog import Catalog
 from discreet.preview import Preview
@@ -45,6 +47,10 @@ def divide_offer(offered: Offer, budget: Budget, shares: Sequence[Fraction]) -> 
     if offered.error is not None:
         fix = "The error follows from the bounds, which are not known yet: offer epsilon or rho. Nothing was charged."
         raise ParameterError("error", "cannot be promised where bounds are missing", fix)
-    amount = BudgetOffer(offered, budget).to_amount()
-    name = budget.kind.offers[-1]
-    return [{name: amount * share} for share in shares]
+    if offered.rho is not None or offered.share is not None or budget.notion != "approx":
+        paid = BudgetOffer(offered, budget)
+        name = "share" if offered.share is not None else budget.kind.offers[-1]
+        whole = parameters.read_positive(offered.share, "share") if offered.share is not None else paid.to_amount()
+    else:
+        name, whole = "epsilon", lower(parameters.read_epsilon(offered.epsilon))
+    return [{name: whole * share} for share in shares]

@@ -6,30 +6,38 @@ true. An engine does these steps:
 1. Take the rows of ``source``, a relation that keeps units apart (``plan.relations``). Keep those whose unit (if there
    is one) is not NULL, and whose key tuple is one of ``domain`` (where the keys are public).
 2. Every row yields one integer for each ``Measure``, within [row_low, row_high] (``Measure.row``).
-3. For each unit and group, a number of rows is *allowed*. It is at most ``max_rows_per_group``. Where ``max_rows`` is
-   set, a unit's groups are taken in a secret random order until ``max_rows`` rows are used up.
-   Let n rows of the unit count for a measure in the group. If n is at most the allowed number, the unit's partial sum
-   is the plain sum. Otherwise it is the sum scaled down to the allowed rows: sum·allowed/n, rounded towards zero. (A
-   person with 10 visits where 3 are allowed counts as 3 visits with the average of the 10.) A measure with ``partial``
-   bounds is not scaled: its sum is clamped to them, and without a value it is 0.
-4. For each unit, at most ``max_groups`` groups are kept. A secret random order chooses them.
-5. The answer is the sum of the partial sums over units, for each group and measure.
+3. Every row gets a weight, in units of 2^-b (b is ``weight_bits``). Let its unit have n rows after step 1, be in
+   g groups, and have c rows in the row's group.
+   With ``max_rows`` K:  W = min(2^b, ⌊K·2^b/n⌋).
+   Otherwise, with ``max_rows_per_group`` R and ``max_groups`` G:
+   W = (min(2^b, ⌊R·2^b/c⌋)·min(2^b, ⌊G·2^b/g⌋)) >> b, where the second factor is 2^b if there is no G.
+   So rows beyond a limit are not left out: all rows of the unit weigh less, and every measure of a row has its weight.
+   (A person with 10 visits where 3 are allowed counts as 3 visits with the average of the 10.)
+4. ROWS, VALUES, STEPS and SQUARES add W times the integer of each row. UNITS adds the unit's weight in a group,
+   V = min(2^b, ⌊C·2^b/g⌋), where C is the most groups that one unit may be in (``group_cap``). A measure with
+   ``partial`` bounds adds V times the unit's plain sum in the group, clamped to the bounds; without a value, nothing.
+5. The answer is the sum over all units, for each group and measure. Where that costs nothing (``unit_bits`` is 0) it is
+   rounded to whole steps, halves up.
 
-Three kinds of measures use the allowed rows in another way:
+A ``Spread`` adds W to the cell of each row. With ``max_groups`` G the second factor of W is ⌊2^b/⌈g/G⌉⌋ here.
 
-- DISTINCT: of a unit's distinct values in a kept group, as many are taken as rows are allowed, in a secret order. The
-  answer is the number of values that at least one unit has in the group after that.
+DISTINCT is not weighed but matched. Its pairs are (unit, item), where an item is a group and a value that the unit has
+there. The pairs of all units are gone through in a secret order, and a pair is taken if no other unit has taken the
+item and the unit has taken fewer than ``max_values`` in all groups. The answer is the number of items that are taken in
+each group. The order is one of all pairs that could be: it must not depend on which of them there are.
+
+Two kinds of measures choose from a unit's groups in a secret random order, and count in whole numbers. The first
+groups in that order are kept: ``max_groups`` of them at most, or with ``max_rows`` until so many rows are used up.
+
+- NAMED: a unit adds 1 to each group that it is kept in. Private keys are named by this.
 - WEIGHT: a unit adds ⌊√(last²/g)⌋ to each of the g groups that it is kept in.
-- ``Spread``: the allowed rows themselves are counted by cell. Of n rows that have a value, in the order of their cells,
-  the r-th is taken if ⌊r·allowed/n + 1/2⌋ > ⌊(r − 1)·allowed/n + 1/2⌋. So the rows that are taken are evenly spaced;
-  they are as many as allowed, or all n if n is not more. (A person with 10 visits where 3 are allowed is represented by
-  three typical visits.)
 
-Every step before the last is a function of one unit's rows and of the secret order. So a unit moves the answer by its
-own vector of partial sums, and by nothing else.
+But for DISTINCT, every step before the last is a function of one unit's rows and of the secret order. So a unit moves
+the answer by its own vector of partial sums, and by nothing else. docs/proofs/weights.md proves the claims of
+``sensitivity``, and docs/proofs/distinct-values.md those for DISTINCT.
 
 Where a join does not keep units together, there is no unit to bound by, and ``unit`` is None. Then rows count as they
-are, and ``spread_rows`` says how many rows one unit can add or take away after the truncation inside ``source``.
+are, b is 0, and ``spread_rows`` says how many rows one unit can add or take away after the truncation in ``source``.
 """
 
 from __future__ import annotations
@@ -46,6 +54,11 @@ from discreet.plan.relations import Relation
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
 
+# Bits of a weight: the most, which no error shows, and the least that keep a share right to a thousandth.
+MOST_BITS, LEAST_BITS = 24, 16
+# What one unit moves has about so many bits, so that noise stays far from the edge of 64.
+_MOVED_BITS = 55
+
 
 class Counts(StrEnum):
     """What a measure adds up."""
@@ -55,8 +68,9 @@ class Counts(StrEnum):
     UNITS = "units"  # 1 for each unit that has a row in the group (with an argument: one where it is not NULL)
     STEPS = "steps"  # the argument in steps from the origin; NULL is 0
     SQUARES = "squares"  # the square of that
-    DISTINCT = "distinct"  # 1 for each distinct value of the argument
-    WEIGHT = "weight"  # the more groups a unit is in, the less it adds to each
+    DISTINCT = "distinct"  # 1 for each distinct value of the argument that a unit brings
+    NAMED = "named"  # 1 for each unit that is kept in the group
+    WEIGHT = "weight"  # the more groups a unit is kept in, the less it adds to each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +80,8 @@ class Measure:
     A value x becomes steps: x is clamped to [low, high] and steps = floor((x − origin)/resolution + 1/2), computed in
     doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
     [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
-    ``partial`` bounds what one unit adds to one group. It is for ROWS, VALUES and STEPS, and replaces the scaling.
+    ``partial`` bounds what one unit adds to one group. It is for ROWS, VALUES and STEPS, and replaces limits on rows.
+    ``max_values`` is for DISTINCT: how many values one unit brings, in all groups together.
     """
 
     counts: Counts
@@ -76,6 +91,7 @@ class Measure:
     first: int = 0
     last: int = 1
     partial: tuple[int, int] | None = None
+    max_values: int | None = None
 
     @property
     def row_low(self) -> int:
@@ -90,15 +106,30 @@ class Measure:
                 return max(0, self.last)
             case Counts.SQUARES:
                 return max(self.first**2, self.last**2)
-            case Counts.ROWS | Counts.VALUES | Counts.UNITS | Counts.DISTINCT | Counts.WEIGHT:
+            case Counts.ROWS | Counts.VALUES | Counts.UNITS | Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
                 return 1
             case _:
                 assert_never(self.counts)
 
+    @property
+    def by_lot(self) -> bool:
+        """Whether it chooses from a unit's groups in the secret order, instead of weighing them."""
+        return self.counts in (Counts.NAMED, Counts.WEIGHT)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether it is a sum of weights. Others count in whole numbers."""
+        return not self.by_lot and self.counts is not Counts.DISTINCT
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether a unit adds one number to a group, however many rows it has there."""
+        return self.counts is Counts.UNITS or self.partial is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """The distribution of an argument's values in each group: the number of allowed rows in each cell.
+    """The distribution of an argument's values in each group: the weight of the rows in each cell.
 
     A cell is the step of a number as in ``Measure``. With ``values``, a cell is a position in this list, and other
     values are not counted. NULL is not counted.
@@ -129,13 +160,18 @@ class BoundedPlan:
     max_rows_per_group: int | None = None
     max_rows: int | None = None
     spread_rows: int = 1
+    weight_bits: int = 0
 
     def __post_init__(self) -> None:
-        capped = self.max_rows is not None or self.max_rows_per_group is not None
-        if self.unit is not None and not capped:
-            raise InternalError("A bounded question about units must cap their rows.")
+        grouped = self.max_groups is not None or self.max_rows_per_group is not None
+        if self.unit is not None and (self.max_rows is None) is (self.max_rows_per_group is None):
+            raise InternalError("A bounded question about units must cap their rows, in all or in each group.")
+        if self.max_rows is not None and grouped:
+            raise InternalError("Rows cannot be capped in all and in each group both.")
         if self.unit is not None and self.spread_rows != 1:
             raise InternalError("Rows cannot be bounded by unit and by truncation both.")
+        if not 0 <= self.weight_bits <= MOST_BITS or (self.unit is None and self.weight_bits):
+            raise InternalError("Weights have too many bits, or nobody to weigh.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +188,33 @@ class Sensitivity:
     linf: int
 
 
+def unit_bits(bounded: BoundedPlan, measure: Measure) -> int:
+    """The answers of a measure are in units of 2^-bits: 0 where they are whole numbers.
+
+    Privacy: rounding to whole steps moves no group further than ``sensitivity`` claims. Why: a total that moves by at
+    most a whole number t still moves by at most t when it is rounded. In one group, or in as many groups as a unit may
+    be in anyway, every group has such a t and the claims add them up. Otherwise a unit can move many groups by a little
+    each, and rounding could make a whole step of each little. There totals stay fine, and are rounded after the noise.
+    """
+    if not measure.weighed or bounded.unit is None or group_count(bounded) == 1:
+        return 0
+    whole = not limits_groups(bounded) and (measure.by_unit or bounded.max_rows is None)
+    return 0 if whole else bounded.weight_bits
+
+
 def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) -> Sensitivity:
-    """How far one unit can move a measure's vector over all groups.
+    """How far one unit can move a measure's vector over all groups, in its own units (``unit_bits``).
 
     Privacy: under add-remove the vector moves by one unit's partials p; under replace by p − p′.
-    Why: with at most G groups of at most R rows, p has at most G entries in [R·a, R·b], where a ≤ 0 ≤ b bound a row.
-    So Σ|p| ≤ G·R·m and Σp² ≤ G·(R·m)² for m = max(−a, b). In p − p′, k groups overlap and there the entries differ by
-    at most R·(b − a); 2(G − k) others differ by at most R·m. Among d groups in all, k ≥ 2G − d. Both sums are linear in
-    k, so their largest values are at the ends. Since b − a ≤ 2m, the sum of sizes is largest at the least k.
-    With at most K rows in all, Σ|p| ≤ K·m, hence Σp² ≤ (K·m)². For p − p′ both sums are convex functions of the row
-    counts, so in the worst case each side is in one group: both in the same one, where the entry is at most K·(b − a),
-    or in two, with at most K·m in each.
+    Why: let a ≤ 0 ≤ b bound a row, m = max(−a, b). With max_rows K the weights of a unit's rows sum to K at most. So
+    Σ|p| ≤ K·m, hence Σp² ≤ (K·m)². p lies in the convex hull of 0 and of the points with K·a or K·b in one group; the
+    square of the distance between two such points is largest at corners: K·(b − a) in one group, or K·m in each of two.
+    With G groups of R rows, a unit in g groups moves each by at most R·m·min(1, G/g). So Σ|p| ≤ G·R·m, and
+    Σp² ≤ g·(R·m·min(1, G/g))² ≤ G·(R·m)². Under replace Σ|p − p′| ≤ 2·G·R·m, and the squares are at most
+    G·R²·max((b − a)², 2·m²). Weights are rounded down, which keeps all of it. A unit may change any number of groups.
+    docs/proofs/weights.md has the steps. Measures by lot keep whole groups: at most G, or K, of them change.
+    DISTINCT: a unit adds at most ``max_values`` items ℓ and takes none away, so p ≥ 0 in whole numbers, with Σp ≤ ℓ and
+    Σp² ≤ ℓ² (docs/proofs/distinct-values.md).
     Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
     """
     groups, among = group_cap(bounded), group_count(bounded)
@@ -174,21 +226,38 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     m, spread = max(-low, high), high - low
     if bounded.unit is None and bounded.spread_rows > 1:
         changed = bounded.spread_rows * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
-        return _total_sensitivity(changed, among, among=among, m=m, spread=spread, neighbours=Neighbours.ADD_REMOVE)
-    single = bounded.unit is None or measure.counts is Counts.UNITS or measure.partial is not None
+        most = changed if among is None else min(among, changed)
+        return _total_sensitivity(changed, most, among=among, m=m, spread=spread, neighbours=Neighbours.ADD_REMOVE)
+    if bounded.unit is not None and measure.counts is Counts.DISTINCT:
+        return _match_sensitivity(measure, among=among, neighbours=neighbours)
+    m, spread = (size << unit_bits(bounded, measure) for size in (m, spread))
+    single = bounded.unit is None or measure.by_unit or measure.counts is Counts.NAMED
     rows = 1 if single else bounded.max_rows_per_group
     if bounded.max_rows is not None and not single:
-        return _total_sensitivity(bounded.max_rows, groups, among=among, m=m, spread=spread, neighbours=neighbours)
+        total = bounded.max_rows
+        return _total_sensitivity(total, among, among=among, m=m, spread=spread, neighbours=neighbours)
     if groups is None or rows is None:
         raise InternalError("A measure without caps has no sensitivity.")
-    return _group_sensitivity(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
+    whole_groups = bounded.unit is None or measure.by_lot
+    rule = _group_sensitivity if whole_groups else _weighed_sensitivity
+    return rule(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
+
+
+def choose_weight_bits(bounded: BoundedPlan) -> int:
+    """How fine weights are: as the largest measure of a question allows, within limits; 0 where a row is the unit."""
+    if bounded.unit is None:
+        return 0
+    plain = [m for m in bounded.measures if m.weighed]
+    moved = [sensitivity(bounded, measure, Neighbours.ADD_REMOVE).l1 for measure in plain]
+    return max(LEAST_BITS, min(MOST_BITS, _MOVED_BITS - max(moved, default=1).bit_length()))
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How many rows of spreads one unit can change: its groups make ``groups`` bundles of at most ``rows`` rows each.
+    """How much of spreads one unit can change: its groups make ``groups`` bundles of at most ``rows`` rows each.
 
-    ``in_place`` says that there is one group only, so that the rows of a replaced unit stay in it.
+    ``rows`` are in units of 2^-b, as the cells of spreads are. ``in_place`` says that there is one group only, so that
+    the rows of a replaced unit stay in it.
     """
 
     groups: int
@@ -197,22 +266,23 @@ class Reach:
 
 
 def reach(bounded: BoundedPlan, neighbours: Neighbours) -> Reach:
-    """How many rows one unit can change in the spreads of all groups.
+    """How much one unit can change in the spreads of all groups.
 
     Privacy: choices that are calibrated for these bundles have, over all groups together, the loss that they state (see
     ``mechanisms.quantiles.cells``, which counts the rows of the old unit and of the new one where units are replaced).
-    Why: with at most G groups of at most R rows, each group is a bundle. With at most K rows in all, or with rows that
-    are bounded by truncation inside ``source``, all groups are one bundle.
+    Why: with at most K rows in all, or with rows that are bounded by truncation inside ``source``, all groups are one
+    bundle. With G groups of R rows, a unit in g groups has at most R/s rows in each, s = ⌈g/G⌉. So any s of them make a
+    bundle, and ⌈g/s⌉ ≤ G bundles hold all. docs/proofs/choices-in-groups.md has the case of a replaced unit.
     """
     in_place = neighbours is Neighbours.REPLACE and group_count(bounded) == 1 and bounded.spread_rows == 1
     if bounded.unit is None:
         return Reach(1, bounded.spread_rows, in_place)
     if bounded.max_rows is not None:
-        return Reach(1, bounded.max_rows, in_place)
+        return Reach(1, bounded.max_rows << bounded.weight_bits, in_place)
     groups = group_cap(bounded)
     if groups is None or bounded.max_rows_per_group is None:
         raise InternalError("A spread without caps has no reach.")
-    return Reach(groups, bounded.max_rows_per_group, in_place)
+    return Reach(groups, bounded.max_rows_per_group << bounded.weight_bits, in_place)
 
 
 def _include_zero(ends: tuple[int, int]) -> tuple[int, int]:
@@ -229,6 +299,16 @@ def _weight_sensitivity(whole: int, groups: int | None, neighbours: Neighbours) 
         raise InternalError("Weights without a cap on groups.")
     units = 1 if neighbours is Neighbours.ADD_REMOVE else 2
     return Sensitivity(units * groups, units * isqrt(groups * whole**2), units * whole**2, whole)
+
+
+def _match_sensitivity(measure: Measure, *, among: int | None, neighbours: Neighbours) -> Sensitivity:
+    """The sensitivity of matched values: a unit adds whole numbers to groups, ``max_values`` in all."""
+    most = measure.max_values
+    if most is None or most < 1:
+        raise InternalError("Distinct values without a limit have no sensitivity.")
+    touched = most if neighbours is Neighbours.ADD_REMOVE else 2 * most
+    touched = touched if among is None else min(touched, among)
+    return _total_sensitivity(most, touched, among=among, m=1, spread=1, neighbours=neighbours)
 
 
 def _group_sensitivity(
@@ -249,17 +329,39 @@ def _group_sensitivity(
     )
 
 
-def _total_sensitivity(
-    total: int, groups: int | None, *, among: int | None, m: int, spread: int, neighbours: Neighbours
+def _weighed_sensitivity(
+    groups: int, rows: int, *, among: int | None, m: int, spread: int, neighbours: Neighbours
 ) -> Sensitivity:
-    """The sensitivity where a unit has at most ``total`` rows, in whatever groups they are."""
-    l0 = total if groups is None else min(groups, total)
+    """The sensitivity where a unit in g groups has at most rows·min(1, groups/g) rows in each of them."""
     if neighbours is Neighbours.ADD_REMOVE:
-        return Sensitivity(l0, total * m, (total * m) ** 2, total * m)
+        l1, squares, largest = groups * rows * m, groups * (rows * m) ** 2, rows * m
+    else:
+        l1, squares, largest = 2 * groups * rows * m, groups * rows**2 * max(spread**2, 2 * m**2), rows * spread
+    if among is not None:  # each group moves by at most so much, however many rows there are
+        l1, squares = min(l1, among * largest), min(squares, among * largest**2)
+    return Sensitivity(l1 if among is None else among, l1, squares, largest)
+
+
+def _total_sensitivity(
+    total: int, touched: int | None, *, among: int | None, m: int, spread: int, neighbours: Neighbours
+) -> Sensitivity:
+    """The sensitivity where a unit has at most ``total`` rows, in whatever groups they are: in ``touched`` at most.
+
+    Without such a number, no more groups change than the sum of all changes says.
+    """
+    one = total * m
+    if neighbours is Neighbours.ADD_REMOVE:
+        return Sensitivity(one if touched is None else touched, one, one**2, one)
+    wide = total * spread
     if among == 1:
-        return Sensitivity(1, total * spread, (total * spread) ** 2, total * spread)
-    wide = max((total * spread) ** 2, 2 * (total * m) ** 2)
-    return Sensitivity(2 * l0, 2 * total * m, wide, total * max(m, spread))
+        return Sensitivity(1, wide, wide**2, wide)
+    return Sensitivity(2 * one if touched is None else touched, 2 * one, max(wide**2, 2 * one**2), wide)
+
+
+def limits_groups(bounded: BoundedPlan) -> bool:
+    """Whether a unit can be in more groups than count in full."""
+    cap, among = bounded.max_groups or bounded.max_rows, group_count(bounded)
+    return bounded.unit is not None and cap is not None and (among is None or among > cap)
 
 
 def group_count(bounded: BoundedPlan) -> int | None:
@@ -270,6 +372,6 @@ def group_count(bounded: BoundedPlan) -> int | None:
 
 
 def group_cap(bounded: BoundedPlan) -> int | None:
-    """The most groups that one unit can be in: the smallest of the cap, the number of groups and the number of rows."""
+    """The most groups of one unit that count in full: the least of the cap, the number of groups and of rows."""
     caps = (bounded.max_groups, bounded.max_rows, group_count(bounded), 1 if bounded.unit is None else None)
     return min((cap for cap in caps if cap is not None), default=None)

@@ -20,6 +20,7 @@ Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads i
 SqlFile = Annotated[Path | None, typer.Option("--file", help="Read the question from a file.")]
 EpsilonOption = Annotated[str | None, typer.Option(help="The loss ε to spend.", metavar="ε")]
 RhoOption = Annotated[str | None, typer.Option(help="The loss ρ to spend (zCDP).", metavar="ρ")]
+ShareOption = Annotated[str | None, typer.Option(help="The share of the budget to spend.", metavar="1/10")]
 DeltaOption = Annotated[str | None, typer.Option(help="What naming groups from the data may cost.", metavar="δ")]
 
 _LEVEL = "0.95"
@@ -31,6 +32,7 @@ class OfferOptions:
 
     epsilon: EpsilonOption = None
     rho: RhoOption = None
+    share: ShareOption = None
     error: Annotated[
         list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
     ] = None
@@ -51,7 +53,7 @@ class OfferOptions:
     @property
     def prices(self) -> int:
         """In how many ways the price is stated; one is right."""
-        return sum(form is not None for form in (self.epsilon, self.rho, self.error or None))
+        return sum(form is not None for form in (self.epsilon, self.rho, self.share, self.error or None))
 
     def read(self, wanted: str) -> dict[str, Any]:
         """The offer for the curator, as exact numbers; ``wanted`` says which price is missing."""
@@ -63,7 +65,7 @@ class OfferOptions:
         """The offer for a question. One in the GoogleSQL form may state its price by itself."""
         if self.prices == 0 and _states_price(question):
             return self._read_all()
-        return self.read("Say what it may cost: --epsilon 0.5, --rho 0.01, or --error n=12.")
+        return self.read("Say what it may cost: --share 1/10, --epsilon 0.5, --rho 0.01, or --error n=12.")
 
     def read_if_stated(self, question: str) -> dict[str, Any]:
         """The offer for an explanation, which needs none; but what belongs to a price needs the price."""
@@ -73,6 +75,8 @@ class OfferOptions:
     def _read_all(self) -> dict[str, Any]:
         numbers = {"level": self.level, "epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
         offer: dict[str, Any] = {n: read_number(text, f"--{n}") for n, text in numbers.items() if text is not None}
+        if self.share is not None:
+            offer["share"] = _read_share(self.share)
         if self.error:
             offer["error"] = dict(_read_error(pair) for pair in self.error)
         names = {"bounds": self.bounds, "analyst": self.analyst, "project": self.project}
@@ -138,6 +142,21 @@ def _read_public_table(pair: str) -> tuple[str, Any]:
         OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException,
     ) as error:  # fmt: skip
         raise UsageError(f"{path} cannot be read as a table of rows. Nothing was charged.") from error
+
+
+def _read_share(text: str) -> Any:
+    """A share as it was typed: 0.1, 1/10 or 10%."""
+    from fractions import Fraction
+
+    whole, slash, parts = text.strip().partition("/")
+    if slash:
+        below = read_number(parts, "--share")
+        if not below:
+            raise ParameterError("--share", "divides by zero", "Write it like 1/10. Nothing was charged.")
+        return Fraction(read_number(whole, "--share")) / Fraction(below)
+    if whole.endswith("%"):
+        return Fraction(read_number(whole[:-1], "--share")) / 100
+    return read_number(whole, "--share")
 
 
 def _read_error(pair: str) -> tuple[str, Any]:

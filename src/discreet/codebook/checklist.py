@@ -158,11 +158,11 @@ def _check_contributions(name: str, table: TableEntry, codebook: Codebook) -> It
         return
     rows, units = codebook.size(name)
     if table.max_rows is not None:
-        limit, words = table.max_rows, f"at most {_format_rows(table.max_rows)} of one {unit} count in a question."
+        limit, words = table.max_rows, f"at most {_format_rows(table.max_rows)} of one {unit} count in full."
     else:
         groups, each = table.max_groups or 1, table.max_rows_per_group or 1
         limit = groups * each
-        words = f"one {unit} counts in at most {groups} groups, with at most {_format_rows(each)} in each."
+        words = f"one {unit} counts in full in at most {groups} groups, with at most {_format_rows(each)} in each."
     topic = f"{name}: rows"
     if rows is not None and units is not None and limit * units < rows:
         lost = f"With {rows:,} rows of {units:,} units, some rows lie beyond that; no interval covers them."

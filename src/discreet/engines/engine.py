@@ -78,7 +78,6 @@ class Capabilities:
 
     prepares: bool = False  # ``prepare`` makes later questions faster; otherwise it does nothing
     reports_progress: bool = False  # ``watch`` hears shares while the work goes on, not only at its end
-    bounds_in_blocks: bool = False  # contributions may be bounded outside SQL, block by block
     spills: bool = False  # work beyond the memory that it may use goes through the disk
 
 

@@ -21,7 +21,7 @@ def make_lookups(bounded: BoundedPlan) -> dict[str, Any]:
     """The tables of a question by name: ``domain``, ``weights``, and ``listed0`` … for steps that are positions."""
     found: dict[str, Any] = {}
     if bounded.keys and bounded.domain is not None:
-        found["domain"] = make_groups_table(bounded, tuple(dict.fromkeys(bounded.domain)))
+        found["domain"] = make_groups_table(bounded, tuple(dict.fromkeys(bounded.domain)), coded=True)
     for number, steps in enumerate(collect_steps(bounded)):
         if steps.values is not None:
             found[f"listed{number}"] = _make_listed_table(steps.values, steps.argument.type)

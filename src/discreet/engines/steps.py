@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, unit_bits
 from discreet.errors import InternalError
 from discreet.plan.expressions import Expression
 from discreet.plan.types import Value
@@ -37,11 +37,11 @@ def steps_of(what: Measure | Spread) -> StepGrid:
 
 def has_steps(measure: Measure) -> bool:
     """Whether a measure looks at the integer of a row, be it only to see whether there is one."""
-    return measure.argument is not None and measure.counts not in (Counts.ROWS, Counts.DISTINCT, Counts.WEIGHT)
+    return measure.argument is not None and measure.counts is not Counts.ROWS and measure.weighed
 
 
 def collect_steps(bounded: BoundedPlan) -> tuple[StepGrid, ...]:
-    """One entry for each integer that a row yields: first those of spreads, since the block kernel sorts by the first.
+    """One entry for each integer that a row yields, those of spreads first.
 
     Values that are only counted need an entry where nothing else reads them.
     """
@@ -68,14 +68,14 @@ def check(bounded: BoundedPlan) -> None:
     """Refuse a question whose integers could overflow; the planner never makes one."""
     for measure in bounded.measures:
         wide = max(-measure.first, measure.last) >= (2**40 if measure.counts is Counts.WEIGHT else 2**62)
-        if wide or max(-measure.row_low, measure.row_high) >= MAX_ROW:
+        if wide or max(-measure.row_low, measure.row_high) << bounded.weight_bits >= MAX_ROW:
             raise InternalError("A measure is too wide to be summed without overflow.")
         if measure.counts in (Counts.STEPS, Counts.SQUARES):
             _check_grid(measure)
         if measure.partial is not None:
             _check_partial(measure, measure.partial)
-        if measure.counts is Counts.DISTINCT and measure.argument is None:
-            raise InternalError("Distinct values of nothing.")
+        if measure.counts is Counts.DISTINCT:
+            _check_distinct(bounded, measure)
     for spread in bounded.spreads:
         if max(-spread.first, spread.last) >= 2**62 or spread.last < spread.first:
             raise InternalError("A spread has too many cells, or none.")
@@ -83,6 +83,20 @@ def check(bounded: BoundedPlan) -> None:
             _check_grid(spread)
             if not spread.argument.type.is_number:
                 raise InternalError("Only numbers are spread over steps.")
+
+
+def round_total(bounded: BoundedPlan, measure: Measure, total: int) -> int:
+    """Step 5: a group's total in the units of the answer (``unit_bits``), halves up."""
+    if not measure.weighed or unit_bits(bounded, measure) == bounded.weight_bits:
+        return total
+    return (total + (1 << bounded.weight_bits - 1)) >> bounded.weight_bits
+
+
+def _check_distinct(bounded: BoundedPlan, measure: Measure) -> None:
+    if measure.argument is None:
+        raise InternalError("Distinct values of nothing.")
+    if bounded.unit is not None and (measure.max_values is None or measure.max_values < 1):
+        raise InternalError("Distinct values without a limit.")
 
 
 def _check_partial(measure: Measure, partial: tuple[int, int]) -> None:

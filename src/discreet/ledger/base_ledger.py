@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Self
 
+from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
 from discreet.accounting.sums import Price
 from discreet.entropy import SYSTEM
@@ -118,6 +119,19 @@ class BaseLedger:
 
         return self._read(work)
 
+    def find_paid(self, identity: str, analyst: str, *, shared: bool = False) -> str | None:
+        def work() -> str | None:
+            rows = sorted(self._store.find_by_identity(identity), key=lambda row: row.answered is None)
+            for row in rows:
+                lost = row.claimed is not None and row.drawn is None
+                if (row.analyst == analyst and not lost) or (shared and row.answered is not None):
+                    record = self._read_record(row.number)
+                    if record["identity"] == identity and record.get("paid"):
+                        return str(record["paid"])
+            return None
+
+        return self._read(work)
+
     def find_draws(self, frame: str, analyst: str | None = None) -> Sequence[Reservation]:
         def work() -> list[Reservation]:
             self._frames.read_lines(self._store.read_lines(self._frames.next))
@@ -198,6 +212,10 @@ class BaseLedger:
             return self._state.head
 
         return self._write(work)
+
+    @property
+    def counted(self) -> tuple[Currency, Price]:
+        return self._read(lambda: (self._state.rules.currency, self._state.total))
 
     @property
     def spent(self) -> Exact:
@@ -343,6 +361,7 @@ class BaseLedger:
             "question": charge.question,
             "events": dumped,
             "loss": loss,
+            **({"paid": charge.paid} if charge.paid else {}),
         }
         number = self._append("reserved", fields, time)
         self._store.add_reservation(ReservationRow(number, charge.analyst, charge.request, charge.identity))

@@ -27,6 +27,7 @@ def entry_of(line: str, row: ReservationRow, dataset: str) -> Entry:
         loss=loss_of(events),
         project=record["project"],
         version=record["version"],
+        paid=record.get("paid", ""),
     )
     return Entry(number=row.number, charge=charge, answered=row.answered is not None, time=record["time"])
 

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
+from discreet.accounting.sums import Price
 from discreet.exact import Exact
 from discreet.privacy import Budget, Loss
 
@@ -34,6 +36,7 @@ class Charge:
 
     ``request`` is the caller's name for it, unique for the analyst; a retry has the same. ``identity`` is the same for
     the same question on the same data. ``project`` and ``version`` (of the data) are recorded where they are given.
+    ``paid`` is what it was priced at, where that depends on what was left.
     """
 
     request: str
@@ -45,6 +48,7 @@ class Charge:
     loss: Loss
     project: str = ""
     version: str = ""
+    paid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +104,10 @@ class Ledger(Protocol):
         """The latest answered charges, newest first, for which something was drawn within this frame."""
         ...
 
+    def find_paid(self, identity: str, analyst: str, *, shared: bool = False) -> str | None:
+        """What a charge of this analyst for the same release was priced at; of anybody, where answers are shared."""
+        ...
+
     def fits(self, charge: Charge) -> bool:
         """Whether a charge would be accepted now."""
         ...
@@ -137,6 +145,11 @@ class Ledger(Protocol):
 
     def fail(self, reservation: Reservation) -> None:
         """Put a failed run on record, which stops the ledger: nothing is charged until the owner allows it again."""
+        ...
+
+    @property
+    def counted(self) -> tuple[Currency, Price]:
+        """How the budget is counted, and the sums so far."""
         ...
 
     @property

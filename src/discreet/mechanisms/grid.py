@@ -53,7 +53,7 @@ class Grid:
         if isinstance(value, numbers.Number | Decimal | np.generic):
             return self._read_one(value, name)
         if self.resolution is None:
-            return parameters.read_integers(value, name)
+            return value if _is_wide(value) else parameters.read_integers(value, name)
         return self._read_many(value, name)
 
     def _read_one(self, value: Any, name: str) -> int:
@@ -84,9 +84,15 @@ class Grid:
         return steps
 
     def add(self, steps: GridSteps, noise: Any) -> GridSteps:
-        """Noisy steps. Arrays stop at the ends of int64, which is a function of the noisy value alone."""
+        """Noisy steps. Arrays stop at the ends of int64, which is a function of the noisy value alone.
+
+        An array of Python's integers has no ends.
+        """
         if isinstance(steps, int):
             return steps + int(noise)
+        if steps.dtype == object:
+            wide: Integers = steps + noise.astype(object)
+            return wide
         if noise.dtype == object:
             return np.asarray(np.clip(steps.astype(object) + noise, INT64.min, INT64.max), dtype=np.int64)
         total: Integers = steps + noise
@@ -106,6 +112,11 @@ def read_resolution(value: object) -> Fraction | None:
     """The resolution of a grid from what was typed; None means whole numbers."""
     fix = "Say resolution=0.01 for hundredths."
     return None if value is None else parameters.read_positive(value, "resolution", fix=fix)
+
+
+def _is_wide(values: object) -> bool:
+    """Whether this is an array of Python's integers, which may be of any size."""
+    return isinstance(values, np.ndarray) and values.dtype == object and all(type(v) is int for v in values.flat)
 
 
 def _is_finite(value: object) -> bool:

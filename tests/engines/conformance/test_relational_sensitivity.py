@@ -234,7 +234,7 @@ def crowded(*, two: bool) -> World:
     source = Join(VISITS, OTHER, JoinKind.INNER, on, caps=None if two else caps)
     measures = (Measure(counts=Counts.ROWS),)
     if two:
-        unit = of("v", "pid")
+        unit, measures = of("v", "pid"), (Measure(counts=Counts.NAMED),)
         bounded = BoundedPlan(source=source, keys=(of("w", "visit_id"),), domain=None, unit=unit, measures=measures,
                           max_groups=2, max_rows_per_group=1)  # fmt: skip
         return World(tables, catalog, bounded, RelationFacts(columns={}, owner=Owner.UNIT, units=(unit,)))

@@ -20,14 +20,13 @@ QUESTIONS = {
     "SUM": "SELECT COUNT(*) AS n FROM (SELECT pid, SUM(cost) AS m FROM visits GROUP BY pid) t WHERE m > 5",
     "AVG": "SELECT COUNT(*) AS n FROM (SELECT pid, AVG(cost) AS m FROM visits GROUP BY pid) t WHERE m > 5",
 }
-KEYS = "SELECT code, COUNT(*) AS n FROM visits GROUP BY code"
 
 
 def make_visits(hostile: int) -> pa.Table:
-    """Everybody has one visit with code 1; the hostile person has many, each with a cost and a code of its own."""
+    """Everybody has one visit; the hostile person has many, each with a cost of its own."""
     pid = np.concatenate([np.arange(PEOPLE), np.full(hostile, PEOPLE)])
     cost = np.concatenate([np.full(PEOPLE, 6.0), np.linspace(0, 10, hostile)])
-    return pa.table({"pid": pid, "cost": cost, "code": np.concatenate([np.ones(PEOPLE, int), np.arange(hostile)])})
+    return pa.table({"pid": pid, "cost": cost})
 
 
 def run(question: str, visits: pa.Table) -> Groups:
@@ -47,10 +46,3 @@ def test_features_of_many_rows(name: str) -> None:
     """An aggregate that holds a unit's values, or sorts them in memory, runs out of it here."""
     assert run(QUESTIONS[name], make_visits(0)).values == ((PEOPLE,),)
     assert run(QUESTIONS[name], make_visits(MANY)).values == ((PEOPLE + (name == "SUM"),),)
-
-
-@pytest.mark.parametrize("hostile", [400_000, 530_000])
-def test_private_keys_of_one_person(hostile: int) -> None:
-    """In blocks and in SQL: of the keys that one person brings, no more come out than one person may keep."""
-    found = run(KEYS, make_visits(hostile))
-    assert 1 <= len(found.keys) <= 3 and (1,) in found.keys

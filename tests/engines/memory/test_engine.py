@@ -233,12 +233,22 @@ def person(unit: int, key: str, *numbers: int | None) -> list[dict[str, Any]]:
 
 
 def test_distinct_values_are_those_that_some_unit_brings() -> None:
-    """As many of a unit's values as it has rows allowed; a value that two bring counts once."""
-    measure = Measure(counts=Counts.DISTINCT, argument=N)
+    """As many of a unit's values as it may bring; a value that two have counts once."""
+    measure = Measure(counts=Counts.DISTINCT, argument=N, max_values=9)
     data = [*person(1, "a", 1, 1, 2, None), *person(2, "a", 2, 2), *person(3, "b", None)]
     assert answer(bounded(measures=(measure,), max_rows_per_group=9), data) == {("a",): [2], ("b",): [0]}
-    narrow = answer(bounded(measures=(measure,), max_rows_per_group=1), person(1, "a", 1, 2, 3))
-    assert narrow == {("a",): [1]}
+    narrow = bounded(measures=(replace(measure, max_values=2),), max_rows_per_group=9)
+    assert answer(narrow, person(1, "a", 1, 2, 3)) == {("a",): [2]}
+    several = answer(narrow, [*person(1, "a", 1, 2), *person(1, "b", 1, 2)])
+    assert sum(count for (count,) in several.values()) == 2  # in all groups together
+
+
+def test_a_value_that_is_taken_leaves_room_for_another() -> None:
+    """Two people with values in common bring two of them; with one value in common and no other, they bring that."""
+    measure = Measure(counts=Counts.DISTINCT, argument=N, max_values=1)
+    question = bounded(measures=(measure,), max_rows_per_group=9)
+    assert answer(question, [*person(1, "a", 1, 2, 3), *person(2, "a", 1, 2, 3)]) == {("a",): [2]}
+    assert answer(question, [*person(1, "a", 1), *person(2, "a", 1)]) == {("a",): [1]}
 
 
 def test_weights_shrink_with_the_number_of_groups() -> None:
@@ -268,21 +278,50 @@ def test_partial_bounds_replace_the_scaling() -> None:
     assert answer(wide, person(1, "a", -100)) == {("a",): [-5, 2]}
 
 
-@pytest.mark.parametrize(
-    ("count", "allowed", "wanted"),
-    [(10, 3, [1, 4, 8]), (4, 4, [0, 1, 2, 3]), (3, 1, [1]), (4, 2, [0, 2]), (5, 4, [0, 1, 3, 4]), (2, 9, [0, 1])],
-)
-def test_spreads_take_rows_evenly(count: int, allowed: int, wanted: list[int]) -> None:
-    """By the rule: the r-th is taken where ⌊r·allowed/n + 1/2⌋ grows."""
+COUNT, SUM = Measure(counts=Counts.ROWS), Measure(counts=Counts.STEPS, argument=N, first=-9, last=9)
+
+
+def test_rows_beyond_a_limit_weigh_less() -> None:
+    """Ten rows where four are allowed weigh ⌊4·2^10/10⌋ = 409 each; three rows weigh 1024; NULL adds nothing."""
+    data = [*person(1, "a", *range(6)), *person(1, "b", 1, 1, 1, None), *person(2, "b", 1, 5, None)]
+    few = bounded(measures=(COUNT, SUM), max_rows=4, weight_bits=10)
+    assert answer(few, data) == {("a",): [6 * 409, 15 * 409], ("b",): [4 * 409 + 3 * 1024, 3 * 409 + 6 * 1024]}
+
+
+def test_groups_beyond_a_limit_weigh_less() -> None:
+    """Three groups where two are allowed: each weighs ⌊2^10·2/3⌋ = 682; four rows where one is: 256 each, of those."""
+    units = Measure(counts=Counts.UNITS)
+    data = [*person(1, "a", 1, 1, 1, 1), *person(1, "b", 2), *person(1, "c", 3), *person(2, "a", 1)]
+    plan = bounded(measures=(COUNT, SUM, units), max_groups=2, max_rows_per_group=1, weight_bits=10)
+    each = 256 * 682 >> 10
+    assert answer(plan, data) == {
+        ("a",): [4 * each + 1024, 4 * each + 1024, 682 + 1024],
+        ("b",): [682, 2 * 682, 682],
+        ("c",): [682, 3 * 682, 682],
+    }
+
+
+def test_totals_of_one_group_are_rounded_to_whole_steps() -> None:
+    """Three rows at ⌊2^10/3⌋ = 341: 1023 parts are one row; the sum 7 · 341 is 2387 parts, which is 2.33, so 2."""
+    plan = bounded(keys=(), measures=(COUNT, SUM), max_rows=1, weight_bits=10)
+    assert answer(plan, person(1, "a", 1, 2, 4)) == {(): [1, 2]}
+
+
+def test_spreads_weigh_rows() -> None:
+    """In one limit for all rows, and in groups: three groups in bundles of two weigh a half each."""
     spread = Spread(argument=N, first=0, last=99)
-    ((found,),) = answer(bounded(spreads=(spread,), max_rows_per_group=allowed), person(1, "a", *range(count))).values()
-    assert sorted(found) == wanted and set(found.values()) == {1}
-    rule = [
-        r - 1
-        for r in range(1, count + 1)
-        if int(Fraction(r * allowed, count) + Fraction(1, 2)) > int(Fraction((r - 1) * allowed, count) + Fraction(1, 2))
-    ]
-    assert count <= allowed or rule == wanted
+    data = [*person(1, "a", 5, 5, 7, None), *person(1, "b", 5), *person(1, "c", 5)]
+    total = answer(bounded(spreads=(spread,), max_rows=3, weight_bits=10), data)
+    assert total == {("a",): [{5: 1024, 7: 512}], ("b",): [{5: 512}], ("c",): [{5: 512}]}
+    grouped = answer(bounded(spreads=(spread,), max_groups=2, max_rows_per_group=2, weight_bits=10), data)
+    assert grouped == {("a",): [{5: 512, 7: 256}], ("b",): [{5: 512}], ("c",): [{5: 512}]}
+
+
+def test_named_units_are_chosen_by_lot() -> None:
+    """A unit in three groups is named in two of them, and counts in whole numbers."""
+    data = [*person(1, "a", 1), *person(1, "b", 1), *person(1, "c", 1)]
+    named = bounded(measures=(Measure(counts=Counts.NAMED),), max_groups=2, max_rows_per_group=1, weight_bits=10)
+    assert sorted(value for (value,) in answer(named, data).values()) == [0, 1, 1]
 
 
 def test_spreads_by_cell_and_by_value() -> None:

@@ -214,7 +214,7 @@ class DuckDBDialect:
     def join(self, left: str, kind: JoinKind, right: str, on: str) -> str:
         return f"{left} {kind.upper()} JOIN {right} ON {on}"
 
-    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int | str) -> str:
+    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
         within = f"PARTITION BY {', '.join(parts)} " if parts else ""
         return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
 

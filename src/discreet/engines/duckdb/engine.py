@@ -1,9 +1,8 @@
 """The DuckDB engine: bounded questions over files and frames, embedded, out of core, close to the speed of plain SQL.
 
 Every question gets a locked-down connection of its own. Where rows are their own units, sums by group are all there is.
-Where units own many rows, their contribution is bounded either in SQL or, when there are groups to choose among, by
-sorting blocks of whole units in NumPy (``kernel``). Both ways give the same integers: the secret order is one function
-of the salt, the unit and the key, so which way is taken may depend on the data.
+Where units own many rows, what a unit has is counted first and its rows are weighed by that. On a prepared table this
+is done for one range of units after the other, and the sums are added up (``unit_ranges``).
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -15,22 +14,25 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb.blocks.block_run import run_in_blocks, suits_blocks
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
-from discreet.engines.engine import Capabilities, Groups, ProgressCallback
+from discreet.engines.duckdb.unit_ranges import run_by_ranges
+from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.clauses import write_order
+from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
+from discreet.engines.sql.unit_sums import write_by_units
+from discreet.engines.steps import round_total
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
 from discreet.plan.expressions import Column
@@ -51,7 +53,7 @@ class DuckDBEngine:
 
     ``sources`` gives for each table a path or pattern, a codebook's source, or a frame. ``memory_limit`` bounds what
     DuckDB holds in memory; larger work goes through ``temp_directory``, by default a private folder that is deleted.
-    ``blocks`` False bounds contributions in SQL alone. ``order`` is the rule of the secret order.
+    ``order`` is the rule of the secret order.
     """
 
     def __init__(
@@ -62,10 +64,9 @@ class DuckDBEngine:
         memory_limit: str = "1GB",
         threads: int | None = None,
         temp_directory: str | Path | None = None,
-        blocks: bool = True,
         order: EngineHash | None = None,
     ) -> None:
-        self.capabilities = Capabilities(prepares=True, reports_progress=True, bounds_in_blocks=blocks, spills=True)
+        self.capabilities = Capabilities(prepares=True, reports_progress=True, spills=True)
         self._order = order or EngineHash()
         self._private = PrivateFolder(temp_directory)
         self._folder = self._private.path
@@ -160,14 +161,17 @@ class DuckDBEngine:
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():
                 session.fill(name, table)
-            if self.capabilities.bounds_in_blocks and suits_blocks(bounded):
-                answer = run_in_blocks(session, statement, ready, watch)
-                if answer is not None:
-                    return answer
-            query = statement.write_by_rows() if bounded.unit is None else statement.write_by_units()
-            found = session.read(_sort_groups(query, statement.keys), statement.parameters, watch)
-            groups = _make_groups(found, len(bounded.keys), len(bounded.measures))
-            return add_spreads(session, statement, groups, watch)
+            ranged = None if ready is None else run_by_ranges(session, statement, ready, watch)
+            if ranged is None:
+                query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
+                found = session.read(_sort_groups(query, statement.keys), statement.parameters, watch)
+            else:
+                found = iter(sorted(ranged, key=lambda row: key_order(row[: len(bounded.keys)])))
+            groups = add_distinct_values(session, statement, _make_groups(found, bounded), watch)
+            groups = add_spreads(session, statement, groups, watch)
+        if watch is not None:
+            watch(1.0)
+        return groups
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""
@@ -290,15 +294,16 @@ def _sort_groups(query: str, keys: Sequence[str]) -> str:
     return f"SELECT * FROM ({query}) ORDER BY {', '.join(map(write_order, keys))}" if keys else query
 
 
-def _make_groups(found: Iterable[tuple[Any, ...]], keys: int, measures: int) -> Groups:
+def _make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
     """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
 
     One unit adds at most as many as it may have, with keys that are no longer than declared.
     """
+    keys = len(bounded.keys)
     names: list[tuple[Any, ...]] = []
-    values: list[list[int]] = [[] for _ in range(measures)]
+    values: list[list[int]] = [[] for _ in bounded.measures]
     for row in found:
         names.append(row[:keys])
-        for column, value in zip(values, row[keys:]):
-            column.append(int(value))
+        for column, measure, value in zip(values, bounded.measures, row[keys:]):
+            column.append(round_total(bounded, measure, int(value)))
     return Groups(tuple(names), tuple(map(tuple, values)))

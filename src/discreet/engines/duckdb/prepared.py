@@ -1,7 +1,7 @@
 """A table made ready once, for every later question: plan types, integer units, ordered by unit.
 
-It lives in a DuckDB file in the engine's private folder and belongs to one version of the data. Blocks of whole units
-are ranges of the unit's integer, so bounding needs one block in memory at a time.
+It lives in a DuckDB file in the engine's private folder and belongs to one version of the data. Its
+units are split into ranges, which questions read one after the other.
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -23,41 +23,28 @@ from discreet.plan.expressions import Column, Expression
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Rows in a block: enough to keep vectors long, few enough to stay in the caches' neighbourhood.
-BLOCK_ROWS = 1 << 20
+# Rows of a range of units: enough to keep vectors long, so few that their pairs of units and groups stay in memory.
+RANGE_ROWS = 1 << 20
 ORDINAL, IDENTITY = "unit ordinal", "unit identity"
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRanges:
-    """Ranges of a unit's integer that split a table into blocks of whole units, and the most rows a block may have."""
+class UnitRanges:
+    """Ranges of a unit's integer, by their first ones, that split a table so that every unit is in one of them."""
 
     edges: tuple[int, ...]
-    rows: int
-    largest: int
 
     def write_spans(self, ordinal: str) -> list[str]:
-        """The conditions that select each block."""
+        """The conditions that select each range."""
         inner = self.edges[1:]
         lows = ["", *(f"{ordinal} >= {edge}" for edge in inner)]
         highs = [*(f"{ordinal} < {edge}" for edge in inner), ""]
         return [" AND ".join(filter(None, pair)) or "true" for pair in zip(lows, highs)]
 
 
-def write_blocks_query(table: str, ordinal: str) -> str:
-    """The smallest unit and the number of rows in each stretch of a table that is ordered by unit."""
-    return f"SELECT min({ordinal}), count(*) FROM {table} GROUP BY rowid // {BLOCK_ROWS} ORDER BY 1"
-
-
-def blocks_of(stretches: list[tuple[int, int]]) -> BlockRanges:
-    """Blocks from stretches: a unit that spans stretches pulls them into one block."""
-    edges = sorted({edge for edge, _ in stretches})
-    sizes = dict.fromkeys(edges, 0)
-    for edge, rows in stretches:
-        sizes[edge] += rows
-    # A block may also hold the beginning of its first unit, from the stretch before.
-    largest = max(sizes.values(), default=0) + BLOCK_ROWS
-    return BlockRanges(tuple(edges), sum(sizes.values()), largest)
+def _write_edges_query(table: str, ordinal: str) -> str:
+    """The smallest unit in each stretch of a table that is ordered by unit. A long history may be several stretches."""
+    return f"SELECT DISTINCT min({ordinal}) FROM {table} GROUP BY rowid // {RANGE_ROWS} ORDER BY 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +56,7 @@ class PreparedTable:
     names: tuple[tuple[Column, str], ...]
     of_version: str
     unit: Column | None
-    blocks: BlockRanges | None
+    ranges: UnitRanges | None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -120,11 +107,12 @@ def prepare(
         if unit is not None:
             selection = _sort_by_unit(session, selection, unit)
         session.run(f"CREATE TABLE target.prepared AS {selection}")
-        blocks = None
+        ranges = None
         if unit is not None:
-            blocks = blocks_of(session.run(write_blocks_query("target.prepared", quote_name(ORDINAL))))
+            found = session.run(_write_edges_query("target.prepared", quote_name(ORDINAL)))
+            ranges = UnitRanges(tuple(edge for (edge,) in found))
         session.run("DETACH target")
-    return PreparedTable(str(path), path.stem, names, version, unit, blocks)
+    return PreparedTable(str(path), path.stem, names, version, unit, ranges)
 
 
 def _sort_by_unit(session: Session, selection: str, unit: Column) -> str:

@@ -85,13 +85,13 @@ def compute_window_feature(
         values = [evaluate(compute.argument, row) for row in ordered]
         return [values[i + away] if 0 <= i + away < count else None for i in range(count)]
     found: list[Value] = []
-    values = None
+    stepped: list[Value] | None = None
     if compute.argument is not None and _is_stepped(compute):
-        values = [evaluate(compute.argument, row) for row in ordered]
+        stepped = [evaluate(compute.argument, row) for row in ordered]
     for _, peers in groupby(ranks):
         together = len(list(peers))
         last = len(found) + together
-        result = compute_feature(compute, ordered[:last]) if values is None else _sum_frame(compute, values, last)
+        result = compute_feature(compute, ordered[:last]) if stepped is None else _sum_frame(compute, stepped, last)
         found += [result] * together
     return found
 

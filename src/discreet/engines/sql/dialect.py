@@ -284,8 +284,8 @@ class Dialect(Protocol):
         """
         ...
 
-    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int | str) -> str:
-        """A query: all columns of the first ``most`` rows (a number, or a column) of each part, in an order."""
+    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
+        """A query: all columns of the first ``most`` rows of each part, in an order."""
         ...
 
     # The secret order

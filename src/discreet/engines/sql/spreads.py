@@ -1,12 +1,9 @@
-"""Spreads: how many allowed rows each group has in each cell (``contributions.Spread``), in SQL.
+"""Spreads: what the rows of each group weigh in each cell (``contributions.Spread``), in SQL.
 
 Where rows are their own units, the cells of all groups are counted in one array while the engine streams them, or by
-the engine where there are too many. Where units own many rows, a unit's rows with one cell are counted first. Ranks
-grow by so many from cell to cell, and the rows taken of a cell are a difference of two rounded ranks:
+the engine where there are too many. Where units own many rows, what each of them weighs is joined to the rows.
 
-    ⌊upto·allowed/n + 1/2⌋ − ⌊(upto − m)·allowed/n + 1/2⌋
-
-Overflow is impossible: tables have fewer than 2^47 rows, and products are wide, to 2^127.
+Overflow is impossible: a row weighs at most 2^24, and a table that was read to its end has fewer than 2^39 rows.
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -24,6 +21,7 @@ from discreet.engines.engine import EMPTY, GroupHistogram, Groups, ProgressCallb
 from discreet.engines.lookups import make_groups_table
 from discreet.engines.sql.runner import Runner
 from discreet.engines.sql.statement import BoundedStatement
+from discreet.engines.sql.unit_sums import write_cell_weights, write_public_rows, write_same_pair, write_unit_counts
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
 
@@ -31,7 +29,6 @@ from discreet.exact import Integers
 MOST_CELLS = 1 << 24
 # Rows that are counted at once.
 BATCH_ROWS = 1 << 20
-_BY_CELL = " ORDER BY cell ROWS UNBOUNDED PRECEDING"
 
 
 def add_spreads(
@@ -123,31 +120,19 @@ def _write_cells_of_rows(statement: BoundedStatement, position: int) -> str:
 
 
 def _write_cells_of_units(statement: BoundedStatement, position: int) -> str:
-    """Cells of the allowed rows of each unit in the groups it is kept in."""
+    """Cells with the weights of rows, which follow from what each unit has."""
     value = f"v{statement.steps.index(steps_of(statement.bounded.spreads[position]))}"
-    dialect = statement.dialect
-    clauses, kept = statement.write_bounding()
-    pair = ", ".join(["u", *statement.keys])
-    clauses.append(
-        dialect.common_table(
-            "cells",
-            f"SELECT {pair}, {value} AS cell, count(*) AS m FROM {statement.write_public('rows')} "
-            f"WHERE {value} IS NOT NULL GROUP BY {pair}, {value}",
-        )
-    )
-    running, whole = (dialect.wide_sum("m") + f" OVER (PARTITION BY {pair}{more})" for more in (_BY_CELL, ""))
-    clauses.append(dialect.common_table("ranks", f"SELECT *, {running} AS upto, {whole} AS n FROM cells"))
-    up, before = (
-        dialect.trunc_divide(f"2 * {rank} * allowed + ranks.n", "2 * ranks.n") for rank in ("upto", "(upto - m)")
-    )
+    dialect, owner = statement.dialect, statement.owner
+    if statement.bounded.max_rows is not None:
+        weights, source = [write_unit_counts(statement)], f"public JOIN counts USING ({owner})"
+    else:
+        weights = write_cell_weights(statement)
+        source = f"public JOIN weighed ON {write_same_pair(statement, 'public', 'weighed')}"
     code = "observed.code" if statement.keys else "0"
-    some = f"CASE WHEN ranks.n <= allowed THEN m ELSE {up} - {before} END"
-    same = f"ranks.u = {kept}.u AND {statement.write_same_group('ranks', kept)}"
-    taken = f"SELECT {code} AS code, cell, {some} AS taken FROM ranks JOIN {kept} ON {same}"
-    clauses.append(dialect.common_table("taken", taken + _join_observed(statement, "ranks")))
-    total = dialect.wide_sum("taken")
+    total = dialect.wide_sum("w")
     return statement.write_query(
-        clauses,
-        f"SELECT code, cell, {dialect.as_integer(total)} FROM taken GROUP BY code, cell "
-        f"HAVING {total} > 0 ORDER BY code, cell",
+        [write_public_rows(statement, once=False), *weights],
+        f"SELECT {code} AS place, {value} AS cell, {dialect.as_integer(total)} "
+        f"FROM {source}{_join_observed(statement, 'public')} WHERE {value} IS NOT NULL AND w > 0 "
+        "GROUP BY place, cell ORDER BY place, cell",
     )

@@ -3,13 +3,11 @@
     scan      the declared columns that the question reads, as plan types
     e0, e1 …  expressions, each over the layers below it
     rows      unit u, keys k0 …, integers v0 …, values x0 … to tell apart; conditions hold, the unit is not NULL
-    pairs     one row for each unit and group: n rows, sums s0 … of integers
-    placed    a unit's pairs in their secret order, with the rows that are allowed
-    answer    sums of partials by group; beside them the distinct values, and spreads (module ``spreads``)
+    totals    sums by group: here where each row is its own unit, otherwise in ``unit_sums``
 
-Overflow is impossible: a row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, and sums are
-wide (``Dialect.wide_sum``), to 2^127. The secret order is a keyed hash of unit and key *values*, never of positions or
-codes, which would depend on other units; ties fall back to the order of the keys.
+Beside them stand what is chosen by lot (``lots``), and the cells of spreads (``spreads``). Overflow is impossible: a
+row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, and sums are wide, to 2^127
+(``Dialect.wide_sum``).
 """
 
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
@@ -21,7 +19,6 @@ from typing import assert_never
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.order import EngineHash
-from discreet.engines.sql.clauses import write_order
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.integers import write_integer
 from discreet.engines.sql.layers import Layers
@@ -32,7 +29,7 @@ from discreet.plan.relations import JoinKind, split
 from discreet.plan.types import Type
 
 # Makes one row of all rows where there are no keys, whatever else is summed.
-_ALL = "count(*) AS everything"
+ALL = "count(*) AS everything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ class BoundedStatement:
         listed = [(i, steps.argument) for i, steps in enumerate(self.steps) if steps.values is not None]
         joins = "".join(f" LEFT JOIN listed{i} ON {layers.write_value(a)} = listed{i}.listed" for i, a in listed)
         clauses, top = layers.write_ctes("scan", "e")
-        query = f"SELECT {_write_items(items)} FROM {top}{joins}{where}"
+        query = f"SELECT {write_items(items)} FROM {top}{joins}{where}"
         return [*clauses, self.dialect.common_table("rows", query, keep=False)]
 
     @property
@@ -112,77 +109,28 @@ class BoundedStatement:
     def write_by_rows(self) -> str:
         """The answer where each row is its own unit: plain sums by group. Public keys are filtered afterwards."""
         named = [f"{self._write_row_sum(measure)} AS m{i}" for i, measure in enumerate(self.bounded.measures)]
-        totals = self._define(
-            "totals", f"SELECT {', '.join([*self.keys, *named, _ALL])} FROM rows{self.write_group_by()}"
+        totals = self.define(
+            "totals", f"SELECT {', '.join([*self.keys, *named, ALL])} FROM rows{self.write_group_by()}"
         )
-        items = _write_items([*self.keys, *(f"m{i}" for i in range(len(named)))])
+        items = write_items([*self.keys, *(f"m{i}" for i in range(len(named)))])
         return self.write_query([totals], f"SELECT {items} FROM {self.write_public('totals')}")
 
-    def write_by_units(self) -> str:
-        """The answer with a unit's contribution bounded, in SQL alone."""
-        clauses, kept = self.write_bounding()
-        measures = self.bounded.measures
-        if any(measure.counts is Counts.WEIGHT for measure in measures):
-            clauses.append(self._define("joined", f"SELECT *, count(*) OVER (PARTITION BY u) AS g FROM {kept}"))
-            clauses.append(self._define("weighed", "SELECT * FROM joined LEFT JOIN weights USING (g)"))
-        source = "weighed" if any(measure.counts is Counts.WEIGHT for measure in measures) else kept
-        summed = [(i, m) for i, m in enumerate(measures) if m.counts is not Counts.DISTINCT]
-        sums = [f"{self._write_total(self._write_partial(i, measure))} AS m{i}" for i, measure in summed]
-        totals = f"SELECT {', '.join([*self.keys, *sums, _ALL])} FROM {source}{self.write_group_by()}"
-        clauses.append(self._define("totals", totals))
-        more, joins = self._write_distinct_counts(kept)
-        items = [f"totals.{key}" for key in self.keys]
-        for i, measure in enumerate(measures):
-            value = self.distinct_of(measure)
-            items.append(f"m{i}" if value is None else f"coalesce(d{value}, 0)")
-        return self.write_query([*clauses, *more], f"SELECT {_write_items(items)} FROM totals{joins}")
-
-    def write_bounding(self) -> tuple[list[str], str]:
-        """Steps 3 and 4: the clauses, and the name of the one that holds each unit's kept groups and allowed rows."""
-        wide_sum = self.dialect.wide_sum
-        counts = [f"count(v{i}) AS n{i}, {wide_sum(f'v{i}')} AS s{i}" for i in range(len(self.steps))]
-        counts += [f"{wide_sum(self._write_square(i))} AS q{i}" for i in self._find_squared()]
-        pair = ", ".join(["u", *self.keys])
-        if self.relation.identity:
-            counts.append("min(identity) AS identity")  # all are equal
-        items = ", ".join([pair, "count(*) AS n", *counts])
-        pairs = self._define("pairs", f"SELECT {items} FROM {self.write_public('rows')} GROUP BY {pair}")
-        placed, kept = self._write_placed()
-        return [pairs, *placed], kept
-
-    def _write_distinct_counts(self, kept: str) -> tuple[list[str], str]:
-        """Clauses that count d0 … distinct values by group, and how to join them to ``totals``.
-
-        Of each unit's values in a kept group, as many as rows are allowed are taken, in the order of a keyed hash of
-        the unit, the key and the value itself; ties fall back to the order of the values.
-        """
-        clauses, joins = [], ""
-        pair = ", ".join(["u", *self.keys])
-        for i, argument in enumerate(self.distinct):
-            own, value = f"own{i}", f"x{i}"
-            values = f"SELECT DISTINCT {pair}, identity, {value} FROM {self.write_public('rows')}"
-            clauses.append(self._define(own, f"{values} WHERE {value} IS NOT NULL"))
-            place = self.write_place(f"{own}.", (f"{own}.{value}", argument.type))
-            same = f"{own}.u = {kept}.u AND {self.write_same_group(own, kept)}"
-            hashed = f"SELECT {own}.*, allowed, {place} AS h FROM {own} JOIN {kept} ON {same}"
-            clauses.append(self._define(f"hashed{i}", hashed))
-            first = self.dialect.first_rows(f"hashed{i}", ["u", *self.keys], ["h", write_order(value)], "allowed")
-            clauses.append(self._define(f"taken{i}", first))
-            named = ", ".join([*self.keys, f"count(DISTINCT {value}) AS d{i}"])
-            clauses.append(self._define(f"brought{i}", f"SELECT {named} FROM taken{i}{self.write_group_by()}"))
-            joins += f" LEFT JOIN brought{i} ON {self.write_same_group('totals', f'brought{i}')}"
-        return clauses, joins
+    @property
+    def has_lots(self) -> bool:
+        """Whether something is chosen from a unit's groups in their secret order."""
+        return any(measure.by_lot for measure in self.bounded.measures)
 
     @property
-    def ordered(self) -> bool:
-        """Whether a unit's groups are taken in their secret order."""
-        return self.bounded.max_groups is not None or self.bounded.max_rows is not None
+    def owner(self) -> str:
+        """The column that tells units apart: an integer where there is one and the unit's own value is not needed."""
+        return "ordinal" if self.relation.ordinal and not self.has_lots else "u"
 
     def write_query(self, more: Sequence[str], last: str, span: str = "") -> str:
         """A statement over rows: more clauses, and what is selected from them."""
         return f"WITH {', '.join([self._write_scan(span), *self._rows, *more])} {last}"
 
-    def _define(self, name: str, query: str, *, keep: bool | None = None) -> str:
+    def define(self, name: str, query: str, *, keep: bool | None = None) -> str:
+        """A common table expression."""
         return self.dialect.common_table(name, query, keep=keep)
 
     def _write_scan(self, span: str) -> str:
@@ -192,7 +140,7 @@ class BoundedStatement:
         if unit is not None:
             items += [f"{relation.ordinal or 'NULL'} AS ordinal", f"{relation.identity or 'NULL'} AS identity"]
         where = f" WHERE {span}" if span else ""
-        return self._define("scan", f"SELECT {_write_items(items)} FROM {relation.source}{where}", keep=False)
+        return self.define("scan", f"SELECT {write_items(items)} FROM {relation.source}{where}", keep=False)
 
     def write_place(self, prefix: str = "", *more: tuple[str, Type]) -> str:
         """Where a unit's group, or with ``more`` one of its values there, stands in the unit's secret order."""
@@ -217,73 +165,14 @@ class BoundedStatement:
         """By group, and by more."""
         return f" GROUP BY {', '.join([*self.keys, *more])}" if self.keys or more else ""
 
-    def _write_placed(self) -> tuple[list[str], str]:
-        """Steps 3 and 4 as expressions over pairs: rows allowed, groups kept."""
-        bounded = self.bounded
-        each = "n" if bounded.max_rows_per_group is None else f"least(n, {_cap_limit(bounded.max_rows_per_group)})"
-        as_integer = self.dialect.as_integer
-        # Where ``max_rows`` takes more away afterwards, what each group could have has a name of its own.
-        name = "allowed" if bounded.max_rows is None else "most"
-        clauses = [self._define("capped", f"SELECT *, {as_integer(each)} AS {name} FROM pairs", keep=True)]
-        if not self.ordered:
-            return clauses, "capped"
-        order = ", ".join(["h", *map(write_order, self.keys)])
-        window = f"OVER (PARTITION BY u ORDER BY {order} ROWS UNBOUNDED PRECEDING)"
-        clauses.append(self._define("hashed", f"SELECT *, {self.write_place()} AS h FROM capped"))
-        ranked = f"SELECT *, row_number() {window} AS place, {self.dialect.wide_sum(name)} {window} AS used FROM hashed"
-        clauses.append(self._define("ranked", ranked))
-        conditions, columns = [], "*"
-        if bounded.max_groups is not None:
-            conditions.append(f"place <= {_cap_limit(bounded.max_groups)}")
-        if bounded.max_rows is not None:
-            left = f"{_cap_limit(bounded.max_rows)} - (used - most)"
-            columns = f"*, {as_integer(f'least(most, {left})')} AS allowed"
-            conditions.append(f"{left} > 0")
-        placed = f"SELECT {columns} FROM ranked WHERE {' AND '.join(conditions)}"
-        clauses.append(self._define("placed", placed, keep=True))
-        return clauses, "placed"
-
-    def _write_partial(self, position: int, measure: Measure) -> str:
-        source = self.source_of(measure)
-        total, count = f"{'q' if measure.counts is Counts.SQUARES else 's'}{source}", f"n{source}"
-        match measure.counts:
-            case Counts.ROWS:
-                return self._write_clamp("n", measure.partial) if measure.partial else "allowed"
-            case Counts.UNITS:
-                return "1" if source is None else f"CASE WHEN {count} > 0 THEN 1 ELSE 0 END"
-            case Counts.VALUES:
-                return (
-                    self._write_known(count, count, measure.partial) if measure.partial else f"least({count}, allowed)"
-                )
-            case Counts.WEIGHT:
-                return f"w{position}"
-            case Counts.STEPS | Counts.SQUARES if measure.partial is not None:
-                return self._write_known(count, total, measure.partial)
-            case Counts.STEPS | Counts.SQUARES:
-                return self._write_scaled(total, count)
-            case Counts.DISTINCT:
-                raise InternalError("Distinct values are counted, not summed.")
-            case _:
-                assert_never(measure.counts)
-
-    def _write_known(self, count: str, total: str, ends: tuple[int, int]) -> str:
-        """What a unit adds within bounds of its own: nothing, where it has no value."""
-        return f"CASE WHEN {count} > 0 THEN {self._write_clamp(total, ends)} ELSE 0 END"
-
-    def _write_scaled(self, total: str, count: str) -> str:
-        """A sum scaled down to the allowed rows: by parts, so that no product comes near 2^127, and towards zero."""
-        divide, remainder = self.dialect.trunc_divide, self.dialect.trunc_remainder(total, count)
-        scaled = f"({divide(total, count)}) * allowed + {divide(f'({remainder}) * allowed', count)}"
-        return f"CASE WHEN {count} > allowed THEN {scaled} ELSE {total} END"
-
     def _write_row_sum(self, measure: Measure) -> str:
         """What a measure adds up where each row is its own unit, in one group of its own."""
         value = f"v{self.source_of(measure)}"
         if measure.partial is not None:
-            each = self._write_clamp(value if measure.counts is Counts.STEPS else "1", measure.partial)
+            each = self.write_clamp(value if measure.counts is Counts.STEPS else "1", measure.partial)
             if measure.counts is not Counts.ROWS:
                 each = f"CASE WHEN {value} IS NOT NULL THEN {each} ELSE 0 END"
-            return self._write_total(each)
+            return self.write_total(each)
         match measure.counts:
             case Counts.ROWS:
                 return "count(*)"
@@ -292,28 +181,33 @@ class BoundedStatement:
             case Counts.VALUES | Counts.UNITS:
                 return f"count({value})"
             case Counts.STEPS:
-                return self._write_total(value)
+                return self.write_total(value)
             case Counts.SQUARES:
-                return self._write_total(self._write_square(self.source_of(measure) or 0))
+                return self.write_total(self.write_square(self.source_of(measure) or 0))
             case Counts.DISTINCT:
                 return f"count(DISTINCT x{self.distinct_of(measure)})"
+            case Counts.NAMED:
+                return "count(*)"
             case Counts.WEIGHT:
                 return f"count(*) * {self.dialect.wide_literal(measure.last)}"
             case _:
                 assert_never(measure.counts)
 
-    def _find_squared(self) -> list[int]:
+    def find_squared(self) -> list[int]:
+        """The integers of which squares are summed."""
         squares = (m for m in self.bounded.measures if m.counts is Counts.SQUARES)
         return sorted({source for m in squares if (source := self.source_of(m)) is not None})
 
-    def _write_square(self, source: int) -> str:
+    def write_square(self, source: int) -> str:
+        """The square of an integer v0 …, as wide as it must be."""
         wide = max(-self.steps[source].first, self.steps[source].last) >= 2**31
         return f"{self.dialect.to_wide(f'v{source}')} * v{source}" if wide else f"v{source} * v{source}"
 
-    def _write_total(self, value: str) -> str:
+    def write_total(self, value: str) -> str:
+        """The sum over a group, 0 without values."""
         return f"coalesce({self.dialect.wide_sum(value)}, 0)"
 
-    def _write_clamp(self, total: str, ends: tuple[int, int]) -> str:
+    def write_clamp(self, total: str, ends: tuple[int, int]) -> str:
         """A unit's sum within bounds of its own; wide, because it has not been scaled."""
         low, high = map(self.dialect.wide_literal, ends)
         return f"least(greatest({total}, {low}), {high})"
@@ -329,10 +223,11 @@ def _list_columns(bounded: BoundedPlan) -> list[Column]:
     return sorted(found, key=lambda column: (column.table, column.name))
 
 
-def _write_items(items: Sequence[str]) -> str:
+def write_items(items: Sequence[str]) -> str:
     """What to select; there must be something."""
     return ", ".join(items) or "1 AS nothing"
 
 
-def _cap_limit(limit: int) -> int:
+def cap_limit(limit: int) -> int:
+    """A limit that is as good as the given one, and fits 64 bits."""
     return min(limit, 2**62)

@@ -46,7 +46,7 @@ class CellMechanism(OneEventMechanism):
 
     The groups that one unit has rows in can be put into ``groups`` bundles with at most ``max_rows`` of its rows each.
     So groups=5, max_rows=3 is for a unit with up to 3 rows in each of 5 groups, and groups=1, max_rows=20 is for one
-    with up to 20 rows in any groups.
+    with up to 20 rows in any groups. Rows may be counted in parts, if ``max_rows`` is counted in the same parts.
 
     Privacy: ``event`` covers the draws of all groups together. A choice in one group has the range ε₀·c/M if c rows of
     it come or go, where ε₀ = ``loss`` and M = ``max_rows``, or 2·``max_rows`` under replace: the rows of the old unit
@@ -72,7 +72,7 @@ class CellMechanism(OneEventMechanism):
             first=parameters.read_whole(self.first, "first", least=-wide, most=wide),
             last=parameters.read_whole(self.last, "last", least=-wide, most=wide),
             groups=parameters.read_whole(self.groups, "groups"),
-            max_rows=parameters.read_whole(self.max_rows, "max_rows"),
+            max_rows=parameters.read_whole(self.max_rows, "max_rows", most=_MOST_ROWS),
         )
         if self.last < self.first:
             raise ParameterError("last", "is below first", "Give the cells in ascending order.")
@@ -212,13 +212,13 @@ class CellQuantiles(CellMechanism):
         if len(shares) == 1:
             runs = runs_of_counts(groups, shares[0], self.first, self.last)
             return [draw_all(runs, self._factor(shares[0]), source)]
-        sides = expand_rows(groups, self._bits, *self._ends, source)
+        sides = expand_rows(groups, self._bits, *self._ends)
         return draw_quantiles_of_groups(sides, shares, self._factor, source)
 
     def _draw_alone(
         self, cells: Integers, counts: Integers, shares: list[Fraction], source: EntropySource
     ) -> tuple[int, ...]:
-        column = LazyRows(cells, counts, self._bits, source)
+        column = LazyRows(cells, counts, self._bits)
         low, high = self._ends
         places = draw_quantiles(column, shares, Side(low, high, 0, column.rows), self._factor, source)
         return tuple(place >> self._bits for place in places)
@@ -236,8 +236,7 @@ class CellQuantiles(CellMechanism):
     def error(self, beta: Number, of: int = 1) -> float:
         """The largest rank error, in rows, of all quantiles of ``of`` groups, except with probability beta.
 
-        Errors of the levels add up; rows that share even the random part of their cell may add their number, which is
-        rare.
+        Errors of the levels add up; so may the rows at one of the 2^20 places of a cell, which are few.
         """
         share = parameters.read_probability(beta, "beta") / (parameters.read_whole(of, "of") * len(self.qs))
         one = len(self.qs) == 1

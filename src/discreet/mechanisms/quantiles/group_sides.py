@@ -1,4 +1,4 @@
-"""Several quantiles of many small groups at once: draws a place for every row, and goes level by level in all groups.
+"""Several quantiles of many small groups at once: finds the place of every row, and goes level by level in all groups.
 
 The law is that of ``lazy_rows``, which is for groups with many rows. Groups that are drawn together differ only in
 their rows and in the ends of their sides, so one call of numpy draws them all.
@@ -15,7 +15,6 @@ import numpy as np
 from discreet.entropy import EntropySource
 from discreet.exact import Integers
 from discreet.mechanisms.quantiles.ranks import CellCounts, draw_all, runs_of_groups
-from discreet.samplers import uniform_below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,15 +27,20 @@ class GroupSides:
     high: Integers
 
 
-def expand_rows(groups: Sequence[CellCounts], bits: int, low: int, high: int, source: EntropySource) -> GroupSides:
-    """All rows of all groups, each with a place of its own among the 2^bits of its cell."""
+def expand_rows(groups: Sequence[CellCounts], bits: int, low: int, high: int) -> GroupSides:
+    """All rows of all groups, each at its place among the 2^bits of its cell: ⌊k/2⌋ of k rows in each lower half."""
     counts = np.concatenate([counts for _, counts in groups])
-    cells = np.repeat(np.concatenate([cells for cells, _ in groups]), counts)
+    places = np.repeat(np.concatenate([cells for cells, _ in groups]), counts)
     number = np.repeat(np.arange(len(groups)), [int(counts.sum()) for _, counts in groups])
-    places = (cells << bits) + uniform_below(1 << bits, cells.size, source=source)
-    order = np.lexsort((places, number))
+    rows = np.repeat(counts, counts)
+    rank = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)  # among the rows of the same part
+    for _ in range(bits):
+        lower = rows // 2
+        above = rank >= lower
+        places = 2 * places + above
+        rank, rows = np.where(above, rank - lower, rank), np.where(above, rows - lower, lower)
     ends = np.ones(len(groups), dtype=np.int64)
-    return GroupSides(places[order], number[order], low * ends, high * ends)
+    return GroupSides(places, number, low * ends, high * ends)  # rows ascend within each cell, and so do cells
 
 
 def draw_quantiles_of_groups(

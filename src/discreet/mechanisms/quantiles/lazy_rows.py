@@ -1,16 +1,14 @@
-"""Several quantiles of counted rows: equal rows get random places, which are drawn only where they are needed.
+"""Several quantiles of counted rows: the rows of a cell are spread over its places, which are found where needed.
 
-Every cell is divided into 2^bits places. Every row is in one of them, uniformly and independently of the others.
-``column_quantiles.Quantiles`` draws all places and sorts the rows. Here no single row is drawn. ``LazyRows`` knows how
-many rows each cell has. When a part of a cell with k rows is halved, the number of rows in its lower half is the number
-of heads of k fair coins. This is exactly the law of the places, drawn only as far as the answer depends on it.
+Every cell is divided into 2^bits places. When a part of a cell with k rows is halved, ⌊k/2⌋ of them are in its lower
+half and the rest in the upper one. So the place of every row follows from the counts, and no row is looked at alone.
+Rows may be parts of rows: a count is any whole number, such as a sum of weights.
 
-*A draw* gives the value v with probability ∝ w(v) = e^(−factor·rank error of v), for the places as they are. Pieces
-cover the values. Within a piece the rank error is at least what it would be if all rows of the piece were at v, so
-length·e^(−that) bounds the weight of a piece. Pieces are halved while their bounds are loose. Then a piece is proposed
-by its bound, and a value in it uniformly. The rank of the value is looked up, and the value is accepted with the chance
-w(v) over its part of the bound; otherwise the draw starts again. Whichever places have been drawn by then, a value is
-accepted in proportion to w(v). So the law is exact, given all places, and no row far from the quantile was drawn.
+*A draw* gives the value v with probability ∝ w(v) = e^(−factor·rank error of v). Pieces cover the values. Within a
+piece the rank error is at least what it would be if all rows of the piece were at v, so length·e^(−that) bounds the
+weight of a piece. Pieces are halved while their bounds are loose. Then a piece is proposed by its bound, and a value in
+it uniformly. The rank of the value is looked up, and the value is accepted with the chance w(v) over its part of the
+bound; otherwise the draw starts again. So the law is exact, and no place far from the quantile was looked up.
 """
 
 from __future__ import annotations
@@ -34,32 +32,18 @@ from discreet.samplers import lazy, uniform_below
 
 # Pieces are halved until at least half of all proposals are accepted, or until no single piece wastes much.
 _LOOSE, _WASTE, _MOST = 0.5, 1 / 256, 4096
-_CHUNK = 1 << 26  # coins that are flipped at once
-
-
-def count_heads(coins: int, source: EntropySource) -> int:
-    """How many of these fair coins show heads: the number of ones among as many random bits."""
-    if coins <= 1024:
-        return source.bits(coins).bit_count()
-    found = 0
-    for start in range(0, coins, _CHUNK):
-        now = min(_CHUNK, coins - start)
-        words = source.words(-(-now // 64))
-        words[-1] >>= np.uint64(-now % 64)
-        found += int(np.bitwise_count(words).sum(dtype=np.int64))
-    return found
 
 
 class LazyRows:
-    """The rows of one group: how many are in each cell, and their places, as far as these were drawn.
+    """The rows of one group: how many are in each cell, and their places, as far as these were asked for.
 
     Places are whole numbers: cell c has those from c·2^bits on. A cell is known as a list of parts, each with the
     number of its rows; the width of a part that has rows is a power of two.
     """
 
-    def __init__(self, cells: Integers, counts: Integers, bits: int, source: EntropySource) -> None:
+    def __init__(self, cells: Integers, counts: Integers, bits: int) -> None:
         self._cells, self._before = cells, np.concatenate([[0], np.cumsum(counts)])
-        self._bits, self._source = bits, source
+        self._bits = bits
         self._parts: dict[int, list[_CellPart]] = {}  # by the number of the cell, in order
 
     @property
@@ -68,7 +52,7 @@ class LazyRows:
         return int(self._before[-1])
 
     def look(self, place: int) -> tuple[int, int]:
-        """How many rows are below a place, and how many at it; draws all halves around it."""
+        """How many rows are below a place, and how many at it; halves all parts around it."""
         i = int(np.searchsorted(self._cells, place >> self._bits))
         if i == len(self._cells) or int(self._cells[i]) != place >> self._bits:
             return int(self._before[i]), 0
@@ -116,7 +100,7 @@ class LazyRows:
 
     def _halve(self, parts: list[_CellPart], at: int) -> None:
         first, width, rows = parts[at]
-        lower = count_heads(rows, self._source)
+        lower = rows // 2
         parts[at : at + 1] = [(first, width // 2, lower), (first + width // 2, width // 2, rows - lower)]
 
 

@@ -1,1 +1,0 @@
-"""Bounding in NumPy, block by block: an optional capability of the DuckDB engine."""

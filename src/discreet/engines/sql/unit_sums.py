@@ -1,0 +1,235 @@
+"""Sums over units in SQL: steps 3 and 4 of ``contributions.py``, where rows beyond a limit weigh less.
+
+Two forms give the same integers. Where ``max_rows`` is the limit and the rows are those of one table, the rows of each
+unit are counted, and the counts are joined to the rows:
+
+    counts    one row for each unit: its weight w
+    totals    sums of w times integers, by group
+
+Otherwise one row for each unit and group is made first, which joins and several groups need anyway:
+
+    pairs     n rows, counts n0 … and sums s0 … of integers
+    owners    one row for each unit: its rows in all, its groups g
+    weighed   pairs with the weight w of each of their rows, and the weight v of their unit
+    totals    sums of w times sums, by group
+
+No order is needed for this, and nothing is chosen. What is chosen by lot stands beside it (``lots``).
+"""
+
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
+from __future__ import annotations
+
+from typing import assert_never
+
+from discreet.bounding.contributions import Counts, Measure, group_cap, limits_groups
+from discreet.engines.sql.lots import join_lots
+from discreet.engines.sql.statement import ALL, BoundedStatement, cap_limit, write_items
+from discreet.errors import InternalError
+from discreet.plan.relations import Scan, split
+from discreet.plan.types import Type
+
+
+def write_by_units(statement: BoundedStatement, span: str = "") -> str:
+    """The answer with a unit's contribution bounded. ``span`` restricts the scanned rows to those of some units."""
+    lots, joins, found = join_lots(statement)
+    coded = _names_groups(statement) != statement.keys
+    items = [f"{'domain' if coded else 'totals'}.{key}" for key in statement.keys]
+    joins += " JOIN domain USING (code)" if coded else ""
+    # Distinct values are counted elsewhere (``distinct_values``).
+    found |= {i: "0" for i, measure in enumerate(statement.bounded.measures) if measure.counts is Counts.DISTINCT}
+    items += [found.get(i, f"m{i}") for i in range(len(statement.bounded.measures))]
+    return statement.write_query(
+        [write_public_rows(statement, once=True), *_write_totals(statement), *lots],
+        f"SELECT {write_items(items)} FROM totals{joins}",
+        span,
+    )
+
+
+def write_public_rows(statement: BoundedStatement, *, once: bool) -> str:
+    """The rows in public groups. Those of one table are cheap to read twice; those of joins are kept, if they are."""
+    query = f"SELECT * FROM {statement.write_public('rows')}"
+    if _names_groups(statement) != statement.keys:
+        query = f"SELECT rows.*, domain.code FROM rows JOIN domain ON {statement.write_same_group('rows', 'domain')}"
+    return statement.define("public", query, keep=not (once or _is_scan(statement)))
+
+
+def _names_groups(statement: BoundedStatement) -> list[str]:
+    """The columns that tell groups apart: a number, where groups are public and nothing is chosen by their values."""
+    coded = statement.keys and statement.bounded.domain is not None and not statement.has_lots
+    return ["code"] if coded else statement.keys
+
+
+def write_same_pair(statement: BoundedStatement, left: str, right: str) -> str:
+    """Whether two rows are of the same unit and group."""
+    same = f"{left}.{statement.owner} = {right}.{statement.owner}"
+    if _names_groups(statement) != statement.keys:
+        return f"{same} AND {left}.code = {right}.code"
+    return f"{same} AND {statement.write_same_group(left, right)}"
+
+
+def _group_by(statement: BoundedStatement) -> str:
+    names = _names_groups(statement)
+    return f" GROUP BY {', '.join(names)}" if names else ""
+
+
+def write_unit_counts(statement: BoundedStatement) -> str:
+    """One row for each unit with the weight of its rows, where ``max_rows`` is the limit."""
+    owner = statement.owner
+    weight = _write_share(statement, statement.bounded.max_rows or 1, "count(*)")
+    return statement.define("counts", f"SELECT {owner}, {weight} AS w FROM public GROUP BY {owner}")
+
+
+def write_cell_weights(statement: BoundedStatement) -> list[str]:
+    """One row for each unit and group with the weight w that its rows have in spreads."""
+    pair = ", ".join([statement.owner, *_names_groups(statement)])
+    clauses = [statement.define("pairs", f"SELECT {pair}, count(*) AS n FROM public GROUP BY {pair}", keep=True)]
+    weight, source = _write_group_weight(statement, "n"), "pairs"
+    if limits_groups(statement.bounded):
+        clauses.append(_write_owners(statement))
+        source = f"pairs JOIN owners USING ({statement.owner})"
+        most = statement.bounded.max_groups or 1
+        parts = statement.dialect.trunc_divide(f"owners.g + {most - 1}", str(most))
+        each = statement.dialect.trunc_divide(_whole(statement), parts)
+        weight = _shift(statement, f"({weight}) * ({each})")
+    names = ", ".join(f"pairs.{name}" for name in (statement.owner, *_names_groups(statement)))
+    return [*clauses, statement.define("weighed", f"SELECT {names}, {weight} AS w FROM {source}")]
+
+
+def _is_scan(statement: BoundedStatement) -> bool:
+    return isinstance(split(statement.bounded.source)[0], Scan)
+
+
+def joins_counts(statement: BoundedStatement) -> bool:
+    """Whether the rows of a unit are counted and the counts are joined to its rows."""
+    bounded = statement.bounded
+    rows_only = not any(measure.by_lot or measure.by_unit for measure in bounded.measures)
+    return bounded.max_rows is not None and bool(bounded.keys) and rows_only and _is_scan(statement)
+
+
+def _write_totals(statement: BoundedStatement) -> list[str]:
+    """Sums by group; where nothing is summed, the groups alone."""
+    if not any(measure.weighed or measure.by_lot for measure in statement.bounded.measures):
+        names = ", ".join([*_names_groups(statement), ALL])
+        return [statement.define("totals", f"SELECT {names} FROM public{_group_by(statement)}")]
+    return _write_counts(statement) if joins_counts(statement) else _write_pairs(statement)
+
+
+def _write_counts(statement: BoundedStatement) -> list[str]:
+    measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
+    sums = [f"{_write_row_sum(statement, m)} AS m{i}" for i, m in measures]
+    source = f"public JOIN counts USING ({statement.owner})"
+    totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM {source}{_group_by(statement)}"
+    return [write_unit_counts(statement), statement.define("totals", totals)]
+
+
+def _write_row_sum(statement: BoundedStatement, measure: Measure) -> str:
+    """A sum of weighted integers over rows."""
+    value = f"v{statement.source_of(measure)}"
+    match measure.counts:
+        case Counts.ROWS:
+            each = "w"
+        case Counts.VALUES:
+            each = f"CASE WHEN {value} IS NOT NULL THEN w END"
+        case Counts.STEPS | Counts.SQUARES:
+            wide = max(-measure.row_low, measure.row_high) << statement.bounded.weight_bits >= 2**62
+            each = f"{statement.dialect.to_wide('w') if wide else 'w'} * {value}"
+            each += f" * {value}" if measure.counts is Counts.SQUARES else ""
+        case Counts.UNITS | Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
+            raise InternalError("Only integers of rows are summed over rows.")
+        case _:
+            assert_never(measure.counts)
+    return statement.write_total(each)
+
+
+def _write_pairs(statement: BoundedStatement) -> list[str]:
+    wide_sum, owner = statement.dialect.wide_sum, statement.owner
+    counts = [f"count(v{i}) AS n{i}, {wide_sum(f'v{i}')} AS s{i}" for i in range(len(statement.steps))]
+    counts += [f"{wide_sum(statement.write_square(i))} AS q{i}" for i in statement.find_squared()]
+    pair = ", ".join([owner, *_names_groups(statement)])
+    if statement.relation.identity and owner == "u":
+        counts.append("min(identity) AS identity")  # all are equal
+    items = ", ".join([pair, "count(*) AS n", *counts])
+    clauses = [statement.define("pairs", f"SELECT {items} FROM public GROUP BY {pair}", keep=True)]
+    source = "pairs"
+    if statement.keys and (statement.bounded.max_rows is not None or limits_groups(statement.bounded)):
+        clauses.append(_write_owners(statement))
+        source = f"pairs JOIN owners USING ({owner})"
+    weights = f"{_write_pair_weight(statement)} AS w, {_write_unit_weight(statement)} AS v"
+    clauses.append(statement.define("weighed", f"SELECT pairs.*, {weights} FROM {source}"))
+    measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
+    sums = [f"{statement.write_total(_write_partial(statement, m))} AS m{i}" for i, m in measures]
+    totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM weighed{_group_by(statement)}"
+    return [*clauses, statement.define("totals", totals)]
+
+
+def _write_owners(statement: BoundedStatement) -> str:
+    """One row for each unit: its rows and its groups."""
+    owner, total = statement.owner, statement.dialect.as_integer(statement.dialect.wide_sum("n"))
+    return statement.define(
+        "owners", f"SELECT {owner}, {total} AS everywhere, count(*) AS g FROM pairs GROUP BY {owner}"
+    )
+
+
+def _write_pair_weight(statement: BoundedStatement) -> str:
+    """W of the rows of a pair."""
+    bounded = statement.bounded
+    if bounded.max_rows is not None:
+        return _write_share(statement, bounded.max_rows, "owners.everywhere" if statement.keys else "pairs.n")
+    weight = _write_group_weight(statement, "pairs.n")
+    if not limits_groups(bounded):
+        return weight
+    return _shift(statement, f"({weight}) * ({_write_share(statement, bounded.max_groups or 1, 'owners.g')})")
+
+
+def _write_group_weight(statement: BoundedStatement, rows: str) -> str:
+    return _write_share(statement, statement.bounded.max_rows_per_group or 1, rows)
+
+
+def _write_unit_weight(statement: BoundedStatement) -> str:
+    """V of a unit."""
+    cap = group_cap(statement.bounded)
+    if cap is None or not limits_groups(statement.bounded):
+        return _whole(statement)
+    return _write_share(statement, cap, "owners.g")
+
+
+def _whole(statement: BoundedStatement) -> str:
+    return statement.dialect.literal(1 << statement.bounded.weight_bits, Type.INTEGER)
+
+
+def _write_share(statement: BoundedStatement, most: int, count: str) -> str:
+    """The least of 2^b and ⌊most·2^b/count⌋, in 64 bits."""
+    dialect, bits = statement.dialect, statement.bounded.weight_bits
+    limit = cap_limit(most) << bits
+    if limit < 2**62:
+        return f"least({_whole(statement)}, {dialect.trunc_divide(dialect.literal(limit, Type.INTEGER), count)})"
+    shared = dialect.trunc_divide(dialect.wide_literal(limit), count)
+    return dialect.as_integer(f"least({dialect.wide_literal(1 << bits)}, {shared})")
+
+
+def _shift(statement: BoundedStatement, product: str) -> str:
+    """A product of two weights as a weight."""
+    return statement.dialect.trunc_divide(product, _whole(statement))
+
+
+def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
+    """What a unit adds to a group."""
+    source, wide = statement.source_of(measure), statement.dialect.to_wide
+    total = count = "n" if measure.counts is Counts.ROWS else f"n{source}"
+    match measure.counts:
+        case Counts.UNITS:
+            return "v" if source is None else f"CASE WHEN {total} > 0 THEN v ELSE 0 END"
+        case Counts.ROWS | Counts.VALUES:
+            pass
+        case Counts.STEPS:
+            total = f"coalesce(s{source}, 0)"
+        case Counts.SQUARES:
+            total = f"coalesce(q{source}, 0)"
+        case Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
+            raise InternalError("What is chosen or matched is not weighed.")
+        case _:
+            assert_never(measure.counts)
+    if measure.partial is not None:
+        clamped = f"v * {statement.write_clamp(total, measure.partial)}"
+        return f"CASE WHEN {count} > 0 THEN {clamped} ELSE 0 END"
+    return f"w * {wide(total)}"

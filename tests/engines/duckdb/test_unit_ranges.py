@@ -1,0 +1,45 @@
+"""A prepared table in ranges of units: the same integers as in one statement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from discreet.bounding.contributions import Counts, Measure
+from discreet.engines.duckdb import prepared
+from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.plan.expressions import Column
+from tests.engines.conformance.test_measures import a_broad_world, answer
+from tests.engines.worlds import NAME, SALT, UNIT, catalog, frame
+
+
+@pytest.mark.parametrize(("seed", "unit"), [(202, UNIT), (205, UNIT), (207, NAME), (211, UNIT)])
+def test_small_ranges_change_nothing(seed: int, unit: Column, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of three rows, which no unit may be cut by."""
+    monkeypatch.setattr(prepared, "RANGE_ROWS", 3)
+    world = a_broad_world(seed, unit=unit, units=8, most=20)
+    tables = {"t": frame(world.rows)}
+    engine, plain = (DuckDBEngine(tables, catalog(unit), threads=2) for _ in range(2))
+    engine.prepare("t")
+    wanted = answer(plain.run(world.bounded, salt=SALT))
+    assert answer(engine.run(world.bounded, salt=SALT)) == wanted
+    engine.close()
+    plain.close()
+
+
+def test_progress_is_the_share_of_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "RANGE_ROWS", 3)
+    world, shares = a_broad_world(202, unit=UNIT, units=8, most=20), list[float]()
+    bounded = replace(world.bounded, measures=(Measure(counts=Counts.UNITS),), spreads=())
+    engine = DuckDBEngine({"t": frame(world.rows)}, catalog(UNIT), threads=2)
+    engine.prepare("t")
+    engine.run(bounded, salt=SALT, watch=shares.append)
+    assert len(shares) > 3 and shares == sorted(shares) and shares[-1] == 1.0
+    engine.close()
+
+
+def test_ranges_cover_all_units_once() -> None:
+    ranges = prepared.UnitRanges((-5, 3, 9))
+    assert ranges.write_spans("x") == ["x < 3", "x >= 3 AND x < 9", "x >= 9"]
+    assert prepared.UnitRanges(()).write_spans("x") == ["true"]
