@@ -37,7 +37,7 @@ from discreet.errors import (
     ParameterError,
     UsageError,
 )
-from discreet.exact import upper
+from discreet.exact import lower, upper
 from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
@@ -349,7 +349,7 @@ class Curator:
         currency, total = self._ledger.counted
         if isinstance(currency, ClassCurrency):
             return currency.share_left(total)
-        left, whole = self._ledger.remaining, upper(self.budget.amount())
+        left, whole = lower(self._ledger.remaining), upper(self.budget.amount())
         return (left / whole) ** 2 if self.budget.notion == "gdp" else left / whole
 
     def preview_batch(
