@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from discreet.accounting.cost_words import describe_cost
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.show import show
@@ -31,7 +32,18 @@ def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
         (bounded.max_rows_per_group, "rows", f"per {unit} and group" if bounded.keys else f"per {unit}"),
         (bounded.max_groups, "groups", f"per {unit}"),
     )
-    return [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    less = [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    return [*less, *_describe_values(bounded, unit)]
+
+
+def _describe_values(bounded: BoundedPlan, unit: str) -> list[str]:
+    """How many distinct values one unit brings, and what that means for their number."""
+    return [
+        f"each {unit} brings at most {measure.max_values:,} {'value' if measure.max_values == 1 else 'values'} of "
+        f"{measure.argument}, so their number is a lower bound"
+        for measure in bounded.measures
+        if measure.counts is Counts.DISTINCT
+    ]
 
 
 def explain(plan: Plan, budget: Budget) -> str:
@@ -49,7 +61,7 @@ def explain(plan: Plan, budget: Budget) -> str:
         ]
         lines += _describe_measures(release)
     return "\n".join(
-        [*lines, "", f"cost      {budget.describe_loss(plan.loss)}", f"protects  {plan.unit} ({plan.neighbours})"]
+        [*lines, "", f"cost      {describe_cost(budget, plan.loss)}", f"protects  {plan.unit} ({plan.neighbours})"]
     )
 
 
@@ -60,6 +72,8 @@ def _describe_measures(release: Release) -> list[str]:
         moves, parts = sensitivity(bounded, measure, release.neighbours), 1 << release.unit_bits(position)
         noise = release.noises.get(position)
         drawn = "chooses the groups" if noise is None else _describe_noise(noise, parts)
+        if position == release.counted and release.named_count is not None:
+            drawn += f", and names the groups where it is {release.named_count.bar:,} or more"
         lines.append(
             f"  {_describe_measure(measure)}: one unit changes {_describe_changed(bounded, measure, moves.l0)}, "
             f"{moves.l1 / parts:g} in all, {moves.linf / parts:g} in one; {drawn}"
@@ -76,7 +90,7 @@ def _describe_measures(release: Release) -> list[str]:
 
 def _describe_changed(bounded: BoundedPlan, measure: Measure, most: int) -> str:
     """How many groups one unit changes. Where it weighs less in each, that is any number of private ones."""
-    if group_count(bounded) is None and bounded.unit is not None and not measure.by_lot:
+    if group_count(bounded) is None and bounded.unit is not None and measure.weighed:
         return "any number of groups"
     return f"at most {most} groups"
 
@@ -93,6 +107,8 @@ def _describe_measure(measure: Measure) -> str:
         return str(measure.counts)
     if measure.counts is Counts.VALUES:
         return f"values of {measure.argument}"
+    if measure.counts is Counts.DISTINCT:
+        return f"distinct values of {measure.argument}"
     return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
 
 
@@ -110,7 +126,7 @@ def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
         words.append(f"at most {bounded.max_groups} groups of a unit in full; one that is in more weighs less in each")
     elif bounded.keys and bounded.max_rows is None:
         words.append("no cap on groups: there are not more groups than a unit may be in")
-    return words
+    return [*words, *_describe_values(bounded, "unit")]
 
 
 def describe_grouping(release: Release) -> str:

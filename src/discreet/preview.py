@@ -8,9 +8,12 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
-from discreet.accounting import events
+from discreet.accounting import cost_words, events
+from discreet.accounting.events import to_exact
 from discreet.bounding.recipes import AggregateRecipe
+from discreet.error_curve import ColumnError, CurvePoint, draw_curve
 from discreet.errors import InternalError
+from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
@@ -18,7 +21,7 @@ from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis
 from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Loss
-from discreet.release import Plan, Release, format_level
+from discreet.release import KeyRule, Plan, Release, format_level
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
@@ -57,6 +60,10 @@ class Preview:
     fits: bool
     remaining: str
     alternatives: tuple[Plan, ...] = ()
+    most: str = ""
+    """Where it does not fit: the largest offer that does, as it is typed, if there is one."""
+    curve: tuple[CurvePoint, ...] = ()
+    """Error against cost, where it was asked for."""
     answered: bool = False
     """Whether the answer follows from what is on record: then it is free."""
 
@@ -68,7 +75,7 @@ class Preview:
     @property
     def cost(self) -> str:
         """The cost in the budget's own notion first, and what it means beside it."""
-        return self.budget.describe_loss(self.loss)
+        return cost_words.describe_cost(self.budget, self.loss)
 
     @property
     def columns(self) -> tuple[ColumnPreview, ...]:
@@ -100,6 +107,7 @@ class Preview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "most": self.most,
             "already_answered": self.answered,
             "remaining": self.remaining,
             "other_noise": list(self.other_noise),
@@ -114,6 +122,7 @@ class Preview:
             "clamped": list_clamped(self.plan),
             "limits": list_limits(self.plan),
             "interval": BEYOND,
+            **({"curve": [point.to_dict() for point in self.curve]} if self.curve else {}),
         }
 
     def __str__(self) -> str:
@@ -125,6 +134,7 @@ class Preview:
                 f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
                 *(f"instead   {words}" for words in self.other_noise),
+                *([f"\n{draw_curve(self.curve)}\n"] if self.curve else []),
                 "nothing was charged, no data was read",
             ]
         )
@@ -144,12 +154,13 @@ class BatchPreview:
     budget: Budget
     fits: bool
     remaining: str
+    most: str = ""
     answered: bool = False
 
     @property
     def cost(self) -> str:
         """What all of them cost together."""
-        return self.budget.describe_loss(self.loss)
+        return cost_words.describe_cost(self.budget, self.loss)
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
@@ -157,6 +168,7 @@ class BatchPreview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "most": self.most,
             "already_answered": self.answered,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
@@ -178,14 +190,16 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
     """What would be charged, for people."""
     if shown.answered:
         return "already answered: free"
-    return shown.cost + ("" if shown.fits else "  (more than is left)")
+    if shown.fits:
+        return shown.cost
+    return f"{shown.cost}: more than is left{f'; offer at most {shown.most}' if shown.most else ''}"
 
 
 def _format_table(preview: Preview) -> str:
     """The columns of one question, their errors, its groups and what it costs."""
     plan, columns = preview.plan, preview.columns
-    width = max(len("column"), *(len(c.name) for c in columns))
-    what = max(len("measured by"), *(len(c.what) for c in columns))
+    width = max(len(text) for text in ("column", *(c.name for c in columns)))
+    what = max(len(text) for text in ("measured by", *(c.what for c in columns)))
     return "\n".join(
         [
             f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(plan.level)}",
@@ -199,6 +213,21 @@ def _format_table(preview: Preview) -> str:
     )
 
 
+def make_point(plan: Plan, share: Fraction, budget: Budget) -> CurvePoint:
+    """What a share buys: of a mean the error in a group of middle size, of a quantile or a mode that in rank."""
+    errors = tuple(_find_point_error(column) for column in _make_columns(plan))
+    return CurvePoint(share, cost_words.describe_cost(budget, plan.loss), _name_noise(plan.releases[0]), errors)
+
+
+def _find_point_error(column: ColumnPreview) -> ColumnError:
+    if column.by_size:
+        size, error = column.by_size[len(column.by_size) // 2]
+        return ColumnError(column.name, f"± {error:.3g} of {size:,}", error)
+    if column.rows is not None:
+        return ColumnError(column.name, f"± {column.rows:,} rows", float(column.rows))
+    return ColumnError(column.name, "–" if column.error is None else f"± {column.error:g}", column.error)
+
+
 def _describe_groups(release: Release) -> str:
     """Which groups a grouping will have."""
     bounded = release.bounded.bounded
@@ -210,7 +239,20 @@ def _describe_groups(release: Release) -> str:
     if rule is None:
         return "no groups"
     half, sure = rule.kept_from(Fraction(1, 2)), rule.kept_from(Fraction(1, 20))
-    return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+    named = f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+    return f"{named}; naming costs δ {_find_key_delta(rule):.3g}{_describe_joint(release)}"
+
+
+def _find_key_delta(rule: KeyRule) -> float:
+    """The δ of naming keys, rounded up."""
+    return float_up(sum((to_exact(e.delta) for e in rule.events if isinstance(e, events.Approximate)), Fraction(0)))
+
+
+def _describe_joint(release: Release) -> str:
+    """What a count that names its key means for its own error."""
+    if release.counted is None:
+        return ""
+    return "; the noisy count itself names them, so intervals near that size are wider"
 
 
 def _make_columns(plan: Plan) -> list[ColumnPreview]:

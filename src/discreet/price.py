@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -21,15 +21,16 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import group_cap, reach, sensitivity
+from discreet.bounding.named_counts import name_by_count
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.mechanisms.threshold import KeySelection
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import better_selection
-from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
+from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment, find_mu_squared
 from discreet.parameters import Number
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.table import STATISTICS
@@ -124,13 +125,28 @@ def _price_in_family(
         pricers = [GroupingPricer(form, paid, terms, parts, family, delta=delta) for form in forms]
         amounts = tuple(pricer.find_amount(paid.offer.error) for pricer in pricers)
         return price_at(forms, paid, terms, Payment(family, amounts, delta))
-    if not paid.by_share:
-        return price_at(forms, paid, terms, Payment(family, (paid.to_amount() / parts,) * parts, delta))
 
     def make(amount: Fraction) -> PricedPlan:
         return price_at(forms, paid, terms, Payment(family, (amount / parts,) * parts, delta))
 
-    return find_within(lambda amount: make(amount).plan.events, make, paid, family)
+    if paid.by_share:
+        return find_within(lambda amount: make(amount).plan.events, make, paid, family)
+    amount = paid.to_amount()
+    if terms.budget.notion == "gdp" and paid.offer.share is not None:
+        return _hold_to_share_of_mu(make, amount)
+    return make(amount)
+
+
+def _hold_to_share_of_mu(make: Callable[[Fraction], PricedPlan], amount: Fraction) -> PricedPlan | None:
+    """What costs at most μ² = 2ρ: noise does, choices cost more than that at the same ρ and get less."""
+    allowed = 2 * amount
+    for _ in range(_CORRECTIONS):
+        priced = make(amount)
+        cost = find_mu_squared(priced.plan.loss)
+        if cost <= allowed:
+            return priced
+        amount *= allowed / cost * _MARGIN
+    return None
 
 
 def price_at(forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTerms, payment: Payment) -> PricedPlan:
@@ -157,7 +173,8 @@ def find_within(
     """What a share buys with one kind of noise: the largest amount whose price is within what some class allows.
 
     Pure noise is bought from Σε; Gaussian noise from the class that has most for it. Choices and keys cost there what
-    they cost, so the amount is corrected by its real price, which grows in proportion or nearly so.
+    they cost, so the amount is corrected by its real price, which grows in proportion or nearly so. Pure noise is then
+    (ε, δ)-private by itself, too, with the δ of its keys; Gaussian noise is held to that where the offer states it.
     """
     currency, allowed = paid.known_left.currency, paid.allow()
     if family is NoiseFamily.PURE:
@@ -167,8 +184,10 @@ def find_within(
     for _ in range(_CORRECTIONS):
         if amount <= 0:
             return None
-        cost = currency.price(compose(list_events(amount)).loss)
+        loss = compose(list_events(amount)).loss
+        cost = currency.price(loss)
         room = max((allow / currency.part_of(each, cost) for each, allow in allowed if each.gaussian), default=amount)
+        room = min(room, paid.find_room_alone(loss))
         if room >= 1:
             return make(amount)
         amount *= room * _MARGIN
@@ -176,10 +195,13 @@ def find_within(
 
 
 def mean_log_noise(plans: Sequence[Plan]) -> float:
-    """How large the errors of what is shown are over all: the mean of the logarithms of noise, ranks and bars."""
+    """How large the errors of what is shown are over all: the mean of the logarithms of noise, ranks and bars.
+
+    Sizes of groups often fall as a power law, so that twice the bar halves the number of groups that are named.
+    """
     sizes: list[float] = []
     for release in (release for plan in plans for release in plan.releases):
-        sizes += [noise.standard_error for noise in release.noises.values()]
+        sizes += [noise.standard_error / (1 << release.unit_bits(at)) for at, noise in release.noises.items()]
         sizes += [max(1.0, choice.error(Fraction(1, 20))) for choice in release.choices.values()]
         if release.selection is not None:
             sizes.append(float(release.selection.kept_from(Fraction(1, 2))))
@@ -199,16 +221,32 @@ class GroupingPricer:
     delta: Fraction = Fraction(0)
 
     def make_release(self, amount: Fraction) -> Release:
-        """The release that costs this amount."""
-        measured, spreads = self.bounded.measured, self.bounded.bounded.spreads
-        private = self.bounded.selector is not None
-        share = amount / (len(measured) + len(spreads) + private)
+        """The release that costs this amount: in the form that is predicted to be better, where there are two."""
+        form = name_by_count(self.bounded)
+        if form is None:
+            return self.make_form(amount)
+        joint = replace(self, bounded=form).make_form(amount, joint=True)
+        try:
+            plain = self.make_form(amount)
+        except ParameterError:  # so little ε cannot choose keys among so many groups, but a noisy count may
+            return joint
+        return min(joint, plain, key=lambda release: mean_log_noise([Plan((release,))]))
+
+    def make_form(self, amount: Fraction, *, joint: bool = False) -> Release:
+        """The release in one form; ``joint``: the noisy count of units names the keys, and needs no second share."""
+        measured, spreads, selector = self.bounded.measured, self.bounded.bounded.spreads, self.bounded.selector
+        share = amount / (len(measured) + len(spreads) + (selector is not None and not joint))
+        noises = {position: self._make_noise(position, share) for position in measured}
+        selection: KeyRule | None = None
+        if selector is not None:
+            selection = self._make_bar(noises[selector]) if joint else self._make_selection(share)
         return Release(
             bounded=self.bounded,
-            noises={position: self._make_noise(position, share) for position in measured},
+            noises=noises,
             choices={position: self._make_choice(position, share) for position in range(len(spreads))},
-            selection=self._make_selection(share) if private else None,
+            selection=selection,
             level=self.offer.level,
+            counted=selector if joint else None,
             **self.terms.protection,
         )
 
@@ -257,25 +295,28 @@ class GroupingPricer:
 
     def _make_selection(self, share: Fraction) -> KeyRule:
         """The rule for private keys that costs the share and the δ it needs, and names keys from fewer units on."""
-        delta = (self.delta or self.offer.key_delta()) / self.parts
+        if self.family is NoiseFamily.PURE:
+            return KeySelection(epsilon=share, **self._key_terms)
+        return better_selection(rho=share, **self._key_terms)
+
+    def _make_bar(self, noise: Noise) -> KeyRule:
+        """The rule that names keys by a count with this noise."""
+        if isinstance(noise, Laplace):
+            return LaplaceThreshold(scale=noise.event.scale, **self._key_terms)
+        return GaussianThreshold(variance=noise.event.variance, **self._key_terms)
+
+    @property
+    def _key_terms(self) -> dict[str, Any]:
+        """What every rule for private keys is told."""
         groups = group_cap(self.bounded.bounded)
         if groups is None:
             raise InternalError("Private keys without a cap on groups.")
-        if self.family is NoiseFamily.PURE:
-            return KeySelection(
-                epsilon=share,
-                delta=delta,
-                max_groups=groups,
-                min_units=self.bounded.question.min_units or 1,
-                **self.terms.protection,
-            )
-        return better_selection(
-            rho=share,
-            delta=delta,
-            max_groups=groups,
-            min_units=self.bounded.question.min_units or 1,
+        return {
+            "delta": (self.delta or self.offer.key_delta()) / self.parts,
+            "max_groups": groups,
+            "min_units": self.bounded.question.min_units or 1,
             **self.terms.protection,
-        )
+        }
 
     def find_amount(self, wanted: Mapping[str, Number]) -> Fraction:
         """The least amount, to a thousandth, that has errors of at most those wanted."""

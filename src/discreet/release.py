@@ -26,9 +26,10 @@ from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers, float_down
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.named_count import NamedCount
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.nodes import Question
 from discreet.plan.statistics.table import STATISTICS
@@ -37,7 +38,7 @@ from discreet.privacy import Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | RoundedGaussian
 CellChoice: TypeAlias = CellQuantiles | CellMode
-KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
+KeyRule: TypeAlias = KeySelection | WeightedSelection | LaplaceThreshold | GaussianThreshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,8 @@ class Release:
     the composition of ``events``. Why: the exact measures of neighbours differ by at most ``sensitivity`` (see
     ``contributions``), for which each noise is calibrated; a unit reaches into spreads no further than the choices
     allow for; the counts of units by which keys are chosen change by one in at most ``max_groups`` keys, and their
-    weights by one whole weight in squares.
+    weights by one whole weight in squares. Where the noisy count at ``counted`` names the keys as well, the rule for
+    keys draws it, so its events stand for both; its noise is among ``noises`` for its law alone.
     """
 
     bounded: BoundedQuestion
@@ -58,17 +60,26 @@ class Release:
     level: Fraction
     unit: Unit
     neighbours: Neighbours
+    counted: int | None = None
 
     @cached_property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
-        drawn = (*self.noises.values(), *self.choices.values(), *(() if self.selection is None else (self.selection,)))
+        noises = (noise for position, noise in self.noises.items() if position != self.counted)
+        drawn = (*noises, *self.choices.values(), *(() if self.selection is None else (self.selection,)))
         return tuple(event for mechanism in drawn for event in mechanism.events)
 
     @property
     def loss(self) -> Loss:
         """What it costs."""
         return compose(self.events).loss
+
+    @cached_property
+    def named_count(self) -> NamedCount | None:
+        """What is known of a count that named its key, where one does."""
+        if self.counted is None or not isinstance(self.selection, LaplaceThreshold | GaussianThreshold):
+            return None
+        return NamedCount(self.selection.law, self.selection.bar, self.selection.min_units)
 
     def unit_bits(self, position: int) -> int:
         """The noisy integers of a measure are in units of 2^-bits of its steps."""
@@ -177,13 +188,20 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     """
     bounded = release.bounded.bounded
     positions = {key: index for index, key in enumerate(groups.keys)}
+    noisy: dict[int, Integers] = {}
     if release.selection is None:
         keys = bounded.domain or ()
     else:
-        keys = tuple(release.selection.release(_weigh_keys(release, groups), source=source))
+        named = release.selection.release(_weigh_keys(release, groups), source=source)
+        keys = tuple(named)
+        if release.counted is not None:
+            if not isinstance(named, dict):
+                raise InternalError("A rule without counts cannot release one.")
+            noisy[release.counted] = np.array(list(named.values()), dtype=np.int64)
     order = [positions.get(key) for key in keys]
-    exact = {p: _order_measure(groups.values[p], order) for p in release.noises}
-    noisy = {p: np.asarray(noise.release(exact[p], source=source)) for p, noise in release.noises.items()}
+    for p, noise in release.noises.items():
+        if p != release.counted:
+            noisy[p] = np.asarray(noise.release(_order_measure(groups.values[p], order), source=source))
     chosen = {p: _choose_cells(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
     return NoisyGroups(keys, noisy, chosen)
 

@@ -17,7 +17,7 @@ from discreet.bounding.contributions import MOST_BITS, BoundedPlan, Counts, Reac
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
-from discreet.mechanisms import WeightedSelection
+from discreet.mechanisms import GaussianThreshold, WeightedSelection
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
@@ -213,6 +213,8 @@ def test_private_keys_are_named_in_the_audit() -> None:
     engine = replace(line, make=in_memory).open(clinic.make_rows(), bytes(16))
     recorded, _, _ = line.ask(engine, asked[0])
     assert isinstance(recorded.calls[0].mechanism, WeightedSelection)
+    joint, _, _ = line.ask(engine, asked[2])
+    assert [type(call.mechanism) for call in joint.calls] == [GaussianThreshold]
     assert sum(bool(line.ask(engine, asked[0])[0].output[0]["doctor"]) for _ in range(5)) > 0
 
 
@@ -376,8 +378,12 @@ def test_weights_that_are_too_large_are_caught() -> None:
 
 
 def test_distinct_values_before_bounding_are_caught() -> None:
-    """All values of a unit count, however few rows it is allowed."""
-    line = forgetting(LINE, lambda bounded: replace(bounded, max_rows_per_group=10**6))
+    """All values of a unit count, however few it may bring."""
+
+    def change(bounded: BoundedPlan) -> BoundedPlan:
+        return replace(bounded, measures=tuple(replace(measure, max_values=10**6) for measure in bounded.measures))
+
+    line = forgetting(LINE, change)
     assert "apart" in caught(clinic.CHOICES[2], line) or "moved by" in caught(clinic.CHOICES[2], line)
 
 

@@ -608,9 +608,8 @@ def test_frames_are_refused_like_files() -> None:
         Codebook.from_frames({"visits": frame}, bounds={"age": (1, 0)}, budget=Budget(epsilon=1))
     with pytest.raises(CodebookError, match="does not say how much one patient_id"):
         Codebook.from_frames({"visits": frame}, unit="patient_id", budget=Budget(epsilon=1))
-    with pytest.raises(CodebookError, match="must be in epsilon or rho"):
-        Codebook.from_frames({"visits": frame}, budget=Budget(mu=1))
-    with pytest.raises(CodebookError, match="must be in epsilon or rho"):
+    assert Codebook.from_frames({"visits": frame}, budget=Budget(mu=1)).budget == Budget(mu=1)
+    with pytest.raises(CodebookError, match="must be in epsilon or rho or mu"):
         Codebook.from_frames({"visits": frame}, budget=3)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(ParameterError, match="plain mapping"):
         Codebook.from_frames({"visits": {"age": [1]}}, budget=Budget(epsilon=1))
@@ -757,6 +756,19 @@ def test_lengths_of_texts_are_facts() -> None:
     frames = {"t": pa.table({"a": ["x"], "b": ["y"], "n": [1]})}
     given = Codebook.from_frames(frames, budget=Budget(epsilon=1), max_length={"a": 5}).catalog().tables["t"].columns
     assert [given[name][1].max_length for name in "abn"] == [5, 1_000, None]
+
+
+def test_numbers_of_values_are_facts() -> None:
+    """As declared, or unknown; from frames too, where public tables have none."""
+    text = WIDE.replace("max_frequency = 50", "max_frequency = 50, max_values = 3")
+    tables = Codebook.read(text).catalog().tables
+    assert tables["visits"].columns["ward"][1].max_values == 3
+    assert tables["wards"].columns["ward"][1].max_values is None
+    frames = {"t": pa.table({"who": [1], "a": ["x"]}), "p": pa.table({"a": ["x"]})}
+    book = Codebook.from_frames(
+        frames, budget=Budget(epsilon=1), unit="who", max_rows=2, public=["p"], max_values={"a": 5}
+    )
+    assert [book.catalog().tables[name].columns["a"][1].max_values for name in "tp"] == [5, None]
 
 
 def test_the_published_schema_is_current() -> None:

@@ -146,6 +146,10 @@ class BudgetEntry(CodebookEntry):
         description="With `epsilon`: the small probability of a larger loss. Far below one over the number of people.",
     )
     rho: ExactNumber | None = Field(None, description="Instead of `epsilon`: the loss ρ in zero-concentrated terms.")
+    mu: ExactNumber | None = Field(
+        None,
+        description="Instead of `epsilon`: the loss μ in Gaussian terms. All noise is Gaussian, and keys are public.",
+    )
     per_query: ExactNumber | None = Field(
         None,
         description="The most that one question may cost, in the same terms as the budget.",
@@ -235,6 +239,11 @@ class ColumnEntry(CodebookEntry):
         None,
         description=f"In a text column: the most characters (code points) of a value, {DEFAULT_LENGTH:,} if not given "
         f"and at most {MAX_LENGTH:,}. Longer values are read as NULL.",
+    )
+    max_values: PositiveCount | None = Field(
+        None,
+        description="How many distinct values of this column one unit brings to `COUNT(DISTINCT ...)`, in all groups "
+        "together. Without it, as many as its rows that count.",
     )
 
 
