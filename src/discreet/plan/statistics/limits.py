@@ -27,7 +27,7 @@ def find_limits(expression: Expression, row: RowValues, limits: Mapping[Expressi
     """
     value = evaluate(expression, row)
     if isinstance(value, int | float):
-        return float(value), float(value)
+        return value, value  # whole numbers stay whole
     if not isinstance(expression, Call):
         return limits.get(expression, EVERYTHING)
     parts = [find_limits(part, row, limits) for part in expression.arguments]
