@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from discreet.bounding.contributions import BoundedPlan, Counts, find_naming
+from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
@@ -21,7 +21,7 @@ from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
-from discreet.engines.engine import Capabilities, Groups, ProgressCallback, keep_named, key_order
+from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
@@ -168,7 +168,7 @@ class DuckDBEngine:
             else:
                 found = iter(sorted(ranged, key=lambda row: key_order(row[: len(bounded.keys)])))
             groups = add_distinct_values(session, statement, _make_groups(found, bounded), watch)
-            groups = add_spreads(session, statement, keep_named(groups, find_naming(bounded)), watch)
+            groups = add_spreads(session, statement, groups, watch)
         if watch is not None:
             watch(1.0)
         return groups
@@ -297,17 +297,12 @@ def _sort_groups(query: str, keys: Sequence[str]) -> str:
 def _make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
     """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
 
-    One unit adds at most as many as it may have, with keys that are no longer than declared.
+    One unit adds at most as many as it has rows, with keys that are no longer than declared.
     """
     keys = len(bounded.keys)
-    # Distinct values are matched over all groups, so then groups are left out after that.
-    matched = any(measure.counts is Counts.DISTINCT for measure in bounded.measures)
-    naming = None if matched else find_naming(bounded)
     names: list[tuple[Any, ...]] = []
     values: list[list[int]] = [[] for _ in bounded.measures]
     for row in found:
-        if naming is not None and not row[keys + naming]:
-            continue
         names.append(row[:keys])
         for column, measure, value in zip(values, bounded.measures, row[keys:]):
             column.append(round_total(bounded, measure, int(value)))
