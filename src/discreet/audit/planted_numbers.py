@@ -18,9 +18,8 @@ from discreet.engines.duckdb import engine as duckdb_engine
 from discreet.engines.duckdb import unit_ranges
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
-from discreet.engines.matching import Matching
 from discreet.engines.memory import engine as memory_engine
-from discreet.engines.sql import lots, relations, unit_sums
+from discreet.engines.sql import distinct_values, lots, relations, unit_sums
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.mechanisms import gaussian, laplace, rounded_gaussian, threshold, weighted_selection
 from discreet.mechanisms.quantiles.cells import CellMechanism, CellQuantiles
@@ -308,23 +307,15 @@ ENGINES = (
     ),
     PlantedBug(
         name="one group more by lot",
-        changes="a unit names keys, and brings distinct values, in one group more than it may",
+        changes="a unit names keys in one group more than it may",
         section="engines",
         plant=swap(lots, "_write_placed", _with_more(("max_groups",))),
-    ),
-    PlantedBug(
-        name="one row more by lot",
-        changes="a unit brings distinct values for one row more than it may",
-        section="engines",
-        plant=swap(lots, "_write_placed", _with_more(("max_rows_per_group", "max_rows"))),
     ),
     PlantedBug(
         name="one distinct value more",
         changes="a unit brings one distinct value more than it may",
         section="engines",
-        plant=swap(
-            Matching, "__init__", lambda right: lambda self, max_values, groups: right(self, max_values + 1, groups)
-        ),
+        plant=swap(distinct_values, "Matching", lambda right: lambda most, groups: right(most + 1, groups)),
     ),
     PlantedBug(
         name="one row more in spreads",
