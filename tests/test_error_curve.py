@@ -11,7 +11,7 @@ import pytest
 import discreet
 from discreet.error_curve import WIDTH, ColumnError, CurvePoint, draw_curve, list_shares
 from tests.cli.commands import Run
-from tests.test_curator import curator
+from tests.worlds.visits import curator
 
 ASKED = "SELECT ward, COUNT(*) AS n, AVG(age) AS age, MEDIAN(age) AS middle FROM visits GROUP BY ward"
 
