@@ -139,6 +139,23 @@ def test_simulated_intervals_cover() -> None:
         assert 0.90 <= found <= 0.99
 
 
+@pytest.mark.parametrize("size", [5, 10, 20, 1000])
+@pytest.mark.parametrize("kind", [Statistic.MEAN, Statistic.VARIANCE])
+def test_small_groups_have_intervals_that_cover(kind: Statistic, size: int) -> None:
+    """Both ends are known whatever the noise; in small groups they reach to the bounds and cover more than 95 %."""
+    release = priced(ask(of(kind, "age")), epsilon=2)
+    ages = np.random.default_rng(size).integers(20, 100, size)
+    truth = {"values": size, "steps": int((ages - 55).sum()), "squares": int(((ages - 55) ** 2).sum())}
+    groups = Groups(((),), tuple((truth[str(m.counts)],) for m in release.bounded.bounded.measures))
+    target = ages.mean() if kind is Statistic.MEAN else ages.var()
+    source, held = SeededForTestsOnly(5), 0
+    for _ in range(80):
+        cell = finish(Plan((release,)), [draw(release, groups, source=source)], source=source).rows[0][0]
+        assert isinstance(cell.low, float) and isinstance(cell.high, float)
+        held += cell.low <= target <= cell.high
+    assert held >= 80 * (0.90 if size >= 20 else 0.97)  # two standard errors below 95 % where it is exact
+
+
 def test_the_coverage_check_can_fail() -> None:
     """Negative control: intervals of noise that is far too small do not cover."""
     assert coverage(ask(of(Statistic.MEAN, "age")), {0: 400, 1: -1200}, 58.0, 0, 100) < 0.5

@@ -5,10 +5,11 @@ cells; then come the analyst's own arithmetic, HAVING, ORDER BY, LIMIT, over the
 
 Intervals cover the noise (not the sampling of people): exact where a column is a count or a sum, and otherwise by
 simulating the known noise: values that could have been the truth are the released ones minus fresh noise of the same
-law, and the interval holds the middle share of what they give. The interval of a count that named its key holds given
-that it did (``mechanisms.named_count``). A level so high that it would take too many simulated truths leaves the ends
-unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it is depends on the data
-around it; the preview tells its error in ranks.
+law, and the interval holds the middle share of what they give. A truth that leaves nothing to divide by lies anywhere
+within the limits of its statistic, so the intervals of small groups reach to the bounds and cover more than they say.
+The interval of a count that named its key holds given that it did (``mechanisms.named_count``). A level so high that it
+would take too many simulated truths leaves the ends unknown. What was chosen rather than measured (quantiles, modes)
+has no interval: how far off it is depends on the data around it; the preview tells its error in ranks.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from discreet.plan.statistics.definitions import (
     SumBasis,
 )
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
+from discreet.plan.statistics.limits import NumberLimits, find_limits
 from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.release import NoisyGroups, Plan, Release
@@ -296,7 +298,7 @@ def _simulate(
     if needed > least and needed * len(chosen) > _MOST_WORK:
         return {}
     draws = max(least, needed, min(most, _WORK // len(chosen)))
-    outputs = release.bounded.question.outputs
+    outputs, limits = release.bounded.question.outputs, _limit_statistics(release)
     ends: dict[tuple[int, int], tuple[Value, Value]] = {}
     for group in chosen:
         truths = {}
@@ -310,17 +312,25 @@ def _simulate(
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
         rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))
         for column in columns:
-            values = [evaluate(outputs[column].expression, row) for row in rows]
-            ends[column, group] = _middle_of(values, tail)
+            ends[column, group] = _middle_of(
+                [find_limits(outputs[column].expression, row, limits) for row in rows], tail
+            )
     return ends
 
 
-def _middle_of(values: Sequence[Any], tail: float) -> tuple[Value, Value]:
-    """The two quantiles; an end is None (unknown) where the values there have no number."""
-    known = sorted(value for value in values if value is not None)
-    missing = len(values) - len(known)
+def _limit_statistics(release: Release) -> dict[Expression, NumberLimits]:
+    """Where each mean or variance lies, from the bounds of its values, for truths that leave nothing to divide by."""
+    question, found = release.bounded.question, dict[Expression, NumberLimits]()
+    for index, estimate in enumerate(release.bounded.estimates):
+        basis = STATISTICS[estimate.statistic].basis
+        if isinstance(basis, FirstMomentBasis | SecondMomentBasis):
+            bounds = float(estimate.low or 0), float(estimate.high or 0)
+            found[question.refer_to_aggregate(index)] = basis.limits(*bounds)
+    return found
+
+
+def _middle_of(values: Sequence[NumberLimits], tail: float) -> tuple[Value, Value]:
+    """The two quantiles of numbers that lie within limits; an end is None where nothing limits it."""
     cut = math.floor(tail * len(values))
-    # A truth without a number could be anything, so each one is counted at both ends.
-    low = None if missing > cut else known[cut - missing]
-    high = None if missing > cut else known[len(known) - 1 - (cut - missing)]
-    return low, high
+    low, high = sorted(low for low, _ in values)[cut], sorted(high for _, high in values)[len(values) - 1 - cut]
+    return None if math.isinf(low) else low, None if math.isinf(high) else high

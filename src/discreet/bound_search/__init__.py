@@ -1,8 +1,8 @@
 """Automatic bounds: the bounds and limits that a codebook leaves out are bought with questions of their own.
 
 In reading order: ``curator_protocol`` says what is needed of a curator. ``bound_rule`` is the rule that reads bounds
-off noisy counts. ``column_bounds`` finds the range of a column. ``unit_limits`` finds how much one unit contributes.
-``missing_bounds`` asks a question whose bounds are missing.
+off noisy counts, and ``far_end`` chooses how far they reach. ``column_bounds`` finds the range of a column.
+``unit_limits`` finds how much one unit contributes. ``missing_bounds`` asks a question whose bounds are missing.
 
 There is no privacy logic here. Each search is an ordinary question, charged and recorded like any other, and everything
 after its answer is post-processing.

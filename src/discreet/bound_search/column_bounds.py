@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.answer import Answer
-from discreet.bound_search.bound_rule import DOUBTS, CountNoise, PartNoise, read_bounds, threshold
+from discreet.bound_search.bound_rule import DOUBTS, PartNoise, read_bounds, threshold
 from discreet.bound_search.curator_protocol import CuratorProtocol
+from discreet.bound_search.far_end import CountNoise
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import InternalError, UsageError
@@ -58,7 +59,7 @@ def make_values_question(source: Relation, value: Expression, catalog: Catalog) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Bounds that were bought. ``low`` and ``high`` are zero or powers of two; they are None where nothing was seen.
+    """Bounds that were bought: zero, powers of two or one and a half of them; None where nothing was seen.
 
     ``above`` is the noisy number of units above which a power of two is seen. ``doubt`` is the probability that noise
     alone shows one. All of it follows from ``answer``, which is on record.

@@ -76,18 +76,24 @@ class SumBasis:
 class FirstMomentBasis:
     """A noisy count and a noisy sum. NULL where the noisy count is below 1.
 
-    ``by_size`` says that the error is shown for some numbers of values, by the rule for means.
+    ``limits`` says where the statistic lies for values within bounds, whatever they are. ``by_size`` says that the
+    error is shown for some numbers of values, by the rule for means.
     """
 
     formula: Callable[[FirstMoments], Floats]
+    limits: Callable[[float, float], tuple[float, float]]
     by_size: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SecondMomentBasis:
-    """A noisy count, a noisy sum and a noisy sum of squares. NULL where the noisy count is below 1."""
+    """A noisy count, a noisy sum and a noisy sum of squares. NULL where the noisy count is below 1.
+
+    ``limits`` says where the statistic lies for values within bounds, whatever they are.
+    """
 
     formula: Callable[[SecondMoments], Floats]
+    limits: Callable[[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,3 +58,18 @@ def find_deviation(of: SecondMoments) -> Floats:
 def find_standard_error(of: SecondMoments) -> Floats:
     """How far the mean of a sample of this size typically is off: the standard deviation over the root of the count."""
     return find_deviation(of) / np.sqrt(of.first.count)
+
+
+def limit_mean(low: float, high: float) -> tuple[float, float]:
+    """Where an average of values within bounds lies."""
+    return low, high
+
+
+def limit_variance(low: float, high: float) -> tuple[float, float]:
+    """Where a variance lies."""
+    return 0.0, ((high - low) / 2) ** 2
+
+
+def limit_deviation(low: float, high: float) -> tuple[float, float]:
+    """Where a standard deviation lies, and also one that is divided by the root of a count of 1 or more."""
+    return 0.0, (high - low) / 2

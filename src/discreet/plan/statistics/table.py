@@ -28,7 +28,15 @@ from discreet.plan.statistics.definitions import (
     SumBasis,
     Wording,
 )
-from discreet.plan.statistics.formulas import find_deviation, find_mean, find_standard_error, find_variance
+from discreet.plan.statistics.formulas import (
+    find_deviation,
+    find_mean,
+    find_standard_error,
+    find_variance,
+    limit_deviation,
+    limit_mean,
+    limit_variance,
+)
 from discreet.plan.types import Type
 
 EVERY_TYPE = frozenset(Type)
@@ -133,7 +141,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
     Statistic.MEAN: StatisticDefinition(
         takes=NUMBERS_AND_CONDITIONS,
         result=Type.REAL,
-        basis=FirstMomentBasis(find_mean, by_size=True),
+        basis=FirstMomentBasis(find_mean, limit_mean, by_size=True),
         title="mean",
         output="avg",
         group_bounds=GroupBounds.ROWS,
@@ -154,7 +162,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
     Statistic.VARIANCE: StatisticDefinition(
         takes=NUMBERS_AND_CONDITIONS,
         result=Type.REAL,
-        basis=SecondMomentBasis(find_variance),
+        basis=SecondMomentBasis(find_variance, limit_variance),
         title="variance",
         output="variance",
         group_bounds=GroupBounds.REFUSED,
@@ -186,7 +194,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
     Statistic.STDDEV: StatisticDefinition(
         takes=NUMBERS_AND_CONDITIONS,
         result=Type.REAL,
-        basis=SecondMomentBasis(find_deviation),
+        basis=SecondMomentBasis(find_deviation, limit_deviation),
         title="stddev",
         output="stddev",
         group_bounds=GroupBounds.REFUSED,
@@ -218,7 +226,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
     Statistic.STANDARD_ERROR: StatisticDefinition(
         takes=NUMBERS_AND_CONDITIONS,
         result=Type.REAL,
-        basis=SecondMomentBasis(find_standard_error),
+        basis=SecondMomentBasis(find_standard_error, limit_deviation),
         title="standard error",
         output="sem",
         group_bounds=GroupBounds.REFUSED,
