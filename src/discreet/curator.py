@@ -42,7 +42,7 @@ from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
-from discreet.offer import BudgetLeft, Offer, describe_most
+from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
@@ -124,8 +124,14 @@ class Curator:
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return missing_bounds.ask(self, asked.question, offer, **who)
-        quoted = self._quote(asked.question, offer, analyst)
-        (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
+        try:
+            quoted = self._quote(asked.question, offer, analyst)
+            (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
+        except BudgetExceeded as refused:
+            least = self._describe_least(asked.question, offer, analyst)
+            if not least:
+                raise
+            raise BudgetExceeded(f"{refused} {least[0].upper()}{least[1:]}.") from None
         return answer
 
     def ask_batch(
@@ -325,11 +331,15 @@ class Curator:
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
         quoted = self._quote_in_any_case(lambda context: quote(asked.question, offer, context), analyst)
+
+        def least() -> str:
+            return self._describe_least(asked.question, offer, analyst)
+
         return Preview(
             plan=quoted.plans[0],
             alternatives=quoted.alternatives,
             curve=self._trace_curve(asked.question, offer, analyst) if curve else (),
-            **self._check_quote(quoted, analyst, project),
+            **self._check_quote(quoted, analyst, project, None if offer.error is None else least),
         )
 
     def _trace_curve(self, question: Question, offer: Offer, analyst: str) -> tuple[CurvePoint, ...]:
@@ -343,6 +353,19 @@ class Curator:
                 continue
             found.append(make_point(plan, share, self.budget))
         return tuple(found)
+
+    def _describe_least(self, question: Question, offer: Offer, analyst: str) -> str:
+        """The least errors of the columns wanted that the rest of the budget buys; empty where no error was wanted."""
+        left = self._find_share_left()
+        if offer.error is None or left < LEAST_EPSILON:
+            return ""
+        rest = Offer(share=left, delta=offer.delta, level=offer.level)
+        try:
+            point = make_point(quote(question, rest, self._make_context(analyst)).plans[0], left, self.budget)
+        except BudgetExceeded:  # more than one question may cost
+            return ""
+        errors = [f"{error.name} {error.words}" for error in point.errors if error.name in offer.error]
+        return f"all that is left would buy {', '.join(errors)}"
 
     def _find_share_left(self) -> Fraction:
         """The part of the budget that shares may still be asked for, rounded down."""
@@ -377,24 +400,27 @@ class Curator:
         each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
         return BatchPreview(each=each, loss=quoted.loss, **terms)
 
-    def _check_quote(self, quoted: Quote, analyst: str, project: str) -> dict[str, Any]:
+    def _check_quote(
+        self, quoted: Quote, analyst: str, project: str, least: Callable[[], str] | None = None
+    ) -> dict[str, Any]:
         """Whether what was quoted can be charged or is known already, and what is left."""
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
         return {
             "budget": self.budget,
             "fits": fits,
             "remaining": self.remaining,
-            "most": "" if fits else self._describe_most(quoted),
+            "nearest": "" if fits else self._describe_nearest(quoted) if least is None else least(),
             "answered": self._find_known(quoted, analyst) is not None,
         }
 
-    def _describe_most(self, quoted: Quote) -> str:
+    def _describe_nearest(self, quoted: Quote) -> str:
         """The largest share that is left, where a quote is more than that."""
         currency, total = self._ledger.counted
         if not isinstance(currency, ClassCurrency):
             return ""
         left = currency.share_left(total)
-        return describe_most(self.budget, left) if currency.share_of(currency.price(quoted.loss)) > left else ""
+        most = describe_most(self.budget, left)
+        return f"offer at most {most}" if most and currency.share_of(currency.price(quoted.loss)) > left else ""
 
     def _quote_in_any_case(self, make: Callable[[QuoteContext], Quote], analyst: str) -> Quote:
         """A quote to look at: where an offer is more than is left, at what it would buy of an untouched budget."""

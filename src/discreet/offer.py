@@ -193,7 +193,7 @@ class BudgetOffer:
     def _describe_too_much(self, part: Fraction, left: Fraction) -> str:
         """What was asked, what is left, and what would fit."""
         most = describe_most(self.budget, left)
-        rest = f"{describe_share(left)} is left: offer at most {most}." if most else "Nothing is left."
+        rest = f"Left: {describe_share(left)}. Offer at most {most}." if most else "Nothing is left."
         asked = describe_share(part) if part <= 1 else "more than all of it"
         return f"The offer ({asked}) is more than is left of {self.budget!r}. {rest} Nothing was charged."
 

@@ -60,8 +60,8 @@ class Preview:
     fits: bool
     remaining: str
     alternatives: tuple[Plan, ...] = ()
-    most: str = ""
-    """Where it does not fit: the largest offer that does, as it is typed, if there is one."""
+    nearest: str = ""
+    """Where it does not fit: the nearest that does, in words, if there is one."""
     curve: tuple[CurvePoint, ...] = ()
     """Error against cost, where it was asked for."""
     answered: bool = False
@@ -107,7 +107,7 @@ class Preview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
-            "most": self.most,
+            "nearest": self.nearest,
             "already_answered": self.answered,
             "remaining": self.remaining,
             "other_noise": list(self.other_noise),
@@ -154,7 +154,7 @@ class BatchPreview:
     budget: Budget
     fits: bool
     remaining: str
-    most: str = ""
+    nearest: str = ""
     answered: bool = False
 
     @property
@@ -168,7 +168,7 @@ class BatchPreview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
-            "most": self.most,
+            "nearest": self.nearest,
             "already_answered": self.answered,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
@@ -192,7 +192,7 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
         return "already answered: free"
     if shown.fits:
         return shown.cost
-    return f"{shown.cost}: more than is left{f'; offer at most {shown.most}' if shown.most else ''}"
+    return f"{shown.cost}: more than is left{f'; {shown.nearest}' if shown.nearest else ''}"
 
 
 def _format_table(preview: Preview) -> str:

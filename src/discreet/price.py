@@ -88,7 +88,7 @@ def price_in_families(forms: Sequence[BoundedQuestion], offer: Offer, terms: Pri
     for family in paid.families:
         try:
             priced = _price_in_family(forms, paid, terms, family)
-        except ParameterError as error:  # so little ε cannot choose keys among so many groups, but ρ may
+        except (ParameterError, BudgetExceeded) as error:  # so little ε cannot name keys, or be so exact, but ρ may
             refused = error
             continue
         if priced is not None:
@@ -152,7 +152,15 @@ def _hold_to_share_of_mu(make: Callable[[Fraction], PricedPlan], amount: Fractio
 def price_at(forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTerms, payment: Payment) -> PricedPlan:
     """The plan at a given payment."""
     pricers = [GroupingPricer(form, paid, terms, len(forms), payment.family, delta=payment.delta) for form in forms]
-    releases = tuple(pricer.make_release(amount) for pricer, amount in zip(pricers, payment.amounts, strict=True))
+    try:
+        releases = tuple(pricer.make_release(amount) for pricer, amount in zip(pricers, payment.amounts, strict=True))
+    except ParameterError as error:
+        if all(form.selector is None for form in forms):
+            raise
+        raise BudgetExceeded(
+            "So small an offer cannot name groups from the data. Offer more, or declare the keys in the codebook. "
+            "Nothing was charged."
+        ) from error
     return PricedPlan(Plan(releases), payment)
 
 
@@ -206,6 +214,19 @@ def mean_log_noise(plans: Sequence[Plan]) -> float:
         if release.selection is not None:
             sizes.append(float(release.selection.kept_from(Fraction(1, 2))))
     return math.fsum(map(math.log, sizes)) / max(1, len(sizes))
+
+
+def _has_known_error(estimate: AggregateRecipe) -> bool:
+    """Whether public facts determine the error: of counts and sums, and of what is chosen, in rank."""
+    return estimate.spread is not None or STATISTICS[estimate.statistic].has_direct_error
+
+
+def _find_error(release: Release, estimate: AggregateRecipe) -> float | None:
+    """The error at the level; of what is chosen in rows of rank, whatever the values are."""
+    if estimate.spread is None:
+        return release.error(estimate)
+    parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
+    return float(math.ceil(release.choices[estimate.spread].error(1 - release.level) / parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +348,7 @@ class GroupingPricer:
                 release = self.make_release(amount)
             except ParameterError:  # too little for a rule that names keys
                 return False
-            errors = [(release.error(estimate), size) for estimate, size in targets]
+            errors = [(_find_error(release, estimate), size) for estimate, size in targets]
             return all(error is not None and Fraction(error) <= size for error, size in errors)
 
         low, high = Fraction(1, 1 << 40), Fraction(1)
@@ -345,8 +366,11 @@ class GroupingPricer:
         for output in question.outputs:
             if output.name == name and isinstance(output.expression, ReleasedValue):
                 index = output.expression.index - len(question.keys)
-                if index >= 0 and STATISTICS[self.bounded.estimates[index].statistic].has_direct_error:
+                if index >= 0 and _has_known_error(self.bounded.estimates[index]):
                     return self.bounded.estimates[index]
         names = [output.name for output in question.outputs]
-        fix = f"Give the error of a count or a sum among {', '.join(names)}. Nothing was charged."
+        fix = (
+            f"Give the error of a count or a sum, or of a quantile in rows of rank, among {', '.join(names)}. "
+            "Nothing was charged."
+        )
         raise ParameterError(f"error[{name!r}]", "is not an error that public facts determine", fix)

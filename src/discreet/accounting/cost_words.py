@@ -14,7 +14,7 @@ from discreet.privacy import Budget, Loss
 
 # A share this close to a simple fraction is written as one: what is left of it are roundings.
 _CLOSE = 1e-6
-_SIMPLE = 20
+_SIMPLE, _LARGEST = 20, 1000
 
 
 def describe_cost(budget: Budget, loss: Loss) -> str:
@@ -40,13 +40,13 @@ def describe_share(share: Fraction) -> str:
 
     >>> [describe_share(Fraction(1, 20)), describe_share(Fraction(2, 3)), describe_share(Fraction(1, 81))]
     ['1/20 of the budget', '2/3 of the budget', '1/81 of the budget']
-    >>> [describe_share(Fraction(317, 1000)), describe_share(Fraction(1))]
-    ['31.7 % of the budget', 'all of the budget']
+    >>> [describe_share(Fraction(317, 1000)), describe_share(Fraction(1)), describe_share(Fraction(1, 10**9))]
+    ['31.7 % of the budget', 'all of the budget', '1e-07 % of the budget']
     """
     if share >= NEVER:
         return "more than the budget"
     for simple in (share.limit_denominator(_SIMPLE), Fraction(1, max(1, round(1 / share))) if share else share):
-        if simple and abs(share / simple - 1) < _CLOSE:
+        if simple and simple.denominator <= _LARGEST and abs(share / simple - 1) < _CLOSE:
             return "all of the budget" if simple == 1 else f"{simple} of the budget"
     return f"{100 * float(share):.3g} % of the budget"
 
