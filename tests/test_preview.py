@@ -54,9 +54,9 @@ def test_a_preview_says_when_it_would_not_fit() -> None:
     with pytest.raises(BudgetExceeded, match="Offer at most share=1 "):
         holder.preview(BY_WARD, epsilon=50)
     dear = holder.preview(BY_WARD, rho=50)
-    assert not dear.fits and "(more than is left)" in str(dear)
+    assert not dear.fits and ": more than is left; offer at most share=1 (epsilon=1)" in str(dear)
     batch = holder.preview_batch([BY_WARD, BY_WARD], rho=50)
-    assert not batch.fits and str(batch).count("(more than is left)") == 1 and "question 2" in str(batch)
+    assert not batch.fits and str(batch).count(": more than is left") == 1 and "question 2" in str(batch)
     assert not batch.to_dict()["fits"] and len(batch.to_dict()["questions"]) == 2
     assert batch.cost == batch.to_dict()["cost"] and not holder.history()
 
