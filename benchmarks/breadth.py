@@ -38,7 +38,7 @@ PERSON = Column("users", "user_id", Type.INTEGER)
 PLAN = Column("users", "plan", Type.TEXT)
 # The bounds 0 to 100 in steps of 1/512, as the planner would choose them.
 CELLS = Spread(argument=AMOUNT, resolution=Fraction(1, 512), first=0, last=51_200)
-CENTS = Measure(counts=Counts.DISTINCT, argument=AMOUNT)
+CENTS = Measure(counts=Counts.DISTINCT, argument=AMOUNT, max_values=15)
 ROW_MEDIAN = replace(ROW_LEVEL, measures=(), spreads=(CELLS,))
 USER_MEDIAN = replace(USER_LEVEL, measures=(), spreads=(CELLS,))
 JOINED = Join(Scan("events"), Scan("users"), JoinKind.INNER, ((USER, PERSON),))

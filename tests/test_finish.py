@@ -18,6 +18,7 @@ from discreet.entropy import SeededForTestsOnly
 from discreet.exact import Integers
 from discreet.finish import Rows, compute_statistic, finish
 from discreet.offer import Offer
+from discreet.plan.catalog import ContributionLimits
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate, Order, Output, Question
 from discreet.plan.statistics.definitions import Statistic
@@ -165,9 +166,8 @@ def test_a_level_beyond_simulation_is_not_claimed() -> None:
         widths.append(cell.high - cell.low)
     assert widths[0] < widths[1] < widths[2]
     release = priced(question, epsilon=2, level=1 - 1e-10)
-    count, mean = finish(Plan((release,)), [NoisyGroups(((),), {p: np.array([400]) for p in release.recoveries})]).rows[
-        0
-    ]
+    noisy = {position: in_parts(release, position, 400) for position in release.recoveries}
+    count, mean = finish(Plan((release,)), [NoisyGroups(((),), noisy)]).rows[0]
     assert mean.value is not None and mean.low is None and mean.high is None
     assert count.low is not None
 
@@ -237,3 +237,44 @@ def test_what_depends_on_a_choice_has_no_interval() -> None:
     rows = finish(Plan((priced(mixed, epsilon=4),)), [NoisyGroups(((),), {0: np.array([7])}, {0: ((8,),)})])
     (cell,) = rows.rows[0]
     assert cell.value == 9.0 and (cell.low, cell.high) == (None, None) and rows.measured == (False,)
+
+
+def price_towns(*aggregates: Aggregate) -> Release:
+    """Counts of units by private keys, in one group each."""
+    limits = ContributionLimits(max_groups=1, max_rows_per_group=1)
+    form = bound(ask(*aggregates, keys=("town",)), catalog(limits=limits))
+    terms = PriceTerms(budget=Budget(epsilon=3, delta=1e-6), unit=Unit("patient"), neighbours=ADD)
+    (release,) = price((form,), Offer(epsilon=1, delta=1e-8), terms).releases
+    return release
+
+
+def test_the_interval_of_a_count_that_named_its_key_holds_given_the_name() -> None:
+    """Around the bar, in .93 of the named cases or more; plain noise would miss the small ones."""
+    release = price_towns(COUNT)
+    assert release.named_count is not None and release.counted == 0
+    bar = release.named_count.bar
+    source = SeededForTestsOnly(11)
+    for count in (bar - 3, bar - 1, bar, bar + 4, bar + 40):
+        towns = tuple((f"t{i}",) for i in range(2000))
+        drawn = draw(release, Groups(towns, ((count,) * len(towns),)), source=source)
+        rows = finish(Plan((release,)), [drawn], source=source).rows
+        cells: list[Any] = [row[1] for row in rows]
+        held = [cell.low <= count <= cell.high for cell in cells]
+        assert sum(held) >= 0.93 * len(held) > 0
+        assert all(isinstance(cell.low, int) and isinstance(cell.high, int) for cell in cells)
+
+
+def test_arithmetic_on_a_count_that_named_its_key_has_its_interval() -> None:
+    """Twice the count is simulated from the same law: just above the bar its interval reaches far down."""
+    bare = ask(COUNT, keys=("town",))
+    twice = make_call("add", bare.refer_to_aggregate(0), bare.refer_to_aggregate(0))
+    release = price_towns(COUNT)
+    question = replace(bare, outputs=(Output("k0", bare.refer_to_key(0)), Output("d", twice)))
+    release = replace(release, bounded=replace(release.bounded, question=question))
+    assert release.named_count is not None
+    bar = release.named_count.bar
+    noisy = NoisyGroups((("near",), ("far",)), {0: np.array([bar, 50 * bar])})
+    near, far = (row[1] for row in finish(Plan((release,)), [noisy], source=SeededForTestsOnly(3)).rows)
+    low, _ = release.named_count.find_ends(bar, release.level)
+    assert isinstance(near.low, int) and near.low <= 2 * low + 2
+    assert isinstance(far.low, int) and 100 * bar - far.low < bar

@@ -9,21 +9,24 @@ from typing import Any
 import pytest
 
 from discreet.accounting.account import compose
-from discreet.accounting.events import ZeroConcentrated
+from discreet.accounting.events import Approximate
 from discreet.bounding.bound import bound, bound_all
-from discreet.bounding.contributions import reach
+from discreet.bounding.contributions import reach, sensitivity
 from discreet.bounding.joint_measures import joint_sensitivity
 from discreet.bounding.strategies import PricedBy, choose_strategy
 from discreet.errors import BudgetExceeded, ParameterError, Unbounded
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
+from discreet.mechanisms.threshold import GaussianThreshold
+from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.nodes import Aggregate
 from discreet.plan.statistics.definitions import Statistic
-from discreet.price import MOST_MOVED, PriceTerms, price
+from discreet.price import MOST_MOVED, PriceTerms, mean_log_noise, price
 from discreet.privacy import Budget, Neighbours
-from tests.worlds.hospital import COUNT, GROUPS, ROWS, ask, catalog, column, of
+from discreet.release import Plan, Release
+from tests.worlds.hospital import COUNT, GROUPS, ROWS, UNITS, ask, catalog, column, of
 from tests.worlds.prices import ADD, APPROX, FOUR, PATIENT, PURE, ZCDP, priced
 
 
@@ -71,7 +74,7 @@ def test_noise_matches_sensitivity(budget: Budget, neighbours: Neighbours) -> No
 def test_events_price_what_is_drawn() -> None:
     """The loss is the composition of the events, keys included."""
     release = priced(ask(COUNT, keys=("town",)), APPROX, epsilon=1)
-    assert len(release.events) == 2 and release.selection is not None
+    assert len(release.events) == 3 and release.selection is not None
     assert release.loss.epsilon(1e-6) == compose(release.events).loss.epsilon(1e-6)
     assert release.selection.max_groups == 2
 
@@ -145,7 +148,7 @@ def test_groupings_with_private_keys_share_a_delta() -> None:
     question = replace(ask(COUNT, keys=("town", "ward")), sets=((0, 1), (0,), ()))
     forms = bound_all(question, catalog())
     plan = price(forms, Offer(epsilon=1, delta=3e-8), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD))
-    deltas = [Fraction(event.delta) for event in plan.events if isinstance(event, ZeroConcentrated)]
+    deltas = [Fraction(event.delta) for event in plan.events if isinstance(event, Approximate)]
     assert len(deltas) == 2 and sum(deltas) <= Fraction(3, 10**8)
 
 
@@ -161,3 +164,56 @@ def test_contributions_that_no_noise_can_hide_are_refused() -> None:
     form = bound(ask(of(Statistic.SUM, "cost")), wide)
     with pytest.raises(Unbounded, match=r"Lower the limits.*Nothing was charged"):
         price((form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD))
+
+
+ONE_ROW = ContributionLimits(max_groups=2, max_rows_per_group=1)
+
+
+def price_keys(*aggregates: Aggregate, limits: ContributionLimits, neighbours: Neighbours = ADD) -> Release:
+    """A question with private keys under (ε, δ)."""
+    form = bound(ask(*aggregates, keys=("town",)), catalog(limits=limits, neighbours=neighbours))
+    terms = PriceTerms(budget=APPROX, unit=PATIENT, neighbours=neighbours)
+    (release,) = price((form,), Offer(epsilon=1, delta=1e-8), terms).releases
+    return release
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_one_noise_names_keys_and_is_released(neighbours: Neighbours) -> None:
+    """A count of units gets the whole share; its events are the noise for what a unit moves, and the δ of naming."""
+    release = price_keys(COUNT, limits=ONE_ROW, neighbours=neighbours)
+    assert release.counted is not None and isinstance(release.selection, GaussianThreshold)
+    (noise,) = release.noises.values()
+    bounded = release.bounded.bounded
+    moves = sensitivity(bounded, bounded.measures[release.counted], neighbours)
+    assert isinstance(noise, RoundedGaussian) and noise.event.squared_sensitivity == moves.l2_squared
+    assert release.events == (noise.event, *release.selection.events[1:])
+    assert release.selection.slip <= Fraction(1, 10**8)
+    assert release.selection.max_groups == 2
+    assert {notion.kind for notion in release.loss.notions} >= {"gdp", "pld"}
+
+
+def test_the_form_with_the_smaller_errors_is_taken() -> None:
+    """One noise is better than two where units are counted; where rows are, keys are named by units beside them."""
+    joint, apart = (price_keys(what, limits=replace(ONE_ROW, max_rows_per_group=3)) for what in (UNITS, COUNT))
+    assert joint.counted is not None and apart.counted is None
+    assert isinstance(apart.selection, WeightedSelection)
+    assert len(apart.events) == 3
+    units = price_keys(UNITS, limits=ONE_ROW)
+    plain = price_keys(UNITS, of(Statistic.SUM, "cost"), limits=ONE_ROW)
+    assert mean_log_noise([Plan((units,))]) < mean_log_noise([Plan((replace(units, selection=apart.selection),))])
+    assert units.selection is not None and apart.selection is not None
+    half = Fraction(1, 2)
+    assert units.selection.kept_from(half) < apart.selection.kept_from(half)
+    assert plain.counted is not None and len(plain.noises) == 2
+
+
+def test_a_floor_of_units_goes_with_the_count() -> None:
+    """With a least number of units the bar starts there."""
+    question = replace(ask(UNITS, keys=("town",)), min_units=10)
+    (release,) = price(
+        (bound(question, catalog(limits=ONE_ROW)),),
+        Offer(epsilon=1, delta=1e-8),
+        PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD),
+    ).releases
+    assert isinstance(release.selection, GaussianThreshold) and release.selection.min_units == 10
+    assert release.named_count is not None and release.named_count.least == 10

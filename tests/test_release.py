@@ -64,7 +64,8 @@ def test_units_in_one_group_weigh_their_number() -> None:
     """Where a unit is in one group, its weight there is one whole weight: no more, no less."""
     form = bound(ask(COUNT, keys=("town",)), catalog(limits=ContributionLimits(max_groups=1, max_rows_per_group=3)))
     assert form.weights is None
-    (release,) = price((form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD)).releases
+    gaussian = Offer(rho=Fraction(1, 20), delta=1e-8)
+    (release,) = price((form,), gaussian, PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD)).releases
     rule = release.selection
     assert isinstance(rule, WeightedSelection)
     few, many = rule.bar // (3 * rule.weight(1)), rule.kept_from(Fraction(1, 10**12))
@@ -73,3 +74,25 @@ def test_units_in_one_group_weigh_their_number() -> None:
     groups = Groups((("few",), ("many",)), ((50, 9000), (few, many)))
     for seed in range(20):
         assert draw(release, groups, source=SeededForTestsOnly(seed)).keys == (("many",),)
+
+
+def test_a_count_that_names_its_key_is_what_is_shown() -> None:
+    """One draw: what is shown reaches the bar, rare keys stay hidden, other measures are drawn for named keys only."""
+    limits = ContributionLimits(max_groups=2, max_rows_per_group=1)
+    form = bound(ask(COUNT, of(Statistic.SUM, "cost"), keys=("town",)), catalog(limits=limits))
+    (release,) = price((form,), Offer(epsilon=1), PriceTerms(budget=APPROX, unit=PATIENT, neighbours=ADD)).releases
+    named, counted = release.named_count, release.counted
+    assert named is not None and counted is not None
+    bar = named.bar
+    (other,) = set(release.recoveries) - {counted}
+    units, costs = (1, bar, 20 * bar), (10, 20, 30)
+    values = (units, costs) if counted == 0 else (costs, units)
+    near = 0
+    for seed in range(40):
+        drawn = draw(release, Groups((("few",), ("near",), ("many",)), values), source=SeededForTestsOnly(seed))
+        shown = dict(zip(drawn.keys, drawn.measures[counted].tolist()))
+        assert ("few",) not in shown and abs(shown["many",] - 20 * bar) < bar
+        assert all(value >= bar for value in shown.values())
+        assert len(drawn.measures[other]) == len(drawn.keys)
+        near += ("near",) in shown
+    assert 8 < near < 35

@@ -31,7 +31,18 @@ def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
         (bounded.max_rows_per_group, "rows", f"per {unit} and group" if bounded.keys else f"per {unit}"),
         (bounded.max_groups, "groups", f"per {unit}"),
     )
-    return [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    less = [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
+    return [*less, *_describe_values(bounded, unit)]
+
+
+def _describe_values(bounded: BoundedPlan, unit: str) -> list[str]:
+    """How many distinct values one unit brings, and what that means for their number."""
+    return [
+        f"each {unit} brings at most {measure.max_values:,} {'value' if measure.max_values == 1 else 'values'} of "
+        f"{measure.argument}, so their number is a lower bound"
+        for measure in bounded.measures
+        if measure.counts is Counts.DISTINCT
+    ]
 
 
 def explain(plan: Plan, budget: Budget) -> str:
@@ -63,6 +74,8 @@ def _describe_measures(release: Release) -> list[str]:
             places = [place for place, _ in release.recoveries[position].terms]
             noise = release.noises[release.parts[places[0]].noise]
             drawn = f"{len(places)} noisy parts" if len(places) > 1 else _describe_noise(noise, fine)
+        if position == release.counted and release.named_count is not None:
+            drawn += f", and names the groups where it is {release.named_count.bar:,} or more"
         lines.append(
             f"  {_describe_measure(measure)}: one unit changes {_describe_changed(bounded, measure, moves.l0)}, "
             f"{moves.l1 / fine:g} in all, {moves.linf / fine:g} in one; {drawn}"
@@ -94,7 +107,7 @@ def _describe_combinations(release: Release) -> list[str]:
 
 def _describe_changed(bounded: BoundedPlan, measure: Measure, most: int) -> str:
     """How many groups one unit changes. Where it weighs less in each, that is any number of private ones."""
-    if group_count(bounded) is None and bounded.unit is not None and not measure.by_lot:
+    if group_count(bounded) is None and bounded.unit is not None and measure.weighed:
         return "any number of groups"
     return f"at most {most} groups"
 
@@ -111,6 +124,8 @@ def _describe_measure(measure: Measure) -> str:
         return str(measure.counts)
     if measure.counts is Counts.VALUES:
         return f"values of {measure.argument}"
+    if measure.counts is Counts.DISTINCT:
+        return f"distinct values of {measure.argument}"
     return f"{measure.counts} of {measure.argument} from {float(measure.origin):g} by {float(measure.resolution):g}"
 
 
@@ -128,7 +143,7 @@ def _describe_limits(bounded: BoundedPlan) -> Sequence[str]:
         words.append(f"at most {bounded.max_groups} groups of a unit in full; one that is in more weighs less in each")
     elif bounded.keys and bounded.max_rows is None:
         words.append("no cap on groups: there are not more groups than a unit may be in")
-    return words
+    return [*words, *_describe_values(bounded, "unit")]
 
 
 def describe_grouping(release: Release) -> str:

@@ -5,9 +5,10 @@ cells; then come the analyst's own arithmetic, HAVING, ORDER BY, LIMIT, over the
 
 Intervals cover the noise (not the sampling of people): exact where a column is a count or a sum, and otherwise by
 simulating the known noise: values that could have been the truth are the released ones minus fresh noise of the same
-law, and the interval holds the middle share of what they give. A level so high that it would take too many simulated
-truths leaves the ends unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it
-is depends on the data around it; the preview tells its error in ranks.
+law, and the interval holds the middle share of what they give. The interval of a count that named its key holds given
+that it did (``mechanisms.named_count``). A level so high that it would take too many simulated truths leaves the ends
+unknown. What was chosen rather than measured (quantiles, modes) has no interval: how far off it is depends on the data
+around it; the preview tells its error in ranks.
 """
 
 from __future__ import annotations
@@ -241,18 +242,34 @@ def _make_intervals(
     """A function from (column, group) to the ends of its interval."""
     question = release.bounded.question
     outputs = [output.expression for output in question.outputs]
-    exact = {column: error for column, e in enumerate(outputs) if (error := _find_exact_error(release, e)) is not None}
-    simulated = [c for c, e in enumerate(outputs) if c not in exact and _is_measured(e, question)]
+    named = {column for column, e in enumerate(outputs) if _is_named_count(release, e)}
+    found = ((c, _find_exact_error(release, e)) for c, e in enumerate(outputs) if c not in named)
+    exact = {column: error for column, error in found if error is not None}
+    known = {*named, *exact}
+    simulated = [c for c, e in enumerate(outputs) if c not in known and _is_measured(e, question)]
     ends = _simulate(release, noisy, chosen, simulated, source) if simulated and chosen else {}
 
     def interval(column: int, group: int) -> tuple[Value, Value]:
+        value: Any
+        if column in named and release.named_count is not None:
+            value = evaluate(outputs[column], released[group])
+            return release.named_count.find_ends(value, release.level)
         if column in exact:
-            value: Any = evaluate(outputs[column], released[group])
+            value = evaluate(outputs[column], released[group])
             low, high = value - exact[column], value + exact[column]
             return (_limit_whole(low), _limit_whole(high)) if isinstance(value, int) else (low, high)
         return ends.get((column, group), (None, None))
 
     return interval
+
+
+def _is_named_count(release: Release, expression: Expression) -> bool:
+    """Whether a column is the count that names the keys. Its interval holds given that the key was named."""
+    question = release.bounded.question
+    if not isinstance(expression, ReleasedValue) or expression.index < len(question.keys):
+        return False
+    estimate = release.bounded.estimates[expression.index - len(question.keys)]
+    return estimate.steps is None and estimate.count is not None and estimate.count == release.counted
 
 
 def _find_exact_error(release: Release, expression: Expression) -> float | int | None:
@@ -282,6 +299,10 @@ def _simulate(
     for group in chosen:
         truths = {}
         for position, shift in release.draw_noise(draws, source).items():
+            if position == release.counted and release.named_count is not None:
+                seen = int(noisy.measures[position][group])
+                truths[position] = release.named_count.draw_counts(seen, draws, source=source)
+                continue
             truths[position] = int(noisy.measures[position][group]) - shift.astype(object)
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
         rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))

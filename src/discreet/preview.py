@@ -9,8 +9,10 @@ from html import escape
 from typing import Any
 
 from discreet.accounting import events
+from discreet.accounting.events import to_exact
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import InternalError
+from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
@@ -18,7 +20,7 @@ from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis
 from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Loss
-from discreet.release import Plan, Release, format_level
+from discreet.release import KeyRule, Plan, Release, format_level
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
@@ -184,8 +186,8 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
 def _format_table(preview: Preview) -> str:
     """The columns of one question, their errors, its groups and what it costs."""
     plan, columns = preview.plan, preview.columns
-    width = max(len("column"), *(len(c.name) for c in columns))
-    what = max(len("measured by"), *(len(c.what) for c in columns))
+    width = max(len(text) for text in ("column", *(c.name for c in columns)))
+    what = max(len(text) for text in ("measured by", *(c.what for c in columns)))
     return "\n".join(
         [
             f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(plan.level)}",
@@ -210,7 +212,20 @@ def _describe_groups(release: Release) -> str:
     if rule is None:
         return "no groups"
     half, sure = rule.kept_from(Fraction(1, 2)), rule.kept_from(Fraction(1, 20))
-    return f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+    named = f"groups from the data: one with {half:,} units is named half of the time, with {sure:,} in 95 of 100"
+    return f"{named}; naming costs δ {_find_key_delta(rule):.3g}{_describe_joint(release)}"
+
+
+def _find_key_delta(rule: KeyRule) -> float:
+    """The δ of naming keys, rounded up."""
+    return float_up(sum((to_exact(e.delta) for e in rule.events if isinstance(e, events.Approximate)), Fraction(0)))
+
+
+def _describe_joint(release: Release) -> str:
+    """What a count that names its key means for its own error."""
+    if release.counted is None:
+        return ""
+    return "; the noisy count itself names them, so intervals near that size are wider"
 
 
 def _make_columns(plan: Plan) -> list[ColumnPreview]:

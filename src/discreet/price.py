@@ -23,6 +23,7 @@ from discreet.accounting.account import compose
 from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import Sensitivity, group_cap, reach, unit_bits
 from discreet.bounding.joint_measures import Recovery, recover
+from discreet.bounding.named_counts import name_by_count
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.bounding.strategies import PricedBy, Strategy, choose_strategy, list_shown
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
@@ -30,7 +31,7 @@ from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.mechanisms.threshold import KeySelection
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
@@ -86,11 +87,17 @@ def price_in_families(forms: Sequence[BoundedQuestion], offer: Offer, terms: Pri
     paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
     if terms.paid is not None:
         return (price_at(forms, paid, terms, terms.paid),)
-    found = []
+    found, refused = [], None
     for family in paid.families:
-        priced = _price_in_family(forms, paid, terms, family)
+        try:
+            priced = _price_in_family(forms, paid, terms, family)
+        except ParameterError as error:  # so little ε cannot choose keys among so many groups, but ρ may
+            refused = error
+            continue
         if priced is not None:
             found.append(priced)
+    if not found and refused is not None:
+        raise refused
     if not found:
         raise BudgetExceeded(
             "No noise that this offer could buy fits what is left of the budget. Offer a share of it, such as "
@@ -173,7 +180,10 @@ def find_within(
 
 
 def mean_log_noise(plans: Sequence[Plan]) -> float:
-    """How large the errors of what is shown are over all: the mean of the logarithms of noise, ranks and bars."""
+    """How large the errors of what is shown are over all: the mean of the logarithms of noise, ranks and bars.
+
+    Sizes of groups often fall as a power law, so that twice the bar halves the number of groups that are named.
+    """
     sizes: list[float] = []
     for release in (release for plan in plans for release in plan.releases):
         sizes += [release.deviation(dict(shown)) for shown in list_shown(release.bounded)]
@@ -196,30 +206,49 @@ class GroupingPricer:
     delta: Fraction = Fraction(0)
 
     def make_release(self, amount: Fraction) -> Release:
-        """The release that costs this amount."""
-        spreads, shown = self.bounded.bounded.spreads, list_shown(self.bounded)
-        private = self.bounded.selector is not None
-        share = amount / (len(shown) + len(spreads) + private)
-        strategy = self._choose_strategy()
+        """The release that costs this amount: in the form that is predicted to be better, where there are two."""
+        form = name_by_count(self.bounded)
+        if form is None:
+            return self.make_form(amount)
+        joint = replace(self, bounded=form).make_form(amount, joint=True)
+        try:
+            plain = self.make_form(amount)
+        except ParameterError:  # so little ε cannot choose keys among so many groups, but a noisy count may
+            return joint
+        return min(joint, plain, key=lambda release: mean_log_noise([Plan((release,))]))
+
+    def make_form(self, amount: Fraction, *, joint: bool = False) -> Release:
+        """The release in one form; ``joint``: the noisy count of units names the keys, and needs no second share."""
+        spreads, selector, shown = self.bounded.bounded.spreads, self.bounded.selector, list_shown(self.bounded)
+        share = amount / (len(shown) + len(spreads) + (selector is not None and not joint))
+        strategy = self._choose_strategy(selector if joint else None)
+        noises = {
+            at: self._make_noise(moves, share * len(shown) * part)
+            for at, (moves, part) in enumerate(zip(strategy.moves, strategy.shares))
+        }
+        parts = tuple(NoisyPart(at, terms) for at, each in enumerate(strategy.joints) for terms in each.parts)
+        selection: KeyRule | None = None
+        if selector is not None and joint:
+            selection = self._make_bar(next(noises[part.noise] for part in parts if part.terms == ((selector, 1),)))
+        elif selector is not None:
+            selection = self._make_selection(share)
         return Release(
             bounded=self.bounded,
-            noises={
-                at: self._make_noise(moves, share * len(shown) * part)
-                for at, (moves, part) in enumerate(zip(strategy.moves, strategy.shares))
-            },
-            parts=tuple(NoisyPart(at, terms) for at, joint in enumerate(strategy.joints) for terms in joint.parts),
+            noises=noises,
+            parts=parts,
             recoveries=self._find_recoveries(strategy),
             choices={position: self._make_choice(position, share) for position in range(len(spreads))},
-            selection=self._make_selection(share) if private else None,
+            selection=selection,
             level=self.offer.level,
+            counted=selector if joint else None,
             **self.terms.protection,
         )
 
-    def _choose_strategy(self) -> Strategy:
-        """Which combinations of measures get noise, in which shares."""
+    def _choose_strategy(self, named: int | None) -> Strategy:
+        """Which combinations of measures get noise, in which shares; a count that names keys is in none."""
         pure = self.family is NoiseFamily.PURE or self.noise is Laplace
         priced = PricedBy(pure, power=2 if self.family is NoiseFamily.PURE else 1)
-        return choose_strategy(self.bounded, self.terms.neighbours, priced, MOST_MOVED)
+        return choose_strategy(self.bounded, self.terms.neighbours, priced, MOST_MOVED, alone=named)
 
     def _find_recoveries(self, strategy: Strategy) -> dict[int, Recovery]:
         bounded = self.bounded.bounded
@@ -272,32 +301,38 @@ class GroupingPricer:
 
     def _make_selection(self, share: Fraction) -> KeyRule:
         """The rule for private keys that costs the share and the δ it needs, and names keys from fewer units on."""
-        delta = (self.delta or self.offer.key_delta()) / self.parts
+        if self.family is NoiseFamily.PURE:
+            return KeySelection(epsilon=share, **self._key_terms)
+        return better_selection(rho=share, **self._key_terms)
+
+    def _make_bar(self, noise: Noise) -> KeyRule:
+        """The rule that names keys by a count with this noise."""
+        if isinstance(noise, Laplace):
+            return LaplaceThreshold(scale=noise.event.scale, **self._key_terms)
+        return GaussianThreshold(variance=noise.event.variance, **self._key_terms)
+
+    @property
+    def _key_terms(self) -> dict[str, Any]:
+        """What every rule for private keys is told."""
         groups = group_cap(self.bounded.bounded)
         if groups is None:
             raise InternalError("Private keys without a cap on groups.")
-        if self.family is NoiseFamily.PURE:
-            return KeySelection(
-                epsilon=share,
-                delta=delta,
-                max_groups=groups,
-                min_units=self.bounded.question.min_units or 1,
-                **self.terms.protection,
-            )
-        return better_selection(
-            rho=share,
-            delta=delta,
-            max_groups=groups,
-            min_units=self.bounded.question.min_units or 1,
+        return {
+            "delta": (self.delta or self.offer.key_delta()) / self.parts,
+            "max_groups": groups,
+            "min_units": self.bounded.question.min_units or 1,
             **self.terms.protection,
-        )
+        }
 
     def find_amount(self, wanted: Mapping[str, Number]) -> Fraction:
         """The least amount, to a thousandth, that has errors of at most those wanted."""
         targets = [(self._find_estimate(name), parameters.read_positive(size, name)) for name, size in wanted.items()]
 
         def good(amount: Fraction) -> bool:
-            release = self.make_release(amount)
+            try:
+                release = self.make_release(amount)
+            except ParameterError:  # too little for a rule that names keys
+                return False
             errors = [(release.error(estimate), size) for estimate, size in targets]
             return all(error is not None and Fraction(error) <= size for error, size in errors)
 

@@ -59,6 +59,7 @@ def describe_release(release: Release, frame: str) -> dict[str, Any]:
             for at, choice in release.choices.items()
         },
         "selection": None if release.selection is None else dump_mechanism(release.selection),
+        "named_by_count": release.counted is not None,
     }
 
 
@@ -96,6 +97,9 @@ def _fit(release: Release, known: Mapping[str, Any], groups: Mapping[str, Any]) 
     """A release with recorded mechanisms in place of its own, where none of them is worse."""
     selection = load_mechanism(known["selection"])
     if (selection is None) != (known["selection"] is None) or not _is_as_good_selection(selection, release.selection):
+        return None
+    # The noise of a count that named its key has another law than one beside the rule, given what is shown.
+    if known.get("named_by_count", False) != (release.counted is not None):
         return None
     measures = _fit_measures(release, known)
     choices = {at: _find(known["choices"], _name_spread(release, at)) for at in release.choices}

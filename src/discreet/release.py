@@ -26,10 +26,11 @@ from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers, float_down
 from discreet.mechanisms.laplace import Laplace
+from discreet.mechanisms.named_count import NamedCount
 from discreet.mechanisms.noise_sums import bound_sum, deviation_of_sum
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.mechanisms.threshold import GaussianThreshold, KeySelection
+from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.nodes import Question
 from discreet.plan.statistics.table import STATISTICS
@@ -38,7 +39,7 @@ from discreet.privacy import Loss, Neighbours, Unit
 
 Noise: TypeAlias = Laplace | RoundedGaussian
 CellChoice: TypeAlias = CellQuantiles | CellMode
-KeyRule: TypeAlias = KeySelection | WeightedSelection | GaussianThreshold
+KeyRule: TypeAlias = KeySelection | WeightedSelection | LaplaceThreshold | GaussianThreshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ class Release:
     the composition of ``events``. Why: all parts with one noise differ between neighbours by at most the
     ``joint_sensitivity`` (see ``joint_measures``) for which it is calibrated; a unit reaches into spreads no further
     than the choices allow for; the counts of units by which keys are chosen change by one in at most ``max_groups``
-    keys, and their weights by one whole weight in squares.
+    keys, and their weights by one whole weight in squares. Where the noisy count at
+    ``counted`` names the keys as well, the rule for keys draws it, so its events stand for both; its noise is among
+    ``noises`` for its law alone.
     """
 
     bounded: BoundedQuestion
@@ -71,17 +74,40 @@ class Release:
     level: Fraction
     unit: Unit
     neighbours: Neighbours
+    counted: int | None = None
 
     @cached_property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
-        drawn = (*self.noises.values(), *self.choices.values(), *(() if self.selection is None else (self.selection,)))
+        drawn = (
+            *self.drawn_noises.values(),
+            *self.choices.values(),
+            *(() if self.selection is None else (self.selection,)),
+        )
         return tuple(event for mechanism in drawn for event in mechanism.events)
+
+    @property
+    def drawn_noises(self) -> dict[int, Noise]:
+        """The noises that are drawn by themselves: all but that of a count that names keys."""
+        named = None if self.named_place is None else self.parts[self.named_place].noise
+        return {at: noise for at, noise in self.noises.items() if at != named}
 
     @property
     def loss(self) -> Loss:
         """What it costs."""
         return compose(self.events).loss
+
+    @cached_property
+    def named_count(self) -> NamedCount | None:
+        """What is known of a count that named its key, where one does."""
+        if self.counted is None or not isinstance(self.selection, LaplaceThreshold | GaussianThreshold):
+            return None
+        return NamedCount(self.selection.law, self.selection.bar, self.selection.min_units)
+
+    @property
+    def named_place(self) -> int | None:
+        """Which part is the count that names keys; it is measured by itself."""
+        return None if self.counted is None else self.recoveries[self.counted].terms[0][0]
 
     def units(self, position: int) -> int:
         """So many units of a measure's noisy integers are one of its steps."""
@@ -220,13 +246,19 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     """
     bounded = release.bounded.bounded
     positions = {key: index for index, key in enumerate(groups.keys)}
+    parts: dict[int, Integers] = {}
     if release.selection is None:
         keys = bounded.domain or ()
     else:
-        keys = tuple(release.selection.release(_weigh_keys(release, groups), source=source))
+        named = release.selection.release(_weigh_keys(release, groups), source=source)
+        keys = tuple(named)
+        if release.named_place is not None:
+            if not isinstance(named, dict):
+                raise InternalError("A rule without counts cannot release one.")
+            parts[release.named_place] = np.array(list(named.values()), dtype=np.int64)
     order = [positions.get(key) for key in keys]
     exact = {p: _order_measure(groups.values[p], order) for p in release.recoveries}
-    noisy = release.recover(_add_noise(release, release.combine(exact), source))
+    noisy = release.recover(parts | _add_noise(release, release.combine(exact), source))
     chosen = {p: _choose_cells(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
     return NoisyGroups(keys, noisy, chosen)
 
@@ -234,7 +266,7 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
 def _add_noise(release: Release, sums: Mapping[int, Integers], source: EntropySource) -> dict[int, Integers]:
     """The parts with their noise. All parts of one charge are one vector, and drawn at once."""
     noisy: dict[int, Integers] = {}
-    for at, noise in release.noises.items():
+    for at, noise in release.drawn_noises.items():
         places = [place for place, part in enumerate(release.parts) if part.noise == at]
         drawn = np.asarray(noise.release(np.concatenate([sums[place] for place in places]), source=source))
         noisy |= dict(zip(places, np.split(drawn, len(places))))

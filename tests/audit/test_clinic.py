@@ -13,7 +13,7 @@ from discreet import price
 from discreet.audit import Verdict, check_law, clinic, neighbours
 from discreet.audit.dataset_neighbours import Dataset, Ownership, make_changes
 from discreet.audit.questions import CuratorLine, RowsOrDataset, check_question, check_questions
-from discreet.bounding.contributions import BoundedPlan, Counts, Reach, reach
+from discreet.bounding.contributions import MOST_BITS, BoundedPlan, Counts, Reach, reach
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
@@ -338,9 +338,9 @@ def test_a_reach_of_half_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
         return replace(true, rows=true.rows // 2)
 
     monkeypatch.setattr(price, "reach", halved)
-    assert "rows of a group come or go, declared 1" in caught(clinic.CHOICES[0])
+    assert "rows of a group come or go, declared 25165824" in caught(clinic.CHOICES[0])  # 1.5 rows, in parts
     monkeypatch.setattr(price, "reach", lambda bounded, relation: replace(reach(bounded, relation), groups=1))
-    assert "bundles of 3 rows differ, declared 1" in caught(clinic.CHOICES[0])
+    assert f"bundles of {3 << MOST_BITS} rows differ, declared 1" in caught(clinic.CHOICES[0])
 
 
 def test_weights_for_too_few_groups_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,8 +376,12 @@ def test_weights_that_are_too_large_are_caught() -> None:
 
 
 def test_distinct_values_before_bounding_are_caught() -> None:
-    """All values of a unit count, however few rows it is allowed."""
-    line = forgetting(LINE, lambda bounded: replace(bounded, max_rows_per_group=10**6))
+    """All values of a unit count, however few it may bring."""
+
+    def change(bounded: BoundedPlan) -> BoundedPlan:
+        return replace(bounded, measures=tuple(replace(measure, max_values=10**6) for measure in bounded.measures))
+
+    line = forgetting(LINE, change)
     assert "apart" in caught(clinic.CHOICES[2], line) or "moved by" in caught(clinic.CHOICES[2], line)
 
 
@@ -406,7 +410,7 @@ def test_a_grouping_that_moves_too_far_is_caught() -> None:
     """Every grouping is compared, not only the last: here the finest one forgets its limits."""
 
     def change(bounded: BoundedPlan) -> BoundedPlan:
-        return replace(bounded, max_groups=10**6) if len(bounded.keys) == 2 else bounded
+        return replace(bounded, max_rows_per_group=10**6) if len(bounded.keys) == 2 else bounded
 
     line = forgetting(LINE, change)
     assert "differ" in caught(clinic.GROUPINGS[0], line) or "apart" in caught(clinic.GROUPINGS[0], line)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import pytest
 from typer.testing import CliRunner
 
+from discreet.accounting.spending_classes import ClassCurrency
 from discreet.audit import Verdict, controls, installation, planting
 from discreet.audit.controls import PLANTED, run_control
 from discreet.audit.findings import Finding, all_hold
 from discreet.audit.planting import PlantedBug, swap, swap_all
 from discreet.cli.main import app
+from discreet.privacy import Budget
 
 # Sections whose controls take longer than a second or two each; one of each kind is in the usual run.
 SLOW = ("engines", "mechanisms", "questions")
 QUICK = (
-    "one more in SQL alone: rows in a group",
-    "one distinct value more",
+    "one more in the engine: rows in a group",
+    "caps under joins over everybody",
     "Laplace noise a tenth short",
     "named keys by size",
-    "half of the squares",
+    "min_units before the rule",
 )
 
 
@@ -39,7 +42,13 @@ def test_a_planted_bug_is_found(bug: PlantedBug) -> None:
     assert finding.holds, finding
 
 
-@pytest.mark.parametrize("section", ["ledger", "curator", "local"])
+@pytest.mark.parametrize(
+    "section",
+    [
+        *("ledger", "curator", "local", "engines"),
+        *(pytest.param(section, marks=pytest.mark.long) for section in ("mechanisms", "questions", "channels")),
+    ],
+)
 def test_without_a_bug_the_section_holds(section: str) -> None:
     assert [f for f in installation.run_section(section, quick=True) if not f] == []
 
@@ -48,6 +57,16 @@ def test_every_section_of_use_has_controls() -> None:
     """Randomness and channels have controls of their own, in the tests of their modules."""
     assert {bug.section for bug in PLANTED} == installation.SECTIONS.keys() - {"randomness", "channels"}
     assert len({bug.name for bug in PLANTED}) == len(PLANTED) >= 28
+
+
+@pytest.mark.parametrize("name", ["classes that do not share δ", "a class with too large a limit"])
+def test_no_store_keeps_what_a_bug_made(name: str) -> None:
+    """Limits of filters are stored; after a control they are the right ones."""
+    budget = Budget(epsilon=Fraction(7, 5), delta=Fraction(1, 10**7))
+    bug = next(bug for bug in PLANTED if bug.name == name)
+    with bug.plant():
+        wrong = ClassCurrency.of(budget).classes
+    assert ClassCurrency.of(budget).classes != wrong
 
 
 class Owner:

@@ -210,12 +210,13 @@ class Bent:
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
         if self.fault == "no caps":
-            bounded = replace(bounded, max_groups=10**6, max_rows_per_group=10**6, max_rows=None)
+            bounded = replace(bounded, max_rows_per_group=10**6)
         if self.fault == "error on many rows" and self.rows > len(installation.make_rows()):
             raise OverflowError("5000 is too large")
         groups = self.plain.run(bounded, salt=salt, watch=watch, generous=generous)
         if self.fault == "counts all rows":
-            return Groups(groups.keys, tuple(tuple(v + self.rows**2 for v in column) for column in groups.values))
+            more = self.rows**2 << bounded.weight_bits
+            return Groups(groups.keys, tuple(tuple(v + more for v in column) for column in groups.values))
         return groups
 
 

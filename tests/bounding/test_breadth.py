@@ -9,12 +9,14 @@ import pytest
 
 from discreet.bounding.bound import bound, bound_all
 from discreet.bounding.contributions import Counts, Sensitivity, sensitivity, unit_bits
-from discreet.errors import DiscreetError, Unbounded, UsageError
+from discreet.errors import DiscreetError, InternalError, Unbounded, UsageError
 from discreet.offer import Offer
 from discreet.plan.catalog import ContributionLimits
+from discreet.plan.expressions import Expression, Literal
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.nodes import Aggregate
 from discreet.plan.statistics.definitions import Statistic
+from discreet.plan.types import Type
 from discreet.price import PriceTerms, price
 from discreet.privacy import Budget, Neighbours, Unit
 from tests.worlds.hospital import COUNT, ROWS, ask, catalog, column, of
@@ -53,20 +55,84 @@ def test_quantiles_need_bounds_and_modes_need_keys() -> None:
     assert spread.values == ("A", "B", "C") and (spread.first, spread.last) == (0, 2)
 
 
-def test_distinct_values_are_chosen_by_lot() -> None:
-    """A unit brings as many values as it may have rows, in as many groups: whole numbers, in few groups."""
+def test_a_unit_brings_as_many_values_as_rows_count() -> None:
+    """Without max_values: in all groups together, whole numbers."""
     add, change = Neighbours.ADD_REMOVE, Neighbours.REPLACE
     claims = {
-        ROWS: {add: Sensitivity(3, 4, 16, 4), change: Sensitivity(6, 8, 32, 4)},
+        ROWS: {add: Sensitivity(3, 4, 16, 4), change: Sensitivity(3, 8, 32, 4)},
         ContributionLimits(max_groups=2, max_rows_per_group=3): {
-            add: Sensitivity(2, 6, 18, 3),
-            change: Sensitivity(3, 9, 27, 3),
+            add: Sensitivity(3, 6, 36, 6),
+            change: Sensitivity(3, 12, 72, 6),
         },
     }
     for limits, claimed in claims.items():
         values = bound(ask(of(Statistic.COUNT_DISTINCT, "town"), keys=("ward",)), catalog(limits=limits)).bounded
         assert values.measures[0].counts is Counts.DISTINCT
         assert {n: sensitivity(values, values.measures[0], n) for n in claimed} == claimed
+
+
+def limit_of(
+    argument: Expression,
+    *,
+    keys: tuple[str, ...] = (),
+    own: ContributionLimits | None = None,
+    limits: ContributionLimits = ROWS,
+    **declared: int,
+) -> int | None:
+    """How many values one unit brings, with max_values declared for columns."""
+    known = catalog(limits=limits)
+    facts = known.tables["visits"].columns
+    columns = {n: (kind, replace(fact, max_values=declared.get(n))) for n, (kind, fact) in facts.items()}
+    known = replace(known, tables={"visits": replace(known.tables["visits"], columns=columns)})
+    question = replace(ask(Aggregate(Statistic.COUNT_DISTINCT, argument), keys=keys), limits=own)
+    (measure,) = (m for m in bound(question, known).bounded.measures if m.counts is Counts.DISTINCT)
+    return measure.max_values
+
+
+def test_declared_numbers_of_values_win_over_rows() -> None:
+    """max_values is for all groups together, also where it is above the limit on rows; a question may ask for less."""
+    town, wide = column("town"), ContributionLimits(max_groups=2, max_rows_per_group=3)
+    assert [limit_of(town, keys=keys, town=1) for keys in ((), ("ward",), ("town",))] == [1, 1, 1]
+    assert limit_of(town, town=9) == limit_of(town, keys=("ward",), limits=wide, town=9) == 9
+    assert (limit_of(town), limit_of(town, limits=wide), limit_of(town, keys=("ward",), limits=wide)) == (4, 3, 6)
+    assert limit_of(town, keys=("sex",), limits=wide) == 3  # in one group only
+    assert limit_of(town, own=ContributionLimits(max_rows=2), town=9) == 2
+    assert limit_of(town, own=ContributionLimits(max_rows=2), town=1) == 1
+
+
+def test_a_constant_has_one_value_in_each_group() -> None:
+    assert limit_of(column("sex")) == limit_of(make_call("lower", column("sex"))) == 1
+    assert limit_of(column("sex"), keys=("ward",)) == 3
+    assert limit_of(column("sex"), keys=("ward",), sex=1) == 1
+
+
+def test_expressions_have_as_many_values_as_their_columns_allow() -> None:
+    """A function of one column has no more values; of two, all combinations; FILTER adds none."""
+    town, sex, age = column("town"), column("sex"), column("age")
+    assert limit_of(make_call("lower", town), town=2) == 2
+    assert limit_of(make_call("concat", town, sex), town=2) == 2
+    assert limit_of(make_call("add", age, make_literal(1)), age=3) == 3
+    assert limit_of(make_call("multiply", age, column("cost")), age=2, cost=3) == 6
+    assert limit_of(make_call("multiply", age, column("cost")), age=2) == 4
+    none = Literal(None, Type.TEXT)
+    condition = make_call("greater", column("cost"), make_literal(3))
+    assert limit_of(make_call("case", condition, town, none), town=2) == 2
+    assert limit_of(make_call("case", condition, town, make_literal("other")), town=2) == 3
+    assert limit_of(make_call("case", condition, none, none), town=2) == 1
+    assert limit_of(make_call("coalesce", town, sex), town=2) == 3
+
+
+def test_rows_that_are_their_own_units_need_no_limit_on_values() -> None:
+    found = bound(ask(of(Statistic.COUNT_DISTINCT, "town")), catalog(unit=None)).bounded
+    assert found.measures[0].max_values is None
+    assert sensitivity(found, found.measures[0], Neighbours.ADD_REMOVE) == Sensitivity(1, 1, 1, 1)
+
+
+def test_distinct_values_without_a_limit_have_no_sensitivity() -> None:
+    found = bound(ask(of(Statistic.COUNT_DISTINCT, "town")), catalog()).bounded
+    for most in (None, 0):
+        with pytest.raises(InternalError, match="without a limit"):
+            sensitivity(found, replace(found.measures[0], max_values=most), Neighbours.ADD_REMOVE)
 
 
 def test_bounded_sums_need_no_bounds_of_rows() -> None:

@@ -79,6 +79,7 @@ MALFORMED: dict[str, Relation] = {
     "a column twice": Projection(STAYS, "d", (("p", PATIENT), ("p", make_literal(1)))),
     "no columns": Projection(STAYS, "d", ()),
     "a key and a feature with one name": PerUnit(STAYS, "g", (("p", PATIENT),), (("p", N),)),
+    "a median over a window": Window(STAYS, "w", (PATIENT,), (), (("m", FeatureCall(Feature.MEDIAN, STAY_COST, R)),)),
     "a window that covers the unit": Window(STAYS, "stays", (PATIENT,), (), (("patient", N),)),
     "two sides with one name": Join(STAYS, STAYS, JoinKind.INNER, ((PATIENT, PATIENT),)),
     "public rows that cover the unit": Join(

@@ -69,7 +69,10 @@ def test_joint_strategies_are_never_worse_than_measuring_alone(
     offer: dict[str, Any] = {"epsilon": 1} if budget is PURE else {"rho": Fraction(1, 10)}
     questions = [ask(*several) for several in ((COUNT, SUM), (MEAN,), (COUNT, MEAN), (COUNT, VARIANCE), (COUNT, UNITS))]
     together = [prod(deviations(priced(q, budget, neighbours=neighbours, **offer))) for q in questions]
-    monkeypatch.setattr("discreet.price.choose_strategy", lambda form, near, by, _: choose_strategy(form, near, by, 0))
+    monkeypatch.setattr(
+        "discreet.price.choose_strategy",
+        lambda *known, alone: choose_strategy(*known[:3], 0, alone=alone),
+    )
     alone = [prod(deviations(priced(q, budget, neighbours=neighbours, **offer))) for q in questions]
     assert all(one <= two * 1.0001 for one, two in zip(together, alone))
     assert together[0] < 0.9 * alone[0] or neighbours is Neighbours.REPLACE
@@ -79,3 +82,14 @@ def test_forms_that_are_too_wide_are_left_alone() -> None:
     """Nothing is measured jointly that one unit could move further than noise can hide."""
     strategy = choose_strategy(bounded(ask(COUNT, SUM)), Neighbours.ADD_REMOVE, EPSILON, 1)
     assert all(len(joint.parts) == 1 for joint in strategy.joints)
+
+
+def test_a_count_that_names_keys_is_combined_with_nothing() -> None:
+    """What is left is combined as if the count were not there."""
+    form = bounded(ask(COUNT, SUM, MEAN))
+    count = form.estimates[0].count
+    assert count is not None
+    for position in form.measured:
+        strategy = choose_strategy(form, Neighbours.ADD_REMOVE, EPSILON, 1 << 60, alone=position)
+        used = [joint for joint in strategy.joints if any(position in dict(part) for part in joint.parts)]
+        assert [joint.parts for joint in used] == [(((position, 1),),)]

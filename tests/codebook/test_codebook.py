@@ -759,6 +759,19 @@ def test_lengths_of_texts_are_facts() -> None:
     assert [given[name][1].max_length for name in "abn"] == [5, 1_000, None]
 
 
+def test_numbers_of_values_are_facts() -> None:
+    """As declared, or unknown; from frames too, where public tables have none."""
+    text = WIDE.replace("max_frequency = 50", "max_frequency = 50, max_values = 3")
+    tables = Codebook.read(text).catalog().tables
+    assert tables["visits"].columns["ward"][1].max_values == 3
+    assert tables["wards"].columns["ward"][1].max_values is None
+    frames = {"t": pa.table({"who": [1], "a": ["x"]}), "p": pa.table({"a": ["x"]})}
+    book = Codebook.from_frames(
+        frames, budget=Budget(epsilon=1), unit="who", max_rows=2, public=["p"], max_values={"a": 5}
+    )
+    assert [book.catalog().tables[name].columns["a"][1].max_values for name in "tp"] == [5, None]
+
+
 def test_the_published_schema_is_current() -> None:
     """docs/codebook.schema.json is what the code reads; `python -m tests.codebook.test_codebook` writes it anew."""
     assert (DOCS / "codebook.schema.json").read_text() == json_schema()

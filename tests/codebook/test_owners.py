@@ -375,6 +375,18 @@ RULES = [
         "tables.wards.columns.floor.max_frequency is for rows of units",
     ),
     (
+        "public values",
+        GOOD.replace("[0, 5]", "[0, 5], max_values = 2"),
+        "tables.wards.columns.floor.max_values is for rows of units",
+    ),
+    (
+        "row values",
+        HEAD.replace("patients.patient_id", "row")
+        + PATIENTS.replace("max_rows = 1", "").replace("max_frequency = 50", "max_values = 2"),
+        "tables.patients.columns.district.max_values is for several rows of units",
+    ),
+    ("no values", GOOD.replace("max_frequency = 50", "max_values = 0"), "district.max_values must be between 1"),
+    (
         "row frequency",
         HEAD.replace("patients.patient_id", "row") + PATIENTS.replace("max_rows = 1", ""),
         "tables.patients.columns.district.max_frequency is for joins of units",

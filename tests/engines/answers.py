@@ -24,4 +24,5 @@ def uncapped(bounded: BoundedPlan) -> BoundedPlan:
     """The same question with limits that nothing reaches."""
     if bounded.unit is None:
         return bounded
-    return replace(bounded, max_groups=10_000, max_rows_per_group=10_000, max_rows=None)
+    measures = tuple(m if m.max_values is None else replace(m, max_values=10_000) for m in bounded.measures)
+    return replace(bounded, measures=measures, max_groups=10_000, max_rows_per_group=10_000, max_rows=None)

@@ -255,7 +255,7 @@ class Maker:
         features = tuple((f"f{i}", self.feature(seen)) for i in range(self.rng.randrange(4)))
         return PerUnit(source, self.fresh(), tuple((f"k{i}", key) for i, key in enumerate(keys)), features)
 
-    def feature(self, seen: RelationFacts) -> FeatureCall:
+    def feature(self, seen: RelationFacts, *, windows: bool = False) -> FeatureCall:
         number, any_column = self.pick(seen.columns, I, R), self.pick(seen.columns)
         truth = make_call("is_null", any_column)
         choices = [
@@ -267,7 +267,8 @@ class Maker:
         ]
         if number.type.is_number:
             choices.append(FeatureCall(Feature.SUM, number, number.type))
-            choices.append(FeatureCall(self.rng.choice((Feature.MEAN, Feature.MEDIAN)), number, R))
+            middle = Feature.MEAN if windows else Feature.MEDIAN
+            choices.append(FeatureCall(self.rng.choice((Feature.MEAN, middle)), number, R))
         return self.rng.choice(choices)
 
     def window(self, depth: int) -> Relation:
@@ -279,7 +280,11 @@ class Maker:
         column = self.pick(seen.columns)
         places = self.rng.choice((Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK))
         beside = FeatureCall(self.rng.choice((Feature.LAG, Feature.LEAD)), column, column.type, self.rng.randrange(3))
-        features = (("place", FeatureCall(places, None, I)), ("beside", beside), ("of", self.feature(seen)))
+        features = (
+            ("place", FeatureCall(places, None, I)),
+            ("beside", beside),
+            ("of", self.feature(seen, windows=True)),
+        )
         return Window(source, self.fresh(), tuple(parts), order, features)
 
     def union(self, depth: int) -> Relation:
@@ -350,7 +355,7 @@ def some_measures(rng: random.Random, seen: RelationFacts) -> tuple[Measure, ...
         choices = [
             Measure(counts=Counts.ROWS),
             Measure(counts=Counts.VALUES, argument=column),
-            Measure(counts=Counts.DISTINCT, argument=column),
+            Measure(counts=Counts.DISTINCT, argument=column, max_values=rng.choice((1, 1, 2, 5))),
             steps,
             replace(steps, counts=Counts.SQUARES),
             replace(steps, first=-(2**50), last=2**50, partial=partial),

@@ -24,6 +24,7 @@ OPEN = {
     "accounting.currencies.choose_currency": "pairs of words, most of which do not fit together",
     "accounting.currencies.price": NOTIONS,
     "accounting.events._dump_value": VALUES,
+    "accounting.notions._set_slack": NOTIONS,
     "accounting.notions._take_least": NOTIONS,
     "accounting.spending_classes.to_epsilon": SUM_NAMES,
     "accounting.spending_classes.gaussian": SUM_NAMES,

@@ -16,7 +16,7 @@ from discreet.accounting import events
 from discreet.bounding import contributions
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
-from discreet.mechanisms.laws import DiscreteGaussianLaw
+from discreet.mechanisms.laws import RoundedGaussianLaw
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, certified_share, upper_tail
 from discreet.mechanisms.weighted_selection import (
     WeightedSelection,
@@ -34,10 +34,8 @@ Keys = frozenset[int]
 def slip(rule: WeightedSelection, bar: int, groups: int) -> float:
     """Oracle, in floats: how likely any of so many keys of one unit alone reaches a bar."""
     variance = float(rule.noise_variance)
-    reach = int(12 * math.sqrt(variance)) + 10
-    weights = {z: math.exp(-z * z / (2 * variance)) for z in range(-reach, reach + 1)}
     need = bar - math.isqrt(rule.whole**2 // groups)
-    tail = math.fsum(w for z, w in weights.items() if z >= need) / math.fsum(weights.values())
+    tail = math.erfc((need - 0.5) / math.sqrt(2 * variance)) / 2
     return -math.expm1(groups * math.log1p(-tail))
 
 
@@ -64,7 +62,7 @@ def test_threshold_is_the_smallest_for_every_number_of_keys(
 def test_threshold_in_fine_weights(groups: int, rho: Fraction) -> None:
     """With weights of 2^20: sound for all g that were looked at, and within a 4096th of a unit of the least."""
     rule = WeightedSelection(rho=rho, delta=1e-6, max_groups=groups)
-    law, best = DiscreteGaussianLaw(rule.noise_variance), Fraction(0)
+    law, best = RoundedGaussianLaw(rule.noise_variance), Fraction(0)
     for g in {1, 2, 3, 5, 10, 100, groups // 2, groups - 1, groups} & set(range(1, groups + 1)):
         for bar, sound in ((rule.bar, True), (rule.bar - rule.whole // 4096 - 2, False)):
             each = upper_tail(law, bar - rule.weight(g))
@@ -193,7 +191,9 @@ def test_squares_of_weights_are_within_the_claim() -> None:
     for neighbours, units in ((Neighbours.ADD_REMOVE, 1), (Neighbours.REPLACE, 2)):
         moves = contributions._weight_sensitivity(rule.whole, 1000, neighbours)
         assert moves.l2_squared == units * rule.whole**2
-    assert rule.event == events.ZeroConcentrated(rho=1, delta=Fraction(1, 10**6))
+    noise = events.RoundedGaussian(squared_sensitivity=rule.whole**2, variance=Fraction(rule.whole**2, 2))
+    assert rule.events == (noise, events.Approximate(epsilon=0, delta=Fraction(1, 10**6)))
+    assert {notion.kind for notion in rule.privacy.notions} >= {"zcdp", "rdp", "gdp", "pld"}
 
 
 def test_a_new_key_slips_through_as_often_as_stated() -> None:
@@ -250,9 +250,10 @@ def test_the_better_rule_needs_fewer_units(rho: float, delta: float, groups: int
     counted = KeySelection(epsilon=epsilon, delta=delta, max_groups=groups, neighbours=neighbours).kept_from(0.05)
     assert abs(_units_needed(epsilon / moves, delta / moves, 0.05) - counted) <= 1 + 0.01 * counted
     assert chosen.kept_from(0.05) <= min(weighted.kept_from(0.05), counted) + 1
-    (event,) = chosen.events
+    *noise, event = chosen.events
     if isinstance(chosen, WeightedSelection):
-        assert event == events.ZeroConcentrated(rho=rho, delta=delta, neighbours=neighbours)
+        assert [events.squared_mu(each) / 2 for each in noise] == [Fraction(str(rho))]  # type: ignore[arg-type]
+        assert event == events.Approximate(epsilon=0, delta=delta, neighbours=neighbours)
     else:
         assert isinstance(event, events.Approximate)
         assert Fraction(event.epsilon) ** 2 / 2 <= Fraction(str(rho))  # type: ignore[arg-type]  # settled as a Fraction

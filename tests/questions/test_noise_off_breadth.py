@@ -63,6 +63,7 @@ BOOK = Codebook.from_frames(
     unique=["wards.ward"],
     max_groups=60,
     max_rows_per_group=400,
+    max_joined_rows=10**9,
     bounds={"days": (0, 20), "cost": (0, 1000), "value": (0, 100), "born": (1900, 2024)},
     resolution={"cost": 0.25, "value": 0.125},
     keys={

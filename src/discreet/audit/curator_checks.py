@@ -122,6 +122,7 @@ def check_curator() -> Iterator[Finding]:
     ]
     for what, ask in asked:
         yield _time(f"charge of {what}", lambda ask=ask: find_uncharged(ask), "covers all that was drawn")  # type: ignore[misc]  # a loop's value
+    yield _time("shares", find_wrong_shares, "five fifths fit and not more, together within the budget")
     yield _time("salts", find_equal_salts, "every run has its own, of 128 bits")
     yield _time("identity", find_equal_identities, "data, dataset, limits and price make another question")
     yield _time("replay", find_wrong_replay, "free on the same data, charged on other data")
@@ -147,6 +148,22 @@ def find_uncharged(ask: Callable[[Curator], Any]) -> str:
 
 def _list_draws(recorded: Run) -> list[MechanismCall]:
     return [call for call in recorded.calls if not is_rehearsal(call)]
+
+
+def find_wrong_shares() -> str:
+    """Whether shares that sum to one do not fit, or something fits after them, or all draws exceed the budget."""
+    curator, engine = _open()
+    drawn: list[MechanismCall] = []
+    for number, question in enumerate((COUNTS, TOWNS, CHOICES, SETS, COUNTS)):
+        engine.told = f"version {number}"
+        recorded = run(lambda _: curator.ask(question, share=Fraction(1, 5)) is not None, None)  # noqa: B023  # called at once
+        if isinstance(recorded.output, RaisedError):
+            return f"after {number} fifths the next one was not answered: {recorded.output.kind}"
+        drawn += _list_draws(recorded)
+    engine.told = "the last"
+    if run(lambda _: curator.ask(COUNTS, share=Fraction(1, 5)) is not None, None).output is True:
+        return "a sixth fifth was answered"
+    return find_overspending(Run(tuple(drawn), None), BUDGET)
 
 
 def find_equal_salts() -> str:

@@ -320,7 +320,8 @@ def _check_counts(mechanism: KeyMechanism, one: Any, other: Any) -> str:
     most = mechanism.max_groups * (2 if mechanism.neighbours == Neighbours.REPLACE else 1)
     if len(moved) > most:
         return f"the units of {len(moved)} keys differ, declared {most}"
-    return "" if all(abs(c) <= 1 for c in moved) else "a key's units differ by more than one"
+    largest = mechanism.most if isinstance(mechanism, NoisyThreshold) else 1
+    return "" if all(abs(c) <= largest for c in moved) else f"a key's units differ by more than {largest}"
 
 
 def _check_rows(mechanism: Any, one: Any, other: Any) -> str:

@@ -6,6 +6,7 @@ A budget is filled until it refuses. What was accepted is then summed here, or c
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 import time
@@ -16,8 +17,10 @@ from pathlib import Path
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.accounting.filters import Filter
+from discreet.accounting.spending_classes import ClassCurrency
 from discreet.audit.findings import Finding, Verdict
 from discreet.errors import BudgetExceeded
+from discreet.exact import decimal
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.ledger import Charge
 from discreet.ledger.memory import MemoryLedger
@@ -37,6 +40,7 @@ def check_spending() -> Iterator[Finding]:
         ("filter: δ is counted", lambda: find_delta_overspent(_fill_filter), "the sum of δ stays within the budget's"),
         ("ledger: noise is counted", lambda: find_overspent(_fill_ledger), "exact composition stays within budgets"),
         ("filter: noise is counted", lambda: find_overspent(_fill_filter), "exact composition stays within budgets"),
+        ("filter: classes share δ", find_overlapping_classes, "each class is within ε at its own δ, which sum to δ"),
         ("ledger: caps are kept", find_cap_overspent, "each analyst is stopped at the cap"),
         ("ledger: amend keeps what is spent", find_forgetful_amendment, "over the dataset and for each analyst"),
         ("ledger: restore keeps what is spent", find_forgetful_restore, "what the lost file had stays spent"),
@@ -135,6 +139,29 @@ def find_overspent(fill: Callable[[Budget, events.Event], int]) -> str:
         accepted = fill(budget, event)
         if accepted * own != limit:
             return f"{accepted} of {event!r} were accepted within {budget!r}"
+    return ""
+
+
+def find_overlapping_classes() -> str:
+    """Whether the classes of an (ε, δ) filter have more δ together than there is, or a limit too large for their own.
+
+    Any one of them may hold at the end, so their δ add up. Each is filled with one Gaussian release here, of which the
+    exact ε at the δ of the class must be within the budget.
+    """
+    for epsilon, delta in ((Fraction(1, 2), Fraction(1, 10**5)), (Fraction(3), Fraction(1, 10**6))):
+        currency = ClassCurrency.of(Budget(epsilon=epsilon, delta=delta))
+        given = currency.failure + sum((decimal(each.delta) for each in currency.classes), Fraction(0))
+        if given > delta:
+            return f"classes and failures have δ = {float(given):.4g} together, the budget has {float(delta):.4g}"
+        for each in currency.classes:
+            if each.name == "epsilon":
+                least = each.limit
+            else:
+                mu_squared = 2 * each.limit / each.gaussian
+                filled = events.Gaussian(sensitivity=1, sigma=1 / math.sqrt(mu_squared))
+                least = Fraction(compose([filled]).bounds(each.delta)[0])
+            if least > epsilon * (1 + Fraction(1, 10**9)):
+                return f"the class {each.name} allows ε = {float(least):.4g} at its δ, the budget is {float(epsilon):g}"
     return ""
 
 

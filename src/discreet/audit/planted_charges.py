@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from discreet import batch_price, curator, quote
+from discreet.accounting import spending_classes
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
 from discreet.accounting.filters import Filter
+from discreet.accounting.spending_classes import SUMS, ClassCurrency
 from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.batch_price import PricedBatch
 from discreet.curator import Curator
@@ -23,6 +25,7 @@ from discreet.ledger.policy import DATASET
 from discreet.ledger.state import Rules, State
 from discreet.local import krr
 from discreet.local.person import Person
+from discreet.offer import BudgetOffer
 from discreet.privacy import Budget
 from discreet.release import Plan, Release
 
@@ -67,6 +70,24 @@ def _reserve_without_delta(right: Any) -> Any:
         return right(self, replace(charge, events=kept, loss=compose(kept).loss))
 
     return reserve
+
+
+def _swap_classes(planter: Planter) -> Planter:
+    """A bug in the classes of a filter. What is stored of them is passed by, so that nothing wrong stays."""
+    return swap_all(
+        swap(spending_classes, "_make_classes", lambda right: right.__wrapped__),
+        swap(state, "_currency_of", lambda right: right.__wrapped__),
+        planter,
+    )
+
+
+def _add_without_mu(right: Any) -> Any:
+    place = SUMS.index("mu_squared")
+
+    def add(self: ClassCurrency, total: Any, price: Any) -> Any:
+        return right(self, total, (*price[:place], Fraction(0), *price[place + 1 :]))
+
+    return add
 
 
 def _amend_anew(right: Any) -> Any:
@@ -161,6 +182,21 @@ CHARGES = (
         ),
     ),
     PlantedBug(
+        name="a share that buys twice as much",
+        changes="shares of the budget that sum to one cost more than all of it",
+        section="curator",
+        plant=swap(BudgetOffer, "to_share", lambda right: lambda self: 2 * right(self)),
+    ),
+    PlantedBug(
+        name="shares that are not counted",
+        changes="each share is priced, and charged, as if it were the first",
+        section="curator",
+        plant=swap_all(
+            swap(ClassCurrency, "share_left", lambda _: lambda *_given: Fraction(1)),
+            swap(ClassCurrency, "fits", lambda _: lambda *_given: True),
+        ),
+    ),
+    PlantedBug(
         name="identity without the data's version",
         changes="after the data changed, old answers and unfinished charges are taken for new ones",
         section="curator",
@@ -223,6 +259,36 @@ LEDGER = (
         changes="the δ of charges is not summed",
         section="ledger",
         plant=swap(Filter, "charge", lambda right: lambda self, charge: right(self, _without_delta(charge))),
+    ),
+    PlantedBug(
+        name="classes that do not share δ",
+        changes="each order of Rényi divergence has the whole δ that all classes should share",
+        section="ledger",
+        plant=_swap_classes(
+            swap(
+                spending_classes,
+                "_make_classes",
+                lambda right: lambda epsilon, rest: (*right(epsilon, rest)[:2], *right(epsilon, 4 * rest)[2:]),
+            )
+        ),
+    ),
+    PlantedBug(
+        name="a class with too large a limit",
+        changes="the μ of Gaussian noise may be a tenth more than its δ allows",
+        section="ledger",
+        plant=_swap_classes(
+            swap(
+                spending_classes,
+                "mu_for",
+                lambda right: lambda epsilon, delta: right(epsilon, delta) * Fraction(11, 10),
+            )
+        ),
+    ),
+    PlantedBug(
+        name="a class whose sum is not counted",
+        changes="the μ² of charges is not summed, so its class always holds",
+        section="ledger",
+        plant=swap(ClassCurrency, "add", _add_without_mu),
     ),
     PlantedBug(
         name="limits for twice the ε",

@@ -12,16 +12,23 @@ import numpy as np
 from discreet import curator, price
 from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.bounding import contributions
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach
+from discreet.engines import steps
 from discreet.engines.duckdb import engine as duckdb_engine
-from discreet.engines.duckdb.dialect import DuckDBDialect
+from discreet.engines.duckdb import unit_ranges
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
+from discreet.engines.matching import Matching
+from discreet.engines.memory import engine as memory_engine
+from discreet.engines.sql import lots, relations, unit_sums
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.mechanisms import gaussian, laplace, rounded_gaussian, threshold, weighted_selection
 from discreet.mechanisms.quantiles.cells import CellMechanism, CellQuantiles
 from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
+from discreet.plan.expressions import Literal
+from discreet.plan.relations import Capped
+from discreet.plan.types import Type
 from discreet.privacy import Neighbours
 from discreet.release import NoisyGroups, Release
 
@@ -35,6 +42,10 @@ def _swap_claim(change: Callable[[Any, BoundedPlan, Measure, Neighbours], Any]) 
 
 def _swap_reach(change: Callable[[Any, Neighbours], Any]) -> Planter:
     return swap(price, "reach", lambda right: lambda bounded, relation: change(right(bounded, relation), relation))
+
+
+def _shorten(far: Reach, bounded: BoundedPlan) -> Reach:
+    return replace(far, rows=max(1, far.rows - (1 << bounded.weight_bits)))
 
 
 def _grow(bounded: BoundedPlan, cap: str) -> BoundedPlan:
@@ -61,22 +72,45 @@ def _with_grown(statement: BoundedStatement, caps: tuple[str, ...], work: Callab
         statement.bounded = plain
 
 
-def _write_grown(cap: str) -> Planter:
-    """A cap that is one too large in SQL, and only there."""
+def _with_more(caps: tuple[str, ...]) -> Callable[[Any], Any]:
+    """One more of what caps allow, in one step of a statement and only there."""
 
     def change(right: Any) -> Any:
-        return lambda self: _with_grown(self, (cap,), lambda: right(self))
+        return lambda statement, *more: _with_grown(statement, caps, lambda: right(statement, *more))
 
-    return swap(BoundedStatement, "write_bounding", change)
+    return change
 
 
-def _add_grown_spreads(right: Any) -> Any:
-    def add(runner: Any, statement: BoundedStatement, groups: Groups, watch: Any) -> Groups:
-        caps = ("max_rows_per_group", "max_rows")
-        found: Groups = _with_grown(statement, caps, lambda: right(runner, statement, groups, watch))
-        return found
+def _add_grown_spreads(*caps: str) -> Planter:
+    def change(right: Any) -> Any:
+        return lambda runner, statement, *more: _with_grown(statement, caps, lambda: right(runner, statement, *more))
 
-    return add
+    return swap(duckdb_engine, "add_spreads", change)
+
+
+def _write_whole(statement: BoundedStatement) -> str:
+    """The weight of what counts in full."""
+    return str(1 << statement.bounded.weight_bits)
+
+
+def _round_up(_: Any) -> Any:
+    """Weights that are rounded up: nothing else is changed."""
+
+    def write(statement: BoundedStatement, most: int, count: str) -> str:
+        whole = 1 << statement.bounded.weight_bits
+        shared = statement.dialect.trunc_divide(f"{most * whole} + {count} - 1", count)
+        return f"least({whole}, {shared})"
+
+    return write
+
+
+def _cap_everybody(right: Any) -> Any:
+    """Of the rows of all units together some remain, not of each."""
+
+    def write(clauses: Any, relation: Capped, *more: Any) -> Any:
+        return right(clauses, replace(relation, by=(Literal(1, Type.INTEGER),)), *more)
+
+    return write
 
 
 def _widen(measure: Measure) -> Measure:
@@ -196,7 +230,7 @@ BOUNDING = (
         name="a reach of one row less",
         changes="choices are calibrated for fewer rows than a unit may have",
         section="questions",
-        plant=_swap_reach(lambda far, _: replace(far, rows=max(1, far.rows - 1))),
+        plant=swap(price, "reach", lambda right: lambda bounded, relation: _shorten(right(bounded, relation), bounded)),
     ),
     PlantedBug(
         name="in place everywhere",
@@ -218,28 +252,109 @@ ENGINES = (
     ),
     *(
         PlantedBug(
-            name=f"one more in SQL alone: {what}",
-            changes="a cap is off by one in the SQL path, and right in the kernel beside it",
+            name=f"one more in ranges of units: {what}",
+            changes="a cap is off by one on prepared tables, and right in the one statement beside it",
             section="engines",
-            plant=_write_grown(cap),
+            plant=swap(unit_ranges, "write_by_units", _with_more((cap,))),
         )
         for cap, what in CAPS.items()
     ),
     PlantedBug(
+        name="one row more where counts are joined",
+        changes="a cap on rows is off by one in one of two forms of the statement",
+        section="engines",
+        plant=swap(unit_sums, "write_unit_counts", _with_more(("max_rows",))),
+    ),
+    PlantedBug(
+        name="weights rounded up",
+        changes="the weights of a unit's rows sum to a little more than its cap",
+        section="engines",
+        plant=swap(unit_sums, "_write_share", _round_up),
+    ),
+    PlantedBug(
+        name="weights one too large",
+        changes="each weight is 2^-b more than its share",
+        section="engines",
+        plant=swap(unit_sums, "_write_share", lambda right: lambda *given: f"1 + {right(*given)}"),
+    ),
+    PlantedBug(
+        name="rows of many groups in full",
+        changes="rows of a unit that is in too many groups weigh as if it were in few",
+        section="engines",
+        plant=swap(unit_sums, "limits_groups", lambda _: lambda _bounded: False),
+    ),
+    PlantedBug(
+        name="units of many groups in full",
+        changes="a unit that is in too many groups counts as one in each",
+        section="engines",
+        plant=swap(unit_sums, "_write_unit_weight", lambda _: _write_whole),
+    ),
+    PlantedBug(
+        name="rows in a group in full",
+        changes="the rows of a unit in one group all weigh one",
+        section="engines",
+        plant=swap(unit_sums, "_write_group_weight", lambda _: lambda statement, _rows: _write_whole(statement)),
+    ),
+    PlantedBug(
+        name="totals rounded where it is not free",
+        changes="a unit moves many groups by a little, and rounding makes a whole step of each little",
+        section="engines",
+        plant=swap_all(
+            *(
+                swap(owner, "unit_bits", lambda _: lambda _bounded, _measure: 0)
+                for owner in (contributions, steps, memory_engine)
+            )
+        ),
+    ),
+    PlantedBug(
+        name="one group more by lot",
+        changes="a unit names keys, and brings distinct values, in one group more than it may",
+        section="engines",
+        plant=swap(lots, "_write_placed", _with_more(("max_groups",))),
+    ),
+    PlantedBug(
+        name="one row more by lot",
+        changes="a unit brings distinct values for one row more than it may",
+        section="engines",
+        plant=swap(lots, "_write_placed", _with_more(("max_rows_per_group", "max_rows"))),
+    ),
+    PlantedBug(
         name="one distinct value more",
-        changes="of a unit's distinct values one more is counted than rows are allowed",
+        changes="a unit brings one distinct value more than it may",
         section="engines",
         plant=swap(
-            DuckDBDialect,
-            "first_rows",
-            lambda right: lambda self, source, parts, order, most: right(self, source, parts, order, f"{most} + 1"),
+            Matching, "__init__", lambda right: lambda self, max_values, groups: right(self, max_values + 1, groups)
         ),
     ),
     PlantedBug(
         name="one row more in spreads",
         changes="quantiles and modes choose from one row more of a unit than is allowed",
         section="engines",
-        plant=swap(duckdb_engine, "add_spreads", _add_grown_spreads),
+        plant=_add_grown_spreads("max_rows_per_group", "max_rows"),
+    ),
+    PlantedBug(
+        name="one group more in spreads",
+        changes="rows of one group more weigh in full where quantiles and modes choose",
+        section="engines",
+        plant=_add_grown_spreads("max_groups"),
+    ),
+    PlantedBug(
+        name="one row more under joins",
+        changes="of a unit's rows one more than allowed is joined with its others",
+        section="engines",
+        plant=swap(
+            relations,
+            "write_capped",
+            lambda right: (
+                lambda clauses, relation, *more: right(clauses, replace(relation, rows=relation.rows + 1), *more)
+            ),
+        ),
+    ),
+    PlantedBug(
+        name="caps under joins over everybody",
+        changes="rows of one unit push out those of others before a join",
+        section="engines",
+        plant=swap(relations, "write_capped", _cap_everybody),
     ),
     PlantedBug(
         name="bounds forgotten",

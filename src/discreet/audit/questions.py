@@ -129,7 +129,7 @@ class CuratorLine:
             curator = Curator(name="audit", catalog=self.catalog, engine=engine, ledger=ledger)
             answer = curator.ask(question, request="audit", **self.offer)
             stated.append(answer.spent)
-            engine.disorder = find_disorder(self.catalog, question, engine.seen, answer.table.to_pylist())
+            engine.disorder = find_disorder(curator.catalog, question, engine.seen, answer.table.to_pylist())
             return [answer.table.to_pydict(), answer.remaining, answer.explanation, _strip_receipt(answer.receipt)]
 
         found = run(line, None, frozen)

@@ -12,7 +12,7 @@ from discreet.bounding.facts import MAX_KEYS, facts_of
 from discreet.bounding.grids import LEAST_STEPS, UNIT_STEPS
 from discreet.bounding.joint_measures import find_families
 from discreet.bounding.lengths import check_row
-from discreet.bounding.limits import most_rows
+from discreet.bounding.limits import ValueLimits, most_rows
 from discreet.bounding.recipes import AggregateRecipe, MeasureCollector
 from discreet.bounding.shape import check_expression, check_released, check_whole
 from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_relation_facts
@@ -146,10 +146,11 @@ class _GroupingBounder:
             raise UsageError("This asks for public keys only; add an aggregate such as COUNT(*). Nothing was charged.")
         limits, unit = self._choose_limits(), self.source.unit
         most_steps = None if unit is None else max(LEAST_STEPS, UNIT_STEPS // most_rows(limits))
-        found = MeasureCollector(self.question.aggregates, self.source, most_steps)
-        estimates = tuple(found.make_recipe(aggregate) for aggregate in self.question.aggregates)
         grouped = unit is not None and limits.max_rows is None
         max_groups = self._cap_groups(domain, limits) if grouped else None
+        values = self._limit_values(limits, max_groups, domain)
+        found = MeasureCollector(self.question.aggregates, self.source, most_steps, values)
+        estimates = tuple(found.make_recipe(aggregate) for aggregate in self.question.aggregates)
         selector = None if domain is not None else found.add_measure(found.measure_named())
         several = domain is None and self.question.min_units is None and (max_groups or limits.max_rows or 1) > 1
         weights = found.add_measure(Measure(counts=Counts.WEIGHT, last=WHOLE_WEIGHT)) if several and unit else None
@@ -203,6 +204,15 @@ class _GroupingBounder:
                 "Nothing was charged."
             )
         return None if domain is not None and len(domain) <= cap else cap
+
+    def _limit_values(
+        self, limits: ContributionLimits, max_groups: int | None, domain: Sequence[object] | None
+    ) -> ValueLimits:
+        """How many distinct values one unit brings where its column does not say."""
+        caps = (limits.max_rows, max_groups, None if domain is None else len(domain))
+        groups = min((cap for cap in caps if cap is not None), default=1)
+        rows = limits.max_rows or groups * (limits.max_rows_per_group or 1)
+        return ValueLimits(rows, groups, own=self.question.limits is not None)
 
     # Keys
 

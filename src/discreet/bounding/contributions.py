@@ -22,18 +22,20 @@ true. An engine does these steps:
 
 A ``Spread`` adds W to the cell of each row. With ``max_groups`` G the second factor of W is ⌊2^b/⌈g/G⌉⌋ here.
 
-Three kinds of measures are not weighed. They choose from a unit's groups in a secret random order, and count in whole
-numbers. For them a number of rows is *allowed* in each group: at most ``max_rows_per_group``, and with ``max_rows`` a
-unit's groups are taken in the secret order until ``max_rows`` rows are used up. At most ``max_groups`` groups are kept,
-the first in that order.
+DISTINCT is not weighed but matched. Its pairs are (unit, item), where an item is a group and a value that the unit has
+there. The pairs of all units are gone through in a secret order, and a pair is taken if no other unit has taken the
+item and the unit has taken fewer than ``max_values`` in all groups. The answer is the number of items that are taken in
+each group. The order is one of all pairs that could be: it must not depend on which of them there are.
+
+Two kinds of measures choose from a unit's groups in a secret random order, and count in whole numbers. The first
+groups in that order are kept: ``max_groups`` of them at most, or with ``max_rows`` until so many rows are used up.
 
 - NAMED: a unit adds 1 to each group that it is kept in. Private keys are named by this.
 - WEIGHT: a unit adds ⌊√(last²/g)⌋ to each of the g groups that it is kept in.
-- DISTINCT: of a unit's distinct values in a kept group, as many are taken as rows are allowed, in a secret order. The
-  answer is the number of values that at least one unit has in the group after that.
 
-Every step before the last is a function of one unit's rows and of the secret order. So a unit moves the answer by its
-own vector of partial sums, and by nothing else. docs/proofs/weights.md proves the claims of ``sensitivity``.
+But for DISTINCT, every step before the last is a function of one unit's rows and of the secret order. So a unit moves
+the answer by its own vector of partial sums, and by nothing else. docs/proofs/weights.md proves the claims of
+``sensitivity``, and docs/proofs/distinct-values.md those for DISTINCT.
 
 Where a join does not keep units together, there is no unit to bound by, and ``unit`` is None. Then rows count as they
 are, b is 0, and ``spread_rows`` says how many rows one unit can change after the truncation in ``source``: at most half
@@ -68,7 +70,7 @@ class Counts(StrEnum):
     UNITS = "units"  # 1 for each unit that has a row in the group (with an argument: one where it is not NULL)
     STEPS = "steps"  # the argument in steps from the origin; NULL is 0
     SQUARES = "squares"  # the square of that
-    DISTINCT = "distinct"  # 1 for each distinct value of the argument
+    DISTINCT = "distinct"  # 1 for each distinct value of the argument that a unit brings
     NAMED = "named"  # 1 for each unit that is kept in the group
     WEIGHT = "weight"  # the more groups a unit is kept in, the less it adds to each
 
@@ -81,6 +83,7 @@ class Measure:
     doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
     [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
     ``partial`` bounds what one unit adds to one group. It is for ROWS, VALUES and STEPS, and replaces limits on rows.
+    ``max_values`` is for DISTINCT: how many values one unit brings, in all groups together.
     """
 
     counts: Counts
@@ -90,6 +93,7 @@ class Measure:
     first: int = 0
     last: int = 1
     partial: tuple[int, int] | None = None
+    max_values: int | None = None
 
     @property
     def row_low(self) -> int:
@@ -112,7 +116,12 @@ class Measure:
     @property
     def by_lot(self) -> bool:
         """Whether it chooses from a unit's groups in the secret order, instead of weighing them."""
-        return self.counts in (Counts.DISTINCT, Counts.NAMED, Counts.WEIGHT)
+        return self.counts in (Counts.NAMED, Counts.WEIGHT)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether it is a sum of weights. Others count in whole numbers."""
+        return not self.by_lot and self.counts is not Counts.DISTINCT
 
     @property
     def by_unit(self) -> bool:
@@ -190,7 +199,7 @@ def unit_bits(bounded: BoundedPlan, measure: Measure) -> int:
     be in anyway, every group has such a t and the claims add them up. Otherwise a unit can move many groups by a little
     each, and rounding could make a whole step of each little. There totals stay fine, and are rounded after the noise.
     """
-    if measure.by_lot or bounded.unit is None:
+    if not measure.weighed or bounded.unit is None:
         return 0
     if not bounded.whole_totals and not measure.by_unit:
         return bounded.weight_bits
@@ -212,6 +221,8 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     G·R²·max((b − a)², 2·m²). Weights are rounded down, which keeps all of it. A unit may change any number of groups.
     docs/proofs/weights.md has the steps. Where rows of several units are joined, S/2 rows may go and S/2 others come:
     as if a unit with K = S/2 rows were replaced. Measures by lot keep whole groups: at most G, or K, of them change.
+    DISTINCT: a unit adds at most ``max_values`` items ℓ and takes none away, so p ≥ 0 in whole numbers, with Σp ≤ ℓ and
+    Σp² ≤ ℓ² (docs/proofs/distinct-values.md).
     Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
     """
     groups, among = group_cap(bounded), group_count(bounded)
@@ -225,13 +236,14 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
         gone = gone_rows(bounded, neighbours)
         most = 2 * gone if among is None else min(among, 2 * gone)
         return _total_sensitivity(gone, most, among=among, m=m, spread=spread, neighbours=Neighbours.REPLACE)
+    if bounded.unit is not None and measure.counts is Counts.DISTINCT:
+        return _match_sensitivity(measure, among=among, neighbours=neighbours)
     m, spread = (size << unit_bits(bounded, measure) for size in (m, spread))
     single = bounded.unit is None or measure.by_unit or measure.counts is Counts.NAMED
     rows = 1 if single else bounded.max_rows_per_group
     if bounded.max_rows is not None and not single:
-        total, units = bounded.max_rows, 1 if neighbours is Neighbours.ADD_REMOVE else 2
-        touched = units * min(groups or total, total) if measure.by_lot else among
-        return _total_sensitivity(total, touched, among=among, m=m, spread=spread, neighbours=neighbours)
+        total = bounded.max_rows
+        return _total_sensitivity(total, among, among=among, m=m, spread=spread, neighbours=neighbours)
     if groups is None or rows is None:
         raise InternalError("A measure without caps has no sensitivity.")
     whole_groups = bounded.unit is None or measure.by_lot
@@ -251,7 +263,7 @@ def choose_weight_bits(bounded: BoundedPlan) -> int:
     """How fine weights are: as the largest measure of a question allows, within limits; 0 where a row is the unit."""
     if bounded.unit is None:
         return 0
-    plain = [m for m in bounded.measures if not m.by_lot]
+    plain = [m for m in bounded.measures if m.weighed]
     moved = [sensitivity(bounded, measure, Neighbours.ADD_REMOVE).l1 for measure in plain]
     return max(LEAST_BITS, min(MOST_BITS, _MOVED_BITS - max(moved, default=1).bit_length()))
 
@@ -303,6 +315,16 @@ def _weight_sensitivity(whole: int, groups: int | None, neighbours: Neighbours) 
         raise InternalError("Weights without a cap on groups.")
     units = 1 if neighbours is Neighbours.ADD_REMOVE else 2
     return Sensitivity(units * groups, units * isqrt(groups * whole**2), units * whole**2, whole)
+
+
+def _match_sensitivity(measure: Measure, *, among: int | None, neighbours: Neighbours) -> Sensitivity:
+    """The sensitivity of matched values: a unit adds whole numbers to groups, ``max_values`` in all."""
+    most = measure.max_values
+    if most is None or most < 1:
+        raise InternalError("Distinct values without a limit have no sensitivity.")
+    touched = most if neighbours is Neighbours.ADD_REMOVE else 2 * most
+    touched = touched if among is None else min(touched, among)
+    return _total_sensitivity(most, touched, among=among, m=1, spread=1, neighbours=neighbours)
 
 
 def _group_sensitivity(

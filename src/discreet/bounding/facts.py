@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import Protocol, TypeAlias, assert_never
 
 from discreet.bounding.lengths import length_of_call, length_of_literal
@@ -71,7 +71,8 @@ def facts_of(expression: Expression, catalog: Facts) -> ColumnFacts:
             # Too long a text is refused here, before it is evaluated for public keys.
             length = length_of_call(expression, [_length_of(a, f) for a, f in zip(expression.arguments, arguments)])
             known = RULES.get(expression.function, _know_nothing)(expression, arguments)
-            known = replace(known, max_length=length if expression.type is Type.TEXT else None)
+            length_of_text = length if expression.type is Type.TEXT else None
+            known = replace(known, max_length=length_of_text, max_values=_count_values(expression, arguments))
             return _add_keys(expression, arguments, known, catalog)
         case _:
             assert_never(expression)
@@ -169,6 +170,27 @@ def _add_keys(call: Call, arguments: tuple[ColumnFacts, ...], known: ColumnFacts
     if keys is None:
         keys = _tabulate_values(call, arguments)
     return replace(known, keys=keys, constant=constant)
+
+
+def _count_values(call: Call, arguments: tuple[ColumnFacts, ...]) -> int | None:
+    """How many distinct values of a call one unit has, by what is declared of its arguments; None where it is not.
+
+    A function has no more values than there are combinations of arguments. CASE and COALESCE show one of several
+    arguments, so those of all add up, and NULL is no value.
+    """
+    if all(fact.constant for fact in arguments):
+        return None  # one value in each group, which is said by ``constant``
+    if call.function == "case":
+        shown = (*arguments[1:-1:2], arguments[-1])
+    elif call.function == "coalesce":
+        shown = arguments
+    else:
+        shown = ()
+    counts = [1 if fact.constant else fact.max_values for fact in shown or arguments]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return None
+    return max(1, sum(n for n, fact in zip(known, shown) if fact.keys != (None,))) if shown else prod(known)
 
 
 def _tabulate_values(call: Call, arguments: tuple[ColumnFacts, ...]) -> tuple[Value, ...] | None:

@@ -6,7 +6,9 @@ The choice follows from the limits that the codebook declares for each table. Li
 
 from __future__ import annotations
 
-from discreet.plan.catalog import Catalog, ContributionLimits, Link
+from dataclasses import dataclass
+
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Join, Relation, Scan, walk_relations
 
@@ -73,3 +75,23 @@ def most_rows(limits: ContributionLimits) -> int:
     if limits.max_rows is not None:
         return limits.max_rows
     return (limits.max_groups or 1) * (limits.max_rows_per_group or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLimits:
+    """How many distinct values one unit brings, where a question counts them.
+
+    Without ``max_values`` it is as many as the rows that count (``rows``): a row brings one value, and nothing has to
+    be bought. A column that is constant for a unit has one value in each of ``groups`` groups. ``own`` says that the
+    question limits rows itself, which then limits values, too.
+    """
+
+    rows: int = 1
+    groups: int = 1
+    own: bool = False
+
+    def choose(self, facts: ColumnFacts) -> int:
+        """The limit for an argument. It is enforced when values are counted, so privacy does not rest on the facts."""
+        if facts.max_values is not None:
+            return min(facts.max_values, self.rows) if self.own else facts.max_values
+        return min(self.rows, self.groups) if facts.constant else self.rows

@@ -24,6 +24,7 @@ from discreet.bounding.grids import (
     make_steps,
     power_of_two,
 )
+from discreet.bounding.limits import ValueLimits
 from discreet.bounding.ranges import Range
 from discreet.bounding.stability import Owner, RelationFacts
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
@@ -74,6 +75,7 @@ class MeasureCollector:
     aggregates: tuple[Aggregate, ...]
     source: RelationFacts
     most_steps: int | None = None
+    value_limits: ValueLimits = field(default_factory=ValueLimits)
     measures: dict[Measure, int] = field(default_factory=dict)
     spreads: dict[Spread, int] = field(default_factory=dict)
 
@@ -106,9 +108,14 @@ class MeasureCollector:
             case Counted.DISTINCT:
                 if aggregate.argument is None:
                     raise InternalError("Distinct values of nothing.")
-                return Measure(counts=Counts.DISTINCT, argument=aggregate.argument)
+                return self._measure_distinct(aggregate.argument)
             case _:
                 assert_never(counted)
+
+    def _measure_distinct(self, argument: Expression) -> Measure:
+        """Distinct values. Where a row is its own unit it has one value, and there is nothing to limit."""
+        most = None if self.source.unit is None else self.value_limits.choose(facts_of(argument, self.source))
+        return Measure(counts=Counts.DISTINCT, argument=argument, max_values=most)
 
     def _plan_choice(self, aggregate: Aggregate, cells: Cells) -> AggregateRecipe:
         match cells:

@@ -221,6 +221,8 @@ def _check_feature_call(call: FeatureCall, columns: Columns, *, windows: bool) -
     feature, argument = call.feature, call.argument
     if feature in WINDOW_FEATURES and not windows:
         raise _make_error(f"{feature} needs a window")
+    if feature is Feature.MEDIAN and windows:
+        raise _make_error(f"{feature} is not for windows")
     if argument is not None:
         check_expression(argument, columns)
     if (argument is None) is not (feature in NUMBERINGS) and feature is not Feature.COUNT:

@@ -559,4 +559,5 @@ def _merge_facts(one: ColumnFacts, two: ColumnFacts) -> ColumnFacts:
         keys=keys,
         resolution=one.resolution if one.resolution == two.resolution else None,
         max_length=None if one.max_length is None or two.max_length is None else max(one.max_length, two.max_length),
+        max_values=None if one.max_values is None or two.max_values is None else one.max_values + two.max_values,
     )

@@ -107,10 +107,16 @@ def _without_zeros(*terms: tuple[int, Fraction]) -> ShownError:
     return tuple(term for term in terms if term[1])
 
 
-def choose_strategy(bounded: BoundedQuestion, neighbours: Neighbours, priced: PricedBy, most_moved: int) -> Strategy:
-    """The strategy with the smallest errors; nothing that one unit could move further than ``most_moved``."""
+def choose_strategy(
+    bounded: BoundedQuestion, neighbours: Neighbours, priced: PricedBy, most_moved: int, *, alone: int | None = None
+) -> Strategy:
+    """The strategy with the smallest errors; nothing that one unit could move further than ``most_moved``.
+
+    The measure at ``alone`` is combined with no other.
+    """
     plan, measured = bounded.bounded, bounded.measured
-    forms = [form for family in find_families(plan.measures, measured) for form in list_forms(plan.measures, family)]
+    families = find_families(plan.measures, [position for position in measured if position != alone])
+    forms = [form for family in families for form in list_forms(plan.measures, family)]
     judge = _Judge(plan, measured, list_shown(bounded), neighbours, priced)
     # Too far for joint parts, such a plan is measured one by one, and refused where even that is too far.
     forms = [form for form in forms if judge.move(form.joint).l1 <= most_moved]

@@ -107,6 +107,8 @@ class Codebook:
         unique: Collection[str] = (),
         max_frequency: Mapping[str, int] | None = None,
         max_length: Mapping[str, int] | None = None,
+        max_values: Mapping[str, int] | None = None,
+        max_joined_rows: int | None = None,
         per_query: Any = None,
         shared_answers: bool = False,
         answer_after: str | None = None,
@@ -116,7 +118,7 @@ class Codebook:
 
         The name of a column means this column in every table that has it; ``table.column`` means the column of one
         table. A key None makes NULL a group. ``public`` names tables. A bare name in ``unique`` means columns of public
-        tables, and in ``max_frequency`` columns of private ones.
+        tables, and in ``max_frequency`` and ``max_values`` columns of private ones.
         """
         facts = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
         facts.add("type", types)
@@ -129,6 +131,7 @@ class Codebook:
         facts.add("unique", dict.fromkeys(unique, True), public=True)
         facts.add("max_frequency", max_frequency, public=False)
         facts.add("max_length", max_length)
+        facts.add("max_values", max_values, public=False)
         facts.add_foreign_keys(foreign_keys or {})
         if facts.problems:
             raise CodebookError("curate(...)", tuple(facts.problems))
@@ -137,6 +140,7 @@ class Codebook:
             "name": name,
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
+            **({} if max_joined_rows is None else {"max_joined_rows": max_joined_rows}),
             "budget": _to_budget_entry(budget, per_query),
             "shared_answers": shared_answers,
             **({} if answer_after is None else {"answer_after": answer_after}),
@@ -301,6 +305,7 @@ def _make_column_facts(column: ColumnEntry, *, owner: bool) -> ColumnFacts:
         unique=column.unique,
         frequency=column.max_frequency,
         max_length=(column.max_length or DEFAULT_LENGTH) if kind is Type.TEXT else None,
+        max_values=column.max_values,
     )
 
 

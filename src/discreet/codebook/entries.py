@@ -236,6 +236,11 @@ class ColumnEntry(CodebookEntry):
         description=f"In a text column: the most characters (code points) of a value, {DEFAULT_LENGTH:,} if not given "
         f"and at most {MAX_LENGTH:,}. Longer values are read as NULL.",
     )
+    max_values: PositiveCount | None = Field(
+        None,
+        description="How many distinct values of this column one unit brings to `COUNT(DISTINCT ...)`, in all groups "
+        "together. Without it, as many as its rows that count.",
+    )
 
 
 class TableEntry(CodebookEntry):

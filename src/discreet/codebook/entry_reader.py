@@ -54,6 +54,7 @@ FIXES = {
     "public": "Write public = true where rows belong to nobody, or remove it.",
     "unique": "Write unique = true, or remove it.",
     "max_frequency": "Give a whole number, for example max_frequency = 50.",
+    "max_values": "Give a whole number, for example max_values = 1.",
     "max_joined_rows": "Give a whole number, for example max_joined_rows = 10000.",
     "max_length": "Give a whole number of characters, for example max_length = 200.",
     "tables": "Declare at least one table: [tables.visits].",

@@ -262,7 +262,7 @@ def _check_public(name: str, table: TableEntry) -> Iterator[Problem]:
             fix = "Remove it; or remove public = true if its rows are about people."
             yield Problem(f"{path}.{word}", "is for rows of units, and this table is public", fix)
     for column, entry in table.columns.items():
-        for word in ("constant_per_unit", "max_frequency"):
+        for word in ("constant_per_unit", "max_frequency", "max_values"):
             if getattr(entry, word):
                 fix = "Remove it: rows of a public table belong to nobody."
                 yield Problem(f"{path}.columns.{column}.{word}", "is for rows of units, and this table is public", fix)
@@ -271,7 +271,8 @@ def _check_public(name: str, table: TableEntry) -> Iterator[Problem]:
 def _check_row_units(private: Mapping[str, TableEntry]) -> Iterator[Problem]:
     for name, table in private.items():
         for column, entry in table.columns.items():
-            if entry.max_frequency is not None:
-                fix = "Remove it, or name a unit column."
-                path = f"tables.{name}.columns.{column}.max_frequency"
-                yield Problem(path, "is for joins of units, and here each row is its own", fix)
+            for word, what in (("max_frequency", "joins"), ("max_values", "several rows")):
+                if getattr(entry, word) is not None:
+                    fix = "Remove it, or name a unit column."
+                    path = f"tables.{name}.columns.{column}.{word}"
+                    yield Problem(path, f"is for {what} of units, and here each row is its own", fix)

@@ -37,7 +37,7 @@ def steps_of(what: Measure | Spread) -> StepGrid:
 
 def has_steps(measure: Measure) -> bool:
     """Whether a measure looks at the integer of a row, be it only to see whether there is one."""
-    return measure.argument is not None and measure.counts is not Counts.ROWS and not measure.by_lot
+    return measure.argument is not None and measure.counts is not Counts.ROWS and measure.weighed
 
 
 def collect_steps(bounded: BoundedPlan) -> tuple[StepGrid, ...]:
@@ -74,8 +74,8 @@ def check(bounded: BoundedPlan) -> None:
             _check_grid(measure)
         if measure.partial is not None:
             _check_partial(measure, measure.partial)
-        if measure.counts is Counts.DISTINCT and measure.argument is None:
-            raise InternalError("Distinct values of nothing.")
+        if measure.counts is Counts.DISTINCT:
+            _check_distinct(bounded, measure)
     for spread in bounded.spreads:
         if max(-spread.first, spread.last) >= 2**62 or spread.last < spread.first:
             raise InternalError("A spread has too many cells, or none.")
@@ -87,9 +87,16 @@ def check(bounded: BoundedPlan) -> None:
 
 def round_total(bounded: BoundedPlan, measure: Measure, total: int) -> int:
     """Step 5: a group's total in the units of the answer (``unit_bits``), halves up."""
-    if measure.by_lot or unit_bits(bounded, measure) == bounded.weight_bits:
+    if not measure.weighed or unit_bits(bounded, measure) == bounded.weight_bits:
         return total
     return (total + (1 << bounded.weight_bits - 1)) >> bounded.weight_bits
+
+
+def _check_distinct(bounded: BoundedPlan, measure: Measure) -> None:
+    if measure.argument is None:
+        raise InternalError("Distinct values of nothing.")
+    if bounded.unit is not None and (measure.max_values is None or measure.max_values < 1):
+        raise InternalError("Distinct values without a limit.")
 
 
 def _check_partial(measure: Measure, partial: tuple[int, int]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.accounting.events import Approximate, Event, ZeroConcentrated
+from discreet.accounting.events import Approximate, DiscreteLaplace, Event, RoundedGaussian
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, decimal, exp_minus_bounds, float_up, lower
@@ -21,18 +21,26 @@ from discreet.mechanisms.exponential import shorten_down
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import KeyT, read_counts, read_units
 from discreet.mechanisms.laplace import scale_for
-from discreet.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, NoiseLaw, find_smallest, noise_bound
-from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, find_form, settle
+from discreet.mechanisms.laws import (
+    DiscreteLaplaceLaw,
+    NoiseLaw,
+    RoundedGaussianLaw,
+    chance_for_each,
+    find_smallest,
+    noise_bound,
+)
+from discreet.mechanisms.mechanism import EventMechanism, find_form, settle
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours
-from discreet.samplers import bernoulli, discrete_gaussian, discrete_laplace
+from discreet.samplers import bernoulli, discrete_laplace, rounded_gaussian
 
 _ZERO, _ONE = Interval.of(0), Interval.of(1)
+_HALF = Fraction(1, 2)
 _MOST = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class KeyMechanism(OneEventMechanism):
+class KeyMechanism(EventMechanism):
     """The base of all rules for keys.
 
     ``max_groups`` is the largest number of keys that one unit can be in; the counts must be made so. A key with fewer
@@ -58,13 +66,32 @@ class KeyMechanism(OneEventMechanism):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NoisyThreshold(KeyMechanism):
-    """The base of both noises: a noisy count of units for each key, published where it reaches a threshold."""
+    """The base of both noises: a noisy count for each key, published where it reaches a threshold.
+
+    One noise both names the key and hides its count. ``most`` is the largest number that one unit adds to the count of
+    a key: 1 where units are counted, and the most rows of a unit in a group where rows are.
+
+    Privacy: what the noise costs on counts of which ``max_groups`` move by ``most`` (twice as many under replace), and
+    besides an event of probability at most δ: both of them are the ``events``. δ = 1 − (1 − p)^C with C =
+    ``max_groups`` and p = P(min_units − 1 + most + Z ≥ τ), for the noise Z that is drawn and "at least τ", rounded up.
+    Why: a key counts as present where its count is at least ``min_units``. Let E be that no key is published which is
+    present on one neighbour only. Without the changed unit the count of such a key is below ``min_units``; so with it
+    the count is at most min_units − 1 + most; and at most C keys change by one unit. Noises are independent, so E fails
+    with probability at most δ on either side, and given E the output is that of the keys that are present on both
+    sides. That is a function of their noisy counts alone, which cost what the noise costs. So the release is
+    (1 − δ)·A + δ·B, where A costs that and B is anything: a function of A and of a coin that says "reveal all" with
+    probability δ. The two events describe just that pair, so they may be composed in any notion. δ does not double
+    under replace, because each neighbour has at most C keys of its own.
+    Reference: Korolova et al. 2009; Google 2020, "Delta for thresholding"; Desfontaines et al. 2022.
+    """
 
     threshold: int | None = None
     delta: Number | None = None
+    most: int = 1
 
     def __post_init__(self) -> None:
         KeyMechanism.__post_init__(self)
+        settle(self, most=parameters.read_whole(self.most, "most", most=_MOST))
         fix = "Give delta=1e-9 and the threshold follows, or threshold=40 and delta follows."
         if find_form({"threshold": self.threshold, "delta": self.delta}, fix) == "threshold":
             settle(self, threshold=parameters.read_whole(self.threshold, "threshold", most=_MOST))
@@ -90,7 +117,12 @@ class NoisyThreshold(KeyMechanism):
             return self.threshold
         allowed = parameters.read_probability(self.delta, "delta")
         near = math.floor(self._guess_tail(math.log(self.max_groups) - math.log(float(allowed) or 1e-300)))
-        return self.min_units + find_smallest(lambda z: self._slip(z).high <= allowed, near)
+        return self.largest_alone + find_smallest(lambda z: self._slip(z).high <= allowed, near)
+
+    @property
+    def largest_alone(self) -> int:
+        """The largest count of a key that is present on one neighbour only."""
+        return self.min_units - 1 + self.most
 
     def _slip(self, above: int) -> Interval:
         """The probability that any of ``max_groups`` keys gets noise of ``above`` or more."""
@@ -99,11 +131,24 @@ class NoisyThreshold(KeyMechanism):
     @cached_property
     def slip(self) -> Fraction:
         """δ: the probability that a key of a single unit is published; rounded up to the decimal of a float."""
-        delta = decimal(float_up(self._slip(self.bar - self.min_units).high))
+        delta = decimal(float_up(self._slip(self.bar - self.largest_alone).high))
         if delta >= 1:
-            fix = "Raise threshold above min_units, or give delta= and let the threshold follow."
+            fix = "Raise threshold above min_units and most, or give delta= and let the threshold follow."
             raise ParameterError("threshold", "is too low to protect anyone", fix)
         return delta
+
+    @property
+    @abstractmethod
+    def noise_event(self) -> Event:
+        """The event of the noise, without the names."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The noise on the counts, and the failure that names a key which only one neighbour has."""
+        return (
+            self.noise_event,
+            Approximate(epsilon=0, delta=self.slip, neighbours=self.neighbours, unit=self.unit),
+        )
 
     def _check(self) -> None:
         """Refuse a threshold that protects nobody, once the noise is known."""
@@ -111,9 +156,9 @@ class NoisyThreshold(KeyMechanism):
             _ = self.slip
 
     def release(self, counts: Mapping[KeyT, int], *, source: EntropySource = SYSTEM) -> dict[KeyT, int]:
-        """The keys that reach the threshold with their noisy numbers of units, sorted by key.
+        """The keys that reach the threshold with their noisy counts, sorted by key.
 
-        ``counts`` has the number of distinct units of each key; keys with none are never published.
+        ``counts`` has the count of each key; keys with none are never published.
         """
         keys, units = read_counts(counts)
         kept, noisy = self._add_noise(units, source)
@@ -152,8 +197,12 @@ class NoisyThreshold(KeyMechanism):
         return float_up(Fraction(noise_bound(self.law, share, keys, near)))
 
     def kept_from(self, beta: Number, of: int = 1) -> int:
-        """The number of units from which on all of ``of`` keys are published, except with probability beta."""
-        return max(self.min_units, self.bar + int(self.error(beta, of)))
+        """The count from which on all of ``of`` keys are published, except with probability beta."""
+        share, keys = parameters.read_probability(beta, "beta"), parameters.read_whole(of, "of")
+        allowed = chance_for_each(share, keys)
+        near = math.floor(self._guess_tail(math.log(keys) - math.log(float(2 * share))) if share < _HALF else 0)
+        missing = find_smallest(lambda z: upper_tail(self.law, z + 1).high <= allowed, near)
+        return max(self.min_units, self.bar + missing)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -163,14 +212,9 @@ class LaplaceThreshold(NoisyThreshold):
     The noise is given by ``epsilon`` or ``scale``, the threshold by ``delta`` (then it is the smallest valid one) or by
     ``threshold``.
 
-    Privacy: (ε, δ)-private with scale = C/ε, C = ``max_groups``, between add-remove neighbours; under replace the old
-    unit's keys change too, so the scale is 2C/ε. δ = 1 − (1 − p)^C with p = P(min_units + Z ≥ τ), exactly for the
-    discrete Z and for "at least τ". Why: counts of keys that both neighbours have differ by at most C (2C) in all,
-    which costs ε (Laplace). A key that only one neighbour has, or that only there reaches ``min_units``, has exactly
-    ``min_units`` units there, and each neighbour has at most C such keys; unless one of them is published
-    (probability at most δ) the outputs are those of the common keys. Let B be the probability of an outcome of the
-    common keys; then the excess over e^ε is at most δ' + B(δ'' − δ') ≤ max(δ', δ''), so that δ does not double under
-    replace.
+    Privacy: (ε, δ)-private with scale = C·most/ε, C = ``max_groups``, between add-remove neighbours; under replace the
+    old unit's keys change too, so the scale is 2C·most/ε. δ and the reason are those of ``NoisyThreshold``: counts of
+    keys that both neighbours have differ by at most C·most (2C·most) in all, which costs ε (Laplace).
     Reference: Korolova et al. 2009; Google 2020, "Delta for thresholding"; the discrete tail is proved in the tests.
 
     >>> rule = LaplaceThreshold(scale=1, threshold=5)
@@ -197,13 +241,13 @@ class LaplaceThreshold(NoisyThreshold):
         """The scale of the noise."""
         if self.scale is not None:
             return parameters.read_positive(self.scale, "scale")
-        return scale_for(self._moves, parameters.read_epsilon(self.epsilon))
+        return scale_for(self._moves * self.most, parameters.read_epsilon(self.epsilon))
 
     @property
     def loss(self) -> Exact:
-        """ε: as given, or the number of counts that change, over the scale."""
+        """ε: as given, or how far counts move in all, over the scale."""
         return (
-            parameters.read_epsilon(self._moves / self.noise_scale)
+            parameters.read_epsilon(self._moves * self.most / self.noise_scale)
             if self.epsilon is None
             else parameters.read_epsilon(self.epsilon)
         )
@@ -220,24 +264,28 @@ class LaplaceThreshold(NoisyThreshold):
         return float(self.noise_scale) * log
 
     @property
-    def event(self) -> Event:
-        """The event that describes one release."""
-        return Approximate(epsilon=self.loss, delta=self.slip, neighbours=self.neighbours, unit=self.unit)
+    def noise_event(self) -> DiscreteLaplace:
+        """The event of the noise, without the names."""
+        return DiscreteLaplace(
+            sensitivity=self._moves * self.most,
+            scale=self.noise_scale,
+            neighbours=self.neighbours,
+            unit=self.unit,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GaussianThreshold(NoisyThreshold):
-    """Publish noisy counts of units, with discrete Gaussian noise, for the keys where they reach a threshold.
+    """Publish noisy counts, with normal noise that is rounded to whole numbers, for the keys that reach a threshold.
 
     The noise is given by ``rho`` or ``variance``, the threshold by ``delta`` (the smallest valid one) or ``threshold``.
     For units in many groups the noise grows with √C only.
 
-    Privacy: δ-approximately ρ-zCDP with ρ = C/(2·variance), C = ``max_groups``, between add-remove neighbours; under
-    replace 2C counts change by one each, so ρ = 2C/(2·variance). δ = 1 − (1 − p)^C with p = P(min_units + Z ≥ τ), for
-    the discrete Z and "at least τ", rounded up. Why: leave out the event that a key is published which only that
-    neighbour has (at most C keys with exactly ``min_units`` units each, so probability at most δ on either side);
-    what remains are the noisy counts of the common keys, whose Rényi divergence of order α is at most αρ.
-    Reference: Canonne, Kamath and Steinke 2020, Theorem 4; Bun and Steinke 2016, Definition 8.1 (approximate zCDP).
+    Privacy: μ-Gaussian private besides an event of probability δ, with μ² = C·most²/variance, C = ``max_groups``,
+    between add-remove neighbours; under replace 2C counts move by ``most``, so μ² = 2C·most²/variance. Hence also
+    δ-approximately ρ-zCDP with ρ = μ²/2. δ and the reason are those of ``NoisyThreshold``: the counts of the keys that
+    both neighbours have are √(C·most²) (√(2C·most²)) apart, which costs μ (``RoundedGaussian``).
+    Reference: Dong, Roth & Su 2022, Thm 2.7 (μ), and section 3 (composition with a failure of probability δ).
 
     >>> rule = GaussianThreshold(rho=0.125, delta=1e-9, max_groups=4)
     >>> rule.noise_variance, rule.bar
@@ -260,24 +308,33 @@ class GaussianThreshold(NoisyThreshold):
         """The variance parameter σ² of the noise."""
         if self.variance is not None:
             return parameters.read_positive(self.variance, "variance")
-        return self._moves / (2 * parameters.read_positive(self.rho, "rho"))
+        return self._squared / (2 * parameters.read_positive(self.rho, "rho"))
+
+    @property
+    def _squared(self) -> int:
+        """The squared L2 distance between the counts of neighbours."""
+        return self._moves * self.most**2
 
     @cached_property
-    def law(self) -> DiscreteGaussianLaw:
+    def law(self) -> RoundedGaussianLaw:
         """The law of the noise."""
-        return DiscreteGaussianLaw(self.noise_variance)
+        return RoundedGaussianLaw(self.noise_variance)
 
     def _draw(self, count: int, source: EntropySource) -> npt.NDArray[np.generic]:
-        return discrete_gaussian(self.noise_variance, count, source=source)
+        return rounded_gaussian(self.noise_variance, count, source=source)
 
     def _guess_tail(self, log: float) -> float:
         return math.sqrt(2 * float(self.noise_variance) * log)
 
     @property
-    def event(self) -> Event:
-        """The event that describes one release."""
-        rho = self._moves / (2 * self.noise_variance)
-        return ZeroConcentrated(rho=rho, delta=self.slip, neighbours=self.neighbours, unit=self.unit)
+    def noise_event(self) -> RoundedGaussian:
+        """The event of the noise, without the names."""
+        return RoundedGaussian(
+            squared_sensitivity=self._squared,
+            variance=self.noise_variance,
+            neighbours=self.neighbours,
+            unit=self.unit,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -318,9 +375,9 @@ class KeySelection(KeyMechanism):
             raise ParameterError("epsilon", "is too small for so many groups", fix)
 
     @property
-    def event(self) -> Event:
+    def events(self) -> tuple[Event, ...]:
         """The event that describes one release."""
-        return Approximate(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
+        return (Approximate(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, unit=self.unit),)
 
     @cached_property
     def _slack(self) -> Fraction:

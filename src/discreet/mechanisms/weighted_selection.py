@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import parameters
-from discreet.accounting.events import Event, ZeroConcentrated
+from discreet.accounting.events import Approximate, Event, RoundedGaussian
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Integers, Interval, ceil_div, sqrt_lower
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import KeyT, read_counts, read_units
-from discreet.mechanisms.laws import DiscreteGaussianLaw, find_smallest
-from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle
+from discreet.mechanisms.laws import RoundedGaussianLaw, find_smallest
+from discreet.mechanisms.mechanism import EventMechanism, settle
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, certified_share, upper_tail
 from discreet.parameters import Number
 from discreet.privacy import Neighbours, Unit
-from discreet.samplers import discrete_gaussian
+from discreet.samplers import rounded_gaussian
 
 _ONE = Interval.of(1)
 _MOST_GROUPS, _MOST_WHOLE = 1 << 20, 1 << 40
@@ -33,26 +33,26 @@ _FINE = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class WeightedSelection(OneEventMechanism):
+class WeightedSelection(EventMechanism):
     """Name the keys whose noisy weight reaches a threshold: a unit in g keys adds ⌊√(whole²/g)⌋ to each of them.
 
     For units in many keys: the noise does not grow with ``max_groups``, only the weight of a unit in a key falls, and
     a unit in few keys still counts fully there. ``whole`` is the weight of a unit in one key; it is large so that
     rounding down costs nothing.
 
-    Privacy: δ-approximately ρ-zCDP, with variance σ² = whole²/(2ρ) between add-remove neighbours, and σ² = whole²/ρ
-    under replace. The threshold τ is so high that for every g from 1 to C = ``max_groups``, g keys with the weight
-    w(g) = ⌊√(whole²/g)⌋ each all stay below it except with probability δ: 1 − (1 − P(w(g) + Z ≥ τ))^g ≤ δ, for the
-    discrete Z and "at least τ", rounded up.
+    Privacy: μ-Gaussian private besides an event of probability δ, with μ² = 2ρ and variance σ² = whole²/(2ρ) between
+    add-remove neighbours, and σ² = whole²/ρ under replace; hence δ-approximately ρ-zCDP. The threshold τ is so high
+    that for every g from 1 to C = ``max_groups``, g keys with the weight w(g) = ⌊√(whole²/g)⌋ each all stay below it
+    except with probability δ: 1 − (1 − P(w(g) + Z ≥ τ))^g ≤ δ, for the rounded normal Z and "at least τ", rounded up.
     Why: neighbours differ in one unit's keys, g ≤ C of them. (1) Keys that both datasets have: their weights differ by
     w(g) in at most g places, which is at most g·w(g)² ≤ whole² in squares, so noisy weights, and with them the names,
-    cost αρ in Rényi divergence of order α. Under replace the weights of the old unit go and those of the new come; none
+    cost μ (``RoundedGaussian``). Under replace the weights of the old unit go and those of the new come; none
     is negative, so the squares add up to at most 2·whole². (2) Keys that only one dataset has: they are that unit's
     alone, so there are t ≤ g of them, each with the weight w(g) exactly; one of them is named with probability at most
     δ. Leave that event out on either side, and what remains are the names among the common keys, because noises are
-    independent. That is the definition of δ-approximate ρ-zCDP, and δ does not double under replace.
-    Reference: Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin 2020 (weights and threshold); Canonne, Kamath and
-    Steinke 2020, Theorem 4 (discrete noise); Bun and Steinke 2016, Definition 8.1.
+    independent. So the release is a function of those and of a coin that fails with probability δ (``NoisyThreshold``
+    says why that may be composed), and δ does not double under replace.
+    Reference: Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin 2020 (weights and threshold); Dong, Roth & Su 2022.
 
     >>> rule = WeightedSelection(rho=0.125, delta=1e-9, max_groups=100)
     >>> rule.weight(1), rule.weight(100)
@@ -95,9 +95,9 @@ class WeightedSelection(OneEventMechanism):
         return self._units * self.whole**2 / (2 * parameters.read_positive(self.rho, "rho"))
 
     @cached_property
-    def law(self) -> DiscreteGaussianLaw:
+    def law(self) -> RoundedGaussianLaw:
         """The law of the noise."""
-        return DiscreteGaussianLaw(self.noise_variance)
+        return RoundedGaussianLaw(self.noise_variance)
 
     @cached_property
     def bar(self) -> int:
@@ -106,9 +106,15 @@ class WeightedSelection(OneEventMechanism):
         return _find_threshold(self.noise_variance, allowed, self.max_groups, self.whole)
 
     @property
-    def event(self) -> Event:
-        """The event that describes one release."""
-        return ZeroConcentrated(rho=self.rho, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
+    def events(self) -> tuple[Event, ...]:
+        """The noise on the weights, and the failure that names a key which only one neighbour has."""
+        noise = RoundedGaussian(
+            squared_sensitivity=self._units * self.whole**2,
+            variance=self.noise_variance,
+            neighbours=self.neighbours,
+            unit=self.unit,
+        )
+        return noise, Approximate(epsilon=0, delta=self.delta, neighbours=self.neighbours, unit=self.unit)
 
     def release(self, weights: Mapping[KeyT, int], *, source: EntropySource = SYSTEM) -> tuple[KeyT, ...]:
         """The keys that are named, sorted; ``weights`` has the weight of each. Keys without weight are never named."""
@@ -118,7 +124,7 @@ class WeightedSelection(OneEventMechanism):
     def release_array(self, weights: Integers, *, source: EntropySource = SYSTEM) -> npt.NDArray[np.bool_]:
         """For many keys at once: which are named, in the caller's order, which must not depend on the data."""
         own, bar = read_units(weights), self.bar
-        noise = discrete_gaussian(self.noise_variance, len(own), source=source)
+        noise = rounded_gaussian(self.noise_variance, len(own), source=source)
         noisy = np.asarray(Grid().add(own, noise))
         return np.asarray((own > 0) & (noisy >= bar), dtype=np.bool_)
 
@@ -180,7 +186,7 @@ def _find_threshold(variance: Fraction, delta: Fraction, most: int, whole: int) 
 
 def _find_tail(variance: Fraction, chance: Fraction) -> int:
     """The smallest z ≥ 0 with P(Z ≥ z) ≤ chance, certified."""
-    law = DiscreteGaussianLaw(variance)
+    law = RoundedGaussianLaw(variance)
     near = math.floor(math.sqrt(float(variance)) * _normal_tail(float(chance)))
     return find_smallest(lambda z: upper_tail(law, z).high <= chance, near)
 

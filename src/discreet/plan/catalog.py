@@ -32,7 +32,8 @@ class ColumnFacts:
     NULL is a group only if it is listed. ``resolution`` is the step in which sums are taken. ``constant`` says that all
     rows of a unit have the same value. ``unique`` says that no two rows have the same value. ``frequency`` is how many
     rows with the same value take part in a join that does not keep units together. ``max_length`` bounds the code
-    points of a text: longer values of a table are NULL when they are read.
+    points of a text: longer values of a table are NULL when they are read. ``max_values`` is how many distinct values
+    one unit brings to a question that counts them.
     """
 
     nullable: bool = True
@@ -44,6 +45,7 @@ class ColumnFacts:
     unique: bool = False
     frequency: int | None = None
     max_length: int | None = None
+    max_values: int | None = None
 
     @property
     def bounded(self) -> bool:

@@ -108,7 +108,7 @@ class Feature(StrEnum):
 
     COUNT = "count"  # rows, or values that are not NULL
     COUNT_DISTINCT = "count_distinct"
-    SUM = "sum"  # NULL without values; reals are added in ascending order, so that the sum depends on the values only
+    SUM = "sum"  # NULL without values; reals are added in tiny steps, so that the sum depends on the values only
     MEAN = "mean"
     MIN = "min"
     MAX = "max"
@@ -157,9 +157,9 @@ class Window:
 
     Within a part, rows are sorted by ``order`` and then by all their values, so that only equal rows are tied.
     ``order`` pairs an expression with whether it descends; NULLs come last. Sums and counts with an order are running:
-    they go from the start of the part to the row and its peers in ``order`` (not in the tie-break). Running sums of
-    reals are taken in whole steps that are tiny beside the part's largest value (``engines.sql.per_unit``), so that
-    they do not depend on the order of addition.
+    they go from the start of the part to the row and its peers in ``order`` (not in the tie-break). The steps in
+    which reals are added (``engines.sql.real_sums``) are those of the whole part. There are no medians: a running one
+    would need all rows of a part in memory.
     """
 
     source: Relation

@@ -14,7 +14,10 @@ import numpy as np
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach, Sensitivity, Spread, reach, sensitivity
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.engine import Groups
+from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.order import EngineHash
 from discreet.errors import InternalError
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call
@@ -22,7 +25,7 @@ from discreet.plan.relations import Scan
 from discreet.plan.types import Value
 from discreet.privacy import Neighbours
 from tests.engines.answers import Key, uncapped
-from tests.engines.conformance.engines import MEMORY, EngineUnderTest
+from tests.engines.conformance.engines import MEMORY, DuckDBOrder, EngineUnderTest
 from tests.engines.worlds import (
     AGE,
     CODE,
@@ -30,6 +33,7 @@ from tests.engines.worlds import (
     DAY,
     FLAG,
     NAME,
+    SALT,
     UNIT,
     WARD,
     WHEN,
@@ -77,7 +81,7 @@ def a_new_measure(rng: random.Random) -> Measure:
     old = next(m for m in (a_measure(rng) for _ in range(100)) if m.counts is Counts.STEPS)
     match rng.randrange(6):
         case 0 | 1:
-            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS))
+            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS), max_values=rng.choice((1, 1, 2, 5)))
         case 2:
             return Measure(counts=Counts.WEIGHT, last=rng.choice((1, 10, 1000)))
         case 3:
@@ -184,7 +188,8 @@ def test_worlds_are_worth_testing() -> None:
 @pytest.mark.parametrize("seed", [203, 209])
 def test_the_order_of_rows_does_not_matter_to_values(seed: int, engine: EngineUnderTest) -> None:
     world = a_broad_world(seed, unit=UNIT, units=8, most=20)
-    bounded = replace(world.bounded, measures=(*world.bounded.measures, Measure(counts=Counts.DISTINCT, argument=COST)))
+    values = Measure(counts=Counts.DISTINCT, argument=COST, max_values=2)
+    bounded = replace(world.bounded, measures=(*world.bounded.measures, values))
     rows = list(world.rows)
     wanted = run(engine, rows, bounded)
     random.Random(seed).shuffle(rows)
@@ -192,15 +197,34 @@ def test_the_order_of_rows_does_not_matter_to_values(seed: int, engine: EngineUn
 
 
 def test_another_salt_takes_other_values(engine: EngineUnderTest) -> None:
-    """Of eight values each unit brings one; which ones are brought at all depends on the secret."""
+    """Each unit brings one of two values, if its neighbours leave one to it, which depends on the secret."""
     template = a_row(random.Random(0), 0)
-    rows: Rows = [{**template, "unit": u, "code": c} for u in range(6) for c in range(8)]
+    rows: Rows = [{**template, "unit": u, "code": c} for u in range(12) for c in (u, u + 1)]
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=UNIT, max_rows_per_group=1,
-                      measures=(Measure(counts=Counts.DISTINCT, argument=CODE),))  # fmt: skip
+                      measures=(Measure(counts=Counts.DISTINCT, argument=CODE, max_values=1),))  # fmt: skip
     with engine.open({"t": frame(rows)}, catalog(UNIT)) as opened:
         counts = [opened.run(bounded, salt=bytes([i] * 16)).values[0][0] for i in range(8)]
     assert len(set(counts)) > 1
-    assert all(1 <= count <= 6 for count in counts)
+    assert all(6 <= count <= 12 for count in counts)
+
+
+def test_ties_in_the_secret_order_go_by_value() -> None:
+    """With a hash of one bit most pairs are ties, and the integers are still those of the oracle."""
+    rng, template = random.Random(77), dict.fromkeys(frame([]).column_names)
+    measure = Measure(counts=Counts.DISTINCT, argument=CODE, max_values=1)
+    for unit in (UNIT, NAME):
+        rows: Rows = [
+            {**template, "unit": u, NAME.name: f"p{u}", "flag": rng.random() < 0.5, "code": rng.randrange(40)}
+            for u in range(60)
+            for _ in range(2)
+        ]
+        bounded = BoundedPlan(source=Scan("t"), keys=(FLAG,), domain=None, unit=unit, measures=(measure,), max_rows=3)
+        tables, declared = {"t": frame(rows)}, catalog(unit)
+        engine = DuckDBEngine(tables, declared, order=EngineHash(bits=1))
+        oracle = MemoryEngine(tables, declared, order=DuckDBOrder(bits=1))
+        for salt in (SALT, bytes(range(16)), bytes(16)):
+            assert answer(engine.run(bounded, salt=salt)) == answer(oracle.run(bounded, salt=salt))
+        engine.close()
 
 
 # Claims
@@ -315,7 +339,7 @@ def a_tight_world(**limits: Any) -> World:
     own: Rows = [{**template, "unit": 7, "code": c, "age": 10 * c + i, "cost": 5.0} for c in range(8) for i in range(6)]
     others: Rows = [{**template, "unit": 1, "code": c} for c in range(8)]
     measures = (
-        Measure(counts=Counts.DISTINCT, argument=AGE),
+        Measure(counts=Counts.DISTINCT, argument=AGE, max_values=8),
         Measure(counts=Counts.UNITS, argument=AGE),
         Measure(counts=Counts.STEPS, argument=COST, first=-(2**50), last=2**50, partial=(-3, 20)),
         Measure(counts=Counts.WEIGHT, last=100),
@@ -369,7 +393,7 @@ def test_groups_without_values_have_empty_histograms(engine: EngineUnderTest) ->
 def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None, engine: EngineUnderTest) -> None:
     limits: dict[str, Any] = {"max_rows": 2} if unit is not None else {}
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
-                      measures=(Measure(counts=Counts.DISTINCT, argument=WARD),), **limits)  # fmt: skip
+                      measures=(Measure(counts=Counts.DISTINCT, argument=WARD, max_values=2),), **limits)  # fmt: skip
     for asked in (bounded, replace(bounded, measures=())):
         groups = engine.run({"t": frame([])}, catalog(unit), asked)
         assert groups.keys == ((),)
@@ -392,7 +416,9 @@ BAD: dict[str, dict[str, Any]] = {
     "a partial square": {"measures": (Measure(counts=Counts.SQUARES, argument=AGE, partial=(0, 1)),)},
     "partial bounds the wrong way": {"measures": (Measure(counts=Counts.ROWS, partial=(2, 1)),)},
     "partial bounds too wide": {"measures": (Measure(counts=Counts.ROWS, partial=(0, 2**62)),)},
-    "distinct values of nothing": {"measures": (Measure(counts=Counts.DISTINCT),)},
+    "distinct values of nothing": {"measures": (Measure(counts=Counts.DISTINCT, max_values=1),)},
+    "distinct values without a limit": {"measures": (Measure(counts=Counts.DISTINCT, argument=WARD),)},
+    "distinct values that may not be": {"measures": (Measure(counts=Counts.DISTINCT, argument=WARD, max_values=0),)},
     "weights too wide": {"measures": (Measure(counts=Counts.WEIGHT, last=2**40),)},
     "weights without a cap": {"measures": (Measure(counts=Counts.WEIGHT, last=10),)},
     "no cells": {"spreads": (Spread(argument=AGE, first=1, last=0),)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -135,8 +136,8 @@ def feature(kind: Feature, argument: Expression | None, yields: Type) -> Value:
         (Feature.COUNT_DISTINCT, N, I, 1),
         (Feature.COUNT_DISTINCT, K, I, 1),
         (Feature.SUM, N, I, 6),
-        (Feature.SUM, REAL, R, 0.1 + 0.2 + 0.3),
-        (Feature.MEAN, REAL, R, (0.1 + 0.2 + 0.3) / 3),
+        (Feature.SUM, REAL, R, math.fsum((0.1, 0.2, 0.3))),
+        (Feature.MEAN, REAL, R, 0.2),
         (Feature.MEAN, N, R, 3.0),
         (Feature.MEDIAN, REAL, R, 0.2),
         (Feature.MIN, K, X, "a"),
@@ -164,6 +165,18 @@ def test_features_at_their_edges() -> None:
     assert over(Feature.SUM, [1e16, 1.0, -1e16], R, R) == over(Feature.SUM, [-1e16, 1e16, 1.0], R, R)
     assert over(Feature.ANY, [None, False], B, B) is False and over(Feature.ALL, [None, True], B, B) is True
     assert over(Feature.ANY, [None], B, B) is None and over(Feature.ALL, [None], B, B) is None
+
+
+def test_reals_are_added_in_steps() -> None:
+    """Far below the last bit of a double, so that almost nothing is lost, and means stay between their values."""
+    assert over(Feature.SUM, [1e20, 1.0, -1e20], R, R) == 1.0
+    assert over(Feature.SUM, [0.1] * 10, R, R) == 1.0 == math.fsum([0.1] * 10)
+    assert over(Feature.MEAN, [LARGEST_REAL] * 3, R, R) == LARGEST_REAL
+    assert over(Feature.MEAN, [-LARGEST_REAL, LARGEST_REAL, 3.0], R, R) == 0.0  # 3 is less than a step
+    assert over(Feature.SUM, [5e-324] * 3, R, R) == 0.0  # steps are not finer than 2^-1000
+    for number in (0.1, 1 / 3, 1e-200, 1.7e308, 1 / 49):
+        for count in (3, 7, 49):
+            assert over(Feature.MEAN, [number] * count, R, R) == number
 
 
 def window(order: tuple[tuple[Expression, bool], ...], *computes: FeatureCall) -> list[tuple[Value, ...]]:
@@ -220,12 +233,22 @@ def person(unit: int, key: str, *numbers: int | None) -> list[dict[str, Any]]:
 
 
 def test_distinct_values_are_those_that_some_unit_brings() -> None:
-    """As many of a unit's values as it has rows allowed; a value that two bring counts once."""
-    measure = Measure(counts=Counts.DISTINCT, argument=N)
+    """As many of a unit's values as it may bring; a value that two have counts once."""
+    measure = Measure(counts=Counts.DISTINCT, argument=N, max_values=9)
     data = [*person(1, "a", 1, 1, 2, None), *person(2, "a", 2, 2), *person(3, "b", None)]
     assert answer(bounded(measures=(measure,), max_rows_per_group=9), data) == {("a",): [2], ("b",): [0]}
-    narrow = answer(bounded(measures=(measure,), max_rows_per_group=1), person(1, "a", 1, 2, 3))
-    assert narrow == {("a",): [1]}
+    narrow = bounded(measures=(replace(measure, max_values=2),), max_rows_per_group=9)
+    assert answer(narrow, person(1, "a", 1, 2, 3)) == {("a",): [2]}
+    several = answer(narrow, [*person(1, "a", 1, 2), *person(1, "b", 1, 2)])
+    assert sum(count for (count,) in several.values()) == 2  # in all groups together
+
+
+def test_a_value_that_is_taken_leaves_room_for_another() -> None:
+    """Two people with values in common bring two of them; with one value in common and no other, they bring that."""
+    measure = Measure(counts=Counts.DISTINCT, argument=N, max_values=1)
+    question = bounded(measures=(measure,), max_rows_per_group=9)
+    assert answer(question, [*person(1, "a", 1, 2, 3), *person(2, "a", 1, 2, 3)]) == {("a",): [2]}
+    assert answer(question, [*person(1, "a", 1), *person(2, "a", 1)]) == {("a",): [1]}
 
 
 def test_weights_shrink_with_the_number_of_groups() -> None:

@@ -84,7 +84,7 @@ def test_constants_from_python(value: object) -> None:
         (lambda: VISITS.group_by(count()), "cannot contain an aggregate"),
         (lambda: VISITS.group_by(3), "is not a column"),
         (lambda: VISITS.group_by(lit(3)).agg(n=count()).question, "must read a column"),
-        (lambda: VISITS.group_by("ward").question, "Nothing is measured"),
+        (lambda: VISITS.question, "Nothing is asked"),
         (lambda: VISITS.where(count() > 3).agg(n=count()).question, "WHERE cannot contain"),
         (lambda: sum_(mean("age")), "inside an aggregate"),
         (lambda: mean(3), "is not a column"),

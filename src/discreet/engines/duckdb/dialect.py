@@ -92,9 +92,6 @@ class DuckDBDialect:
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or less, it has 128
 
-    def ordered_sum(self, value: str, over: str = "") -> str:
-        return f"sum({value} ORDER BY {value}){over}"
-
     def trunc_divide(self, left: str, right: str) -> str:
         return f"({left}) // ({right})"
 
@@ -157,9 +154,6 @@ class DuckDBDialect:
     def power(self, base: str, exponent: str) -> str:
         return f"CASE WHEN {base} <> 0 OR {exponent} >= 0 THEN pow({base}, {exponent}) END"
 
-    def lower_median(self, value: str, over: str = "") -> str:
-        return f"quantile_disc({value}, 0.5){over}"
-
     # Texts
 
     def lower(self, text: str) -> str:
@@ -220,7 +214,7 @@ class DuckDBDialect:
     def join(self, left: str, kind: JoinKind, right: str, on: str) -> str:
         return f"{left} {kind.upper()} JOIN {right} ON {on}"
 
-    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int | str) -> str:
+    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
         within = f"PARTITION BY {', '.join(parts)} " if parts else ""
         return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
 

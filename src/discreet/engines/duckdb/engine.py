@@ -26,6 +26,7 @@ from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
@@ -163,7 +164,11 @@ class DuckDBEngine:
             if found is None:
                 query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
                 found = session.run(query, statement.parameters, watch)
-            return add_spreads(session, statement, _make_groups(found, bounded), watch)
+            groups = add_distinct_values(session, statement, _make_groups(found, bounded), watch)
+            groups = add_spreads(session, statement, groups, watch)
+        if watch is not None:
+            watch(1.0)
+        return groups
 
     def _run_mended(self, tables: Iterable[str], work: Callable[[], T]) -> T:
         """Do work that reads tables. Where DuckDB meets bytes that are no text in a file, do it again on copies."""

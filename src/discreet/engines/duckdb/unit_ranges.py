@@ -1,7 +1,7 @@
 """Questions about a prepared table, one range of its units after the other: pairs of units and groups stay few.
 
-A unit is in one range only, and every measure but distinct values is a sum over units. So the sums of all ranges add up
-to those of one statement.
+A unit is in one range only, and what a statement measures is a sum over units. So the sums of all ranges add up to
+those of one statement.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from discreet.bounding.contributions import Counts
 from discreet.engines.duckdb.dialect import pick_parameters
 from discreet.engines.duckdb.prepared import PreparedTable
 from discreet.engines.duckdb.session import Session
@@ -27,8 +26,7 @@ def run_by_ranges(
 ) -> list[tuple[Any, ...]] | None:
     """The keys and totals of each group; None where one statement does as well."""
     bounded = statement.bounded
-    distinct = any(measure.counts is Counts.DISTINCT for measure in bounded.measures)
-    if bounded.unit is None or ready.ranges is None or distinct or joins_counts(statement):
+    if bounded.unit is None or ready.ranges is None or joins_counts(statement):
         return None
     spans = ready.ranges.write_spans(statement.relation.ordinal)
     queries = [write_by_units(statement, span) for span in spans]

@@ -35,10 +35,9 @@ _versions = itertools.count(1)
 
 @dataclass(slots=True)
 class _Group:
-    """What is collected for one group: integers, distinct values, and cells, by the position of measure or spread."""
+    """What is collected for one group: integers and cells, by the position of measure or spread."""
 
     totals: Counter[int] = field(default_factory=Counter)
-    values: dict[int, set[Value]] = field(default_factory=dict)
     cells: dict[int, Counter[int]] = field(default_factory=dict)
 
 
@@ -47,7 +46,7 @@ class _UnitGroup:
     """What one unit has in one group: its rows, and what they weigh.
 
     ``weight`` is W of each row, ``unit_weight`` V, and ``cell_weight`` what a row adds to its cell of a spread.
-    By lot, so many rows are ``allowed`` and so many groups are ``kept``; both are 0 where this group is not.
+    By lot, so many groups are ``kept``; 0 where this one is not.
     """
 
     unit: Value
@@ -56,7 +55,6 @@ class _UnitGroup:
     weight: int
     unit_weight: int
     cell_weight: int
-    allowed: int
     kept: int
 
 
@@ -112,9 +110,14 @@ class MemoryEngine:
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None) -> Groups:
         found: dict[KeyValues, _Group] = {} if bounded.keys else {(): _Group()}
         order = _UnitOrder(bounded, self._order, salt)
-        for unit, groups in _group_by_unit(bounded, list(self._read_rows(bounded, salt))).items():
+        units = _group_by_unit(bounded, list(self._read_rows(bounded, salt)))
+        for unit, groups in units.items():
             for part in _weigh_groups(bounded, unit, groups, order):
-                _add(bounded, found.setdefault(part.key, _Group()), part, order)
+                _add(bounded, found.setdefault(part.key, _Group()), part)
+        for i, measure in enumerate(bounded.measures):
+            if measure.counts is Counts.DISTINCT:
+                for key, _ in _match_items(measure, units, order):
+                    found[key].totals[i] += 1
         if watch is not None:
             watch(1.0)
         keys = sorted(found, key=key_order)
@@ -155,7 +158,7 @@ def _weigh_groups(
     whole, count = 1 << bounded.weight_bits, sum(map(len, groups.values()))
     cap = group_cap(bounded)
     unit_weight = whole if cap is None else min(whole, cap * whole // len(groups))
-    kept = _choose_groups(bounded, unit, groups, order) if any(m.by_lot for m in bounded.measures) else {}
+    kept = _choose_groups(bounded, unit, groups, order) if any(m.by_lot for m in bounded.measures) else ()
     for key, rows in groups.items():
         if bounded.max_rows is not None:
             weight = cell_weight = min(whole, bounded.max_rows * whole // count)
@@ -165,59 +168,78 @@ def _weigh_groups(
             if bounded.max_groups is not None:
                 weight = each * min(whole, bounded.max_groups * whole // len(groups)) // whole
                 cell_weight = each * (whole // math.ceil(len(groups) / bounded.max_groups)) // whole
-        yield _UnitGroup(unit, key, rows, weight, unit_weight, cell_weight, kept.get(key, 0), len(kept))
+        yield _UnitGroup(unit, key, rows, weight, unit_weight, cell_weight, len(kept) if key in kept else 0)
 
 
 def _choose_groups(
     bounded: BoundedPlan, unit: Value, groups: Mapping[KeyValues, Sequence[MemoryRow]], order: _UnitOrder
-) -> dict[KeyValues, int]:
-    """The groups that a unit is kept in by lot, and how many rows are allowed in each.
+) -> Collection[KeyValues]:
+    """The groups that a unit is kept in by lot: a function of the unit's own rows and the secret order alone."""
+    if bounded.unit is None or len(groups) == 1:
+        return groups
+    ordered = sorted(groups, key=lambda key: order.place_of(unit, key))
+    if bounded.max_rows is None:
+        return ordered[: bounded.max_groups]
+    used = itertools.accumulate((len(groups[key]) for key in ordered), initial=0)
+    return [key for key, before in zip(ordered, used) if before < bounded.max_rows]
 
-    It is a function of the unit's own rows and the secret order alone.
-    """
-    if bounded.unit is None:
-        return {key: len(rows) for key, rows in groups.items()}
-    ordered = sorted(groups, key=lambda key: order.place_of(unit, key)) if len(groups) > 1 else list(groups)
-    left = bounded.max_rows
-    kept: dict[KeyValues, int] = {}
-    for key in ordered[: bounded.max_groups]:
-        allowed = len(groups[key])
-        if bounded.max_rows_per_group is not None:
-            allowed = min(allowed, bounded.max_rows_per_group)
-        if left is not None:
-            allowed = min(allowed, left)
-            left -= allowed
-        if allowed > 0:
-            kept[key] = allowed
-    return kept
+
+def _match_items(
+    measure: Measure, units: Mapping[Value, Mapping[KeyValues, Sequence[MemoryRow]]], order: _UnitOrder
+) -> Collection[tuple[KeyValues, Value]]:
+    """The groups and values that units take, pair after pair in the secret order; all where a row is its own unit."""
+    pairs = {
+        (unit, key, value)
+        for unit, groups in units.items()
+        for key, rows in groups.items()
+        for row in rows
+        if (value := _argument_of(measure, row)) is not None
+    }
+    if order.bounded.unit is None or measure.argument is None or measure.max_values is None:
+        return {(key, value) for _, key, value in pairs}
+    kind = measure.argument.type
+    taken: set[tuple[KeyValues, Value]] = set()
+    brought: Counter[Value] = Counter()
+    for unit, key, value in sorted(pairs, key=lambda pair: order.place_of_value(pair[0], pair[1], (pair[2], kind))):
+        if (key, value) not in taken and brought[unit] < measure.max_values:
+            taken.add((key, value))
+            brought[unit] += 1
+    return taken
 
 
 @dataclass(frozen=True, slots=True)
 class _UnitOrder:
-    """The secret order of a question: where a unit's groups stand, and its values within a group. Ties go by value."""
+    """The secret order of a question: where a unit's groups stand, and where pairs do. Ties go by value."""
 
     bounded: BoundedPlan
     order: SecretOrder
     salt: bytes
 
-    def place_of(self, unit: Value, key: KeyValues, *more: TypedValue) -> tuple[Any, ...]:
+    def place_of(self, unit: Value, key: KeyValues) -> tuple[Any, ...]:
+        """Where a group stands among a unit's groups."""
+        return self._place(unit, key), key_order(key)
+
+    def place_of_value(self, unit: Value, key: KeyValues, value: TypedValue) -> tuple[Any, ...]:
+        """Where a unit with a value in a group stands among all such pairs."""
+        return self._place(unit, key, value), unit, key_order([*key, value[0]])
+
+    def _place(self, unit: Value, key: KeyValues, *more: TypedValue) -> Any:
         if self.bounded.unit is None:
             raise InternalError("Rows that are their own units have no secret order.")
         typed = [(value, part.type) for value, part in zip(key, self.bounded.keys)]
-        place = self.order.place_of_group(self.salt, (unit, self.bounded.unit.type), [*typed, *more])
-        return place, key_order([*key, *(value for value, _ in more)])
+        return self.order.place_of_group(self.salt, (unit, self.bounded.unit.type), [*typed, *more])
 
 
-def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, order: _UnitOrder) -> None:
+def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup) -> None:
     """Step 4: add what one unit has in a group."""
     for i, measure in enumerate(bounded.measures):
         match measure.counts:
             case Counts.DISTINCT:
-                group.values.setdefault(i, set()).update(_some_values(measure, part, order))
+                pass  # a matter of all units together
             case Counts.NAMED:
-                group.totals[i] += part.allowed > 0
+                group.totals[i] += part.kept > 0
             case Counts.WEIGHT:
-                group.totals[i] += math.isqrt(measure.last**2 // part.kept) if part.allowed else 0
+                group.totals[i] += math.isqrt(measure.last**2 // part.kept) if part.kept else 0
             case Counts.UNITS:
                 has = measure.argument is None or any(_argument_of(measure, row) is not None for row in part.rows)
                 group.totals[i] += part.unit_weight * has
@@ -239,22 +261,11 @@ def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup, order: _UnitOrde
                 cells[cell] += part.cell_weight
 
 
-def _some_values(measure: Measure, part: _UnitGroup, order: _UnitOrder) -> Collection[Value]:
-    """As many of a unit's distinct values as rows are allowed, in a secret order."""
-    values = {value for row in part.rows if (value := _argument_of(measure, row)) is not None}
-    if measure.argument is None or len(values) <= part.allowed:
-        return values
-    kind = measure.argument.type
-    return sorted(values, key=lambda value: order.place_of(part.unit, part.key, (value, kind)))[: part.allowed]
-
-
 def _total(bounded: BoundedPlan, position: int, group: _Group) -> int:
     """Step 5: the answer of one group, rounded to whole steps where that is free."""
     measure = bounded.measures[position]
-    if measure.counts is Counts.DISTINCT:
-        return len(group.values.get(position, ()))
     total = group.totals[position]
-    if measure.by_lot or unit_bits(bounded, measure) == bounded.weight_bits:
+    if not measure.weighed or unit_bits(bounded, measure) == bounded.weight_bits:
         return total
     return math.floor(Fraction(total, 1 << bounded.weight_bits) + Fraction(1, 2))
 

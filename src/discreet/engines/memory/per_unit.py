@@ -1,17 +1,15 @@
 """What is computed over some rows of one unit, as a function of their values: the meaning of each ``Feature``.
 
-Sums of reals are taken one by one in ascending order, in doubles. So a feature never depends on how rows are stored.
-Running sums of reals are taken in whole steps instead: a power of two that is so small, compared with the largest value
-of the part, that a double could hardly tell. Nobody can sort all values anew for every row of a long part.
+Sums and means of reals are taken in whole steps, a power of two that is so small, compared with the largest value, that
+a double could hardly tell (the rule is in ``engines.sql.real_sums``). So a feature never depends on how rows are
+stored, and an engine need not hold or sort the rows of a unit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from itertools import groupby
-from operator import add
 from typing import Any, assert_never
 
 from discreet.errors import InternalError
@@ -31,15 +29,19 @@ def compute_feature(compute: FeatureCall, rows: Sequence[RowValues]) -> Value:
         return len(values)
     if compute.feature is Feature.COUNT_DISTINCT:
         return len(set(values))
-    return settle(_reduce_values(compute, values), compute.type) if values else None
+    if not values:
+        return None
+    if _is_stepped(compute):
+        return _sum_in_steps(compute, values, _count_steps(values))
+    return settle(_reduce_values(compute, values), compute.type)
 
 
 def _reduce_values(compute: FeatureCall, values: list[Any]) -> Any:
     match compute.feature:
         case Feature.SUM:
-            return _total(values)
+            return sum(values)
         case Feature.MEAN:
-            return float(_total(values)) / float(len(values))  # of integers, the exact sum
+            return float(sum(values)) / float(len(values))
         case Feature.MEDIAN:
             return _middle(sorted(map(float, values)))
         case Feature.MIN:
@@ -56,11 +58,6 @@ def _reduce_values(compute: FeatureCall, values: list[Any]) -> Any:
             raise InternalError(f"{compute.feature} is for windows only.")
         case _:
             assert_never(compute.feature)
-
-
-def _total(values: list[Any]) -> Any:
-    """The sum, exact for integers. For reals it starts with the smallest; ``sum`` would correct what doubles lose."""
-    return reduce(add, sorted(values))
 
 
 def _middle(ordered: list[float]) -> float:
@@ -88,34 +85,40 @@ def compute_window_feature(
         values = [evaluate(compute.argument, row) for row in ordered]
         return [values[i + away] if 0 <= i + away < count else None for i in range(count)]
     found: list[Value] = []
-    steps = _step(compute, ordered) if any(ranks) else None
+    stepped: list[Value] | None = None
+    if compute.argument is not None and _is_stepped(compute):
+        stepped = [evaluate(compute.argument, row) for row in ordered]
     for _, peers in groupby(ranks):
         together = len(list(peers))
-        frame = ordered[: len(found) + together]
-        found += [compute_feature(compute, frame) if steps is None else _sum_in_steps(compute, frame, steps)] * together
+        last = len(found) + together
+        result = compute_feature(compute, ordered[:last]) if stepped is None else _sum_frame(compute, stepped, last)
+        found += [result] * together
     return found
 
 
-def _step(compute: FeatureCall, part: Sequence[RowValues]) -> float | None:
-    """How many steps make up 1, for sums of reals over the rows of a part; None for all other features."""
-    argument = compute.argument
-    if argument is None or argument.type is not Type.REAL or compute.feature not in (Feature.SUM, Feature.MEAN):
-        return None
-    sizes = [abs(value) for row in part if isinstance(value := evaluate(argument, row), float)]
-    largest = max(sizes, default=0.0)
-    return 2.0 ** min(77 - math.floor(math.log2(largest)), 1000) if largest else 1.0
+def _is_stepped(compute: FeatureCall) -> bool:
+    real = compute.argument is not None and compute.argument.type is Type.REAL
+    return real and compute.feature in (Feature.SUM, Feature.MEAN)
 
 
-def _sum_in_steps(compute: FeatureCall, rows: Sequence[RowValues], steps: float) -> Value:
+def _sum_frame(compute: FeatureCall, values: Sequence[Any], last: int) -> Value:
+    """A sum or a mean of the first reals of a part, in the steps of the whole part."""
+    frame = [value for value in values[:last] if value is not None]
+    return _sum_in_steps(compute, frame, _count_steps([v for v in values if v is not None])) if frame else None
+
+
+def _count_steps(values: Sequence[float]) -> float:
+    """How many steps make up 1: the largest value has between 2^77 and 2^78, and no step is finer than 2^-1000."""
+    largest = max(map(abs, values))
+    return 2.0 ** min(78 - math.frexp(largest)[1], 1000) if largest else 1.0
+
+
+def _sum_in_steps(compute: FeatureCall, values: Sequence[float], steps: float) -> Value:
     """A sum or a mean of reals, each in whole steps towards zero."""
-    values: list[Any] = [] if compute.argument is None else [evaluate(compute.argument, row) for row in rows]
-    whole = [math.trunc(value * steps) for value in values if value is not None]
-    if not whole:
-        return None
-    sign = -1 if sum(whole) < 0 else 1
-    high, low = divmod(abs(sum(whole)), 2**63)
-    total = (sign * high * 2.0**63 + sign * low) / steps
-    return settle(total / len(whole) if compute.feature is Feature.MEAN else total, compute.type)
+    total = sum(math.trunc(value * steps) for value in values)
+    size = abs(total) // len(values) if compute.feature is Feature.MEAN else abs(total)
+    high, low = divmod(size, 2**63)
+    return settle((-1 if total < 0 else 1) * (high * 2.0**63 + low) / steps, compute.type)
 
 
 def _rank_rows(ranks: Sequence[tuple[Value, ...]], *, dense: bool) -> list[Value]:

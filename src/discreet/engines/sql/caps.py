@@ -12,6 +12,7 @@ from collections.abc import Set
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Capped, JoinKind, Scan, split
+from discreet.plan.types import INTEGER_MAX
 
 
 def write_capped(
@@ -20,6 +21,7 @@ def write_capped(
     """A relation of which some rows remain. ``source`` carries all of its columns, because they decide which."""
     dialect, layers = clauses.dialect, clauses.make_layers(source)
     values = [layers.write_value(expression) for expression in relation.by]
+    most = min(relation.rows, INTEGER_MAX)  # nobody has more rows than that
     by, heavy_by = ([clauses.make_name("b") for _ in values] for _ in range(2))
     items = [*source.columns.values(), *(f"{value} AS {name}" for value, name in zip(values, by))]
     # It is read three times: a table is read again, and anything else is kept so that it is computed once.
@@ -27,14 +29,14 @@ def write_capped(
     top = clauses.add_layers(layers, source)
     rows = clauses.add(items, top, f" WHERE {values[0]} IS NOT NULL", keep=not plain)
     grouped = [f"{name} AS {other}" for name, other in zip(by, heavy_by)]
-    heavy = clauses.add(grouped, rows, f" GROUP BY {', '.join(by)} HAVING count(*) > {relation.rows}")
+    heavy = clauses.add(grouped, rows, f" GROUP BY {', '.join(by)} HAVING count(*) > {most}")
     same = " AND ".join(dialect.same(name, other) for name, other in zip(by, heavy_by))
     columns = sorted(source.columns.items(), key=lambda item: (item[0].table, item[0].name))
     place = clauses.make_name("h")
     placed = f"{dialect.place_of_row([(name, column.type) for column, name in columns], salt)} AS {place}"
     sorted_rows = clauses.add(["*", placed], clauses.add(["*"], dialect.join(rows, JoinKind.SEMI, heavy, same)))
     order = [place, *(write_order(name) for _, name in columns)]
-    first = clauses.add_first_rows(sorted_rows, by, order, relation.rows)
+    first = clauses.add_first_rows(sorted_rows, by, order, most)
     light = clauses.add(["*"], dialect.join(rows, JoinKind.ANTI, heavy, same))
     kept = source.pick_columns(needed)
     listed = ", ".join(kept.values()) or "1 AS nothing"

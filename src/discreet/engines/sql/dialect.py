@@ -105,10 +105,6 @@ class Dialect(Protocol):
         """
         ...
 
-    def ordered_sum(self, value: str, over: str = "") -> str:
-        """Aggregate: reals added one by one in ascending order, in doubles; over a group, or over a window ``over``."""
-        ...
-
     def trunc_divide(self, left: str, right: str) -> str:
         """Quotient of integers, 64 bits or wide, towards zero. ``right`` is positive.
 
@@ -194,10 +190,6 @@ class Dialect(Protocol):
 
     def power(self, base: str, exponent: str) -> str:
         """A real to the power of a real; exact for powers of two; NULL or NaN if undefined, infinite beyond doubles."""
-        ...
-
-    def lower_median(self, value: str, over: str = "") -> str:
-        """Aggregate: the lower of the two middle values of reals, itself a value of the group."""
         ...
 
     # Texts
@@ -292,8 +284,8 @@ class Dialect(Protocol):
         """
         ...
 
-    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int | str) -> str:
-        """A query: all columns of the first ``most`` rows (a number, or a column) of each part, in an order."""
+    def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
+        """A query: all columns of the first ``most`` rows of each part, in an order."""
         ...
 
     # The secret order

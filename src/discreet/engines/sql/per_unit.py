@@ -1,10 +1,9 @@
 """Features in SQL: what is computed over some rows of one unit, as a function of their values.
 
-Integers are summed in 128 bits, so no order matters, and what leaves 64 bits is NULL. Reals are summed one by one in
-ascending order, in doubles. Running sums of reals would need that once for every row; they are taken in whole steps
-instead, which are so fine that a double could not tell: the step is a power of two, 2^-77 of the largest value of the
-part or less. Medians are half-way between the two middle values. NULLs count nowhere; without values all but counts
-are NULL. Nothing raises, and no order of rows or threads shows.
+Integers are summed in 128 bits, so no order matters, and what leaves 64 bits is NULL. Reals are summed in whole steps
+(``real_sums``), so no order matters either. Medians are half-way between the two middle values, which are read from
+numbered rows (``unit_groups``): no aggregate holds the rows of a unit. NULLs count nowhere; without values all but
+counts are NULL. Nothing raises, and no order of rows or threads shows.
 """
 
 from __future__ import annotations
@@ -17,14 +16,7 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
 from discreet.plan.relations import Feature, FeatureCall
-from discreet.plan.types import Type
-
-# A step of a running sum: 2^-77 of a power of two near the largest value. With 2^47 rows, sums stay below 2^127.
-STEP_BITS = 77
-# Powers of two beyond this are not needed to be finer: the smallest doubles would only get steps of nothing.
-FINEST = 1000
-# Where a wide integer is cut in two to become a double, so that each half is an exact integer of 64 bits.
-HALF = 2**63
+from discreet.plan.types import INTEGER_MAX, Type
 
 POSITIONS = (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK, Feature.LAG, Feature.LEAD)
 UNTIED = (Feature.ROW_NUMBER, Feature.LAG, Feature.LEAD)
@@ -55,17 +47,10 @@ def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: st
             return FeatureSql((f"count({value}){over}",))
         case Feature.COUNT_DISTINCT:
             return FeatureSql((f"count(DISTINCT {value}){over}",))
-        case Feature.SUM | Feature.MEAN:
-            whole = kind is Type.INTEGER
-            total = f"{dialect.wide_sum(value)}{over}" if whole else dialect.ordered_sum(value, over)
-            return _write_sum(dialect, compute, total, f"count({value}){over}", whole=whole)
-        case Feature.MEDIAN:
-            real = dialect.widen(value, kind, Type.REAL)
-            # The lower middle of the negatives is the upper middle.
-            pieces = (dialect.lower_median(real, over), dialect.lower_median(f"-({real})", over))
-            apart = dialect.subtract("{0}", "{1}", Type.REAL)
-            between = write_real(dialect, f"({apart} / {dialect.literal(2.0, Type.REAL)})")
-            return FeatureSql(pieces, f"CASE WHEN {{0}} = -{{1}} THEN {{0}} ELSE {between} END")
+        case Feature.SUM | Feature.MEAN if kind is Type.INTEGER:
+            return _write_sum(dialect, compute, f"{dialect.wide_sum(value)}{over}", f"count({value}){over}")
+        case Feature.SUM | Feature.MEAN | Feature.MEDIAN:
+            raise InternalError(f"{compute.feature} of {kind} is read from steps or places.")
         case Feature.MIN | Feature.MAX | Feature.ANY | Feature.ALL:
             names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
             return FeatureSql((f"{names[compute.feature]}({value}){over}",), dialect.widen("{0}", kind, compute.type))
@@ -75,48 +60,21 @@ def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: st
             assert_never(compute.feature)
 
 
-def _write_sum(dialect: Dialect, compute: FeatureCall, total: str, count: str, *, whole: bool) -> FeatureSql:
+def _write_sum(dialect: Dialect, compute: FeatureCall, total: str, count: str) -> FeatureSql:
     if compute.feature is Feature.MEAN:
-        real = dialect.real_of_wide("{0}") if whole else "{0}"
         members = dialect.widen("{1}", Type.INTEGER, Type.REAL)
-        return FeatureSql((total, count), write_real(dialect, f"({real} / {members})"))
-    if whole:
-        return FeatureSql((total,), dialect.widen(dialect.narrow("{0}"), Type.INTEGER, compute.type))
-    return FeatureSql((total,), write_real(dialect, "{0}"))
+        return FeatureSql((total, count), write_real(dialect, f"({dialect.real_of_wide('{0}')} / {members})"))
+    return FeatureSql((total,), dialect.widen(dialect.narrow("{0}"), Type.INTEGER, compute.type))
 
 
-def is_stepped(compute: FeatureCall, *, running: bool) -> bool:
-    """Whether a feature is a running sum of reals, which is taken in steps."""
-    real = compute.argument is not None and compute.argument.type is Type.REAL
-    return running and real and compute.feature in (Feature.SUM, Feature.MEAN)
-
-
-def write_scale(dialect: Dialect, value: str, parts: str) -> str:
-    """How many steps make up 1: a power of two, by the largest value of a part; 1 for a part of zeros."""
-    largest = f"max(abs({value})) OVER ({parts})"
-    one, two, bits, finest, zero = (dialect.literal(float(n), Type.REAL) for n in (1, 2, STEP_BITS, FINEST, 0))
-    exponent = f"least({bits} - {dialect.floor(dialect.log2(f'nullif({largest}, {zero})'))}, {finest})"
-    return f"coalesce({dialect.power(two, exponent)}, {one})"
-
-
-def write_steps(dialect: Dialect, value: str, scaled: str) -> str:
-    """A value in whole steps, towards zero."""
-    return dialect.wide_of_real(f"{value} * {scaled}")
-
-
-def write_running(dialect: Dialect, compute: FeatureCall, stepped: str, scaled: str, over: str) -> FeatureSql:
-    """A running sum or mean of reals, from steps."""
-    half = dialect.wide_literal(HALF)
-    high, low = (
-        dialect.widen(dialect.as_integer(part), Type.INTEGER, Type.REAL)
-        for part in (dialect.trunc_divide("{0}", half), dialect.trunc_remainder("{0}", half))
-    )
-    real = f"(({high} * {dialect.literal(float(HALF), Type.REAL)} + {low}) / {{1}})"
-    pieces = (f"{dialect.wide_sum(stepped)}{over}", scaled)
-    if compute.feature is Feature.MEAN:
-        members = dialect.widen("{2}", Type.INTEGER, Type.REAL)
-        return FeatureSql((*pieces, f"count({stepped}){over}"), write_real(dialect, f"({real} / {members})"))
-    return FeatureSql(pieces, write_real(dialect, real))
+def write_median(dialect: Dialect, real: str, place: str, count: str) -> FeatureSql:
+    """The median of reals, from the place of each in ascending order, NULLs last, and the number of values."""
+    one, two = (dialect.literal(n, Type.INTEGER) for n in (1, 2))
+    lower = f"{place} = {dialect.trunc_divide(f'{count} + {one}', two)}"
+    upper = f"{place} = {dialect.trunc_divide(count, two)} + {one}"
+    pieces = tuple(f"max(CASE WHEN {middle} THEN {real} END)" for middle in (lower, upper))
+    half = f"({dialect.add('{0}', '{1}', Type.REAL)} / {dialect.literal(2.0, Type.REAL)})"
+    return FeatureSql(pieces, f"CASE WHEN {{0}} = {{1}} THEN {{0}} ELSE {write_real(dialect, half)} END")
 
 
 def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str) -> FeatureSql:
@@ -125,7 +83,7 @@ def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str
         return FeatureSql((f"{compute.feature}(){over}",))
     if compute.feature not in (Feature.LAG, Feature.LEAD) or compute.argument is None:
         raise InternalError(f"{compute.feature} of nothing.")
-    away = dialect.literal(min(max(compute.offset, -HALF + 1), HALF - 1), Type.INTEGER)
+    away = dialect.literal(min(max(compute.offset, -INTEGER_MAX), INTEGER_MAX), Type.INTEGER)
     kind = compute.argument.type
     piece = f"{compute.feature}({value}, {away}, {dialect.literal(None, kind)}){over}"
     return FeatureSql((piece,), dialect.widen("{0}", kind, compute.type))

@@ -21,6 +21,7 @@ from discreet.engines.sql.clauses import Clauses, CommonTable
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.joins import write_join
 from discreet.engines.sql.statement import RowSource
+from discreet.engines.sql.unit_groups import write_groups
 from discreet.engines.sql.windows import write_window
 from discreet.errors import InternalError
 from discreet.plan.arrow import load_arrow_types
@@ -249,22 +250,9 @@ class Writer:
     def _write_per_unit(self, relation: PerUnit, needed: Set[Column]) -> CommonTable:
         own = {Column(relation.name, name, compute.type): compute for name, compute in relation.features}
         wanted = {column: compute for column, compute in own.items() if column in needed}
-        keys = {Column(relation.name, name, key.type): key for name, key in relation.keys}
-        source = self.write(relation.source, _find_all_columns([*keys.values(), *_arguments_of(wanted)]))
-        layers = self.clauses.make_layers(source)
-        computed = {
-            column: per_unit.write_aggregate(
-                self.clauses.dialect, compute, "" if compute.argument is None else layers.write_value(compute.argument)
-            )
-            for column, compute in wanted.items()
-        }
-        # Keys get their names before they are grouped by: a constant there would be read as a position.
-        names = {column: self.clauses.make_name("c") for column in keys}
-        items = ["*", *(f"{layers.write_value(key)} AS {names[column]}" for column, key in keys.items())]
-        group = f" GROUP BY {', '.join(names.values())}" if names else " HAVING count(*) > 0"
-        below = self.clauses.add(items, self.clauses.add_layers(layers, source))
-        kept = {column: name for column, name in names.items() if column in needed}
-        return self.clauses.add_features(kept, computed, below, group)
+        keys = (key for _, key in relation.keys)
+        source = self.write(relation.source, _find_all_columns([*keys, *_arguments_of(wanted)]))
+        return write_groups(self.clauses, relation, source, wanted, needed)
 
     def _write_window(self, relation: Window, needed: Set[Column]) -> CommonTable:
         own = {Column(relation.name, name, compute.type): compute for name, compute in relation.features}

@@ -31,14 +31,15 @@ from discreet.plan.types import Type
 
 def write_by_units(statement: BoundedStatement, span: str = "") -> str:
     """The answer with a unit's contribution bounded. ``span`` restricts the scanned rows to those of some units."""
-    clauses = _write_counts(statement) if joins_counts(statement) else _write_pairs(statement)
     lots, joins, found = join_lots(statement)
     coded = _names_groups(statement) != statement.keys
     items = [f"{'domain' if coded else 'totals'}.{key}" for key in statement.keys]
     joins += " JOIN domain USING (code)" if coded else ""
+    # Distinct values are counted elsewhere (``distinct_values``).
+    found |= {i: "0" for i, measure in enumerate(statement.bounded.measures) if measure.counts is Counts.DISTINCT}
     items += [found.get(i, f"m{i}") for i in range(len(statement.bounded.measures))]
     return statement.write_query(
-        [write_public_rows(statement, once=not statement.distinct), *clauses, *lots],
+        [write_public_rows(statement, once=True), *_write_totals(statement), *lots],
         f"SELECT {write_items(items)} FROM totals{joins}",
         span,
     )
@@ -105,8 +106,17 @@ def joins_counts(statement: BoundedStatement) -> bool:
     return bounded.max_rows is not None and bool(bounded.keys) and rows_only and _is_scan(statement)
 
 
+def _write_totals(statement: BoundedStatement) -> list[str]:
+    """Sums by group; where nothing is summed, the groups alone."""
+    if not any(measure.weighed or measure.by_lot for measure in statement.bounded.measures):
+        names = ", ".join([*_names_groups(statement), ALL])
+        return [statement.define("totals", f"SELECT {names} FROM public{_group_by(statement)}")]
+    return _write_counts(statement) if joins_counts(statement) else _write_pairs(statement)
+
+
 def _write_counts(statement: BoundedStatement) -> list[str]:
-    sums = [f"{_write_row_sum(statement, m)} AS m{i}" for i, m in enumerate(statement.bounded.measures)]
+    measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
+    sums = [f"{_write_row_sum(statement, m)} AS m{i}" for i, m in measures]
     source = f"public JOIN counts USING ({statement.owner})"
     totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM {source}{_group_by(statement)}"
     return [write_unit_counts(statement), statement.define("totals", totals)]
@@ -146,7 +156,7 @@ def _write_pairs(statement: BoundedStatement) -> list[str]:
         source = f"pairs JOIN owners USING ({owner})"
     weights = f"{_write_pair_weight(statement)} AS w, {_write_unit_weight(statement)} AS v"
     clauses.append(statement.define("weighed", f"SELECT pairs.*, {weights} FROM {source}"))
-    measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if not m.by_lot]
+    measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
     sums = [f"{statement.write_total(_write_partial(statement, m))} AS m{i}" for i, m in measures]
     totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM weighed{_group_by(statement)}"
     return [*clauses, statement.define("totals", totals)]
@@ -216,7 +226,7 @@ def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
         case Counts.SQUARES:
             total = f"coalesce(q{source}, 0)"
         case Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
-            raise InternalError("What is chosen by lot is not weighed.")
+            raise InternalError("What is chosen or matched is not weighed.")
         case _:
             assert_never(measure.counts)
     if measure.partial is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from discreet.engines.sql import per_unit
+from discreet.engines.sql import per_unit, real_sums
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.plan.expressions import Column
 from discreet.plan.relations import FeatureCall, Window
@@ -27,7 +27,7 @@ def write_window(
         ties=tuple(write_order(source.columns[column]) for column in ties),
     )
     values = {c: "" if w.argument is None else layers.write_value(w.argument) for c, w in wanted.items()}
-    stepped = {c for c, w in wanted.items() if per_unit.is_stepped(w, running=bool(relation.order))}
+    stepped = {c for c, w in wanted.items() if real_sums.is_stepped(w)}
     top, steps = _add_steps(clauses, clauses.add_layers(layers, source), frame, {values[c] for c in stepped})
     computed, dialect = {}, clauses.dialect
     for column, compute in wanted.items():
@@ -36,7 +36,7 @@ def write_window(
             over = frame.write_over(untied=compute.feature in per_unit.UNTIED)
             computed[column] = per_unit.write_position(dialect, compute, value, over)
         elif column in stepped:
-            computed[column] = per_unit.write_running(dialect, compute, *steps[value], frame.write_over())
+            computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], frame.write_over())
         else:
             computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over())
     return top, computed
@@ -58,12 +58,12 @@ class _WindowFrame:
 def _add_steps(
     clauses: Clauses, source: str, frame: _WindowFrame, values: Set[str]
 ) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Values in whole steps, and how many of these make up 1, for running sums: the names of both columns."""
+    """Values in whole steps, and how many of these make up 1: the names of both columns."""
     if not values:
         return source, {}
-    found = {value: (clauses.make_name("s"), clauses.make_name("s")) for value in sorted(values)}
     dialect = clauses.dialect
-    scales = (f"{per_unit.write_scale(dialect, value, frame.parts)} AS {scale}" for value, (_, scale) in found.items())
-    scaled = clauses.add(["*", *scales], source)
-    whole = (f"{per_unit.write_steps(dialect, value, scale)} AS {step}" for value, (step, scale) in found.items())
-    return clauses.add(["*", *whole], scaled), found
+    largest, steps = ({value: clauses.make_name("s") for value in sorted(values)} for _ in range(2))
+    sizes = (f"{real_sums.write_largest(value)} OVER ({frame.parts}) AS {name}" for value, name in largest.items())
+    scaled, scales = real_sums.add_scales(clauses, clauses.add(["*", *sizes], source), largest)
+    whole = (f"{real_sums.write_steps(dialect, value, scales[value])} AS {name}" for value, name in steps.items())
+    return clauses.add(["*", *whole], scaled), {value: (steps[value], scales[value]) for value in largest}

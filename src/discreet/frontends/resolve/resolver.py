@@ -42,7 +42,7 @@ from discreet.frontends.terms.syntax import (
     aggregates_in,
 )
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns
+from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
 from discreet.plan.nodes import Order, Output, Question
 from discreet.plan.relations import Values
 
@@ -70,9 +70,10 @@ class _Resolver:
         outputs = self._resolve_outputs()
         having = self._resolve_having()
         order = tuple(self._resolve_sort(sort) for sort in self.draft.order)
-        if not self.aggregates.found:
+        if not self.aggregates.found and not any(_reads_key(output.expression) for output in outputs):
             place = self.draft.select[0].place if self.draft.select else None
-            raise refusal(place, "Nothing is measured: there is no aggregate.", "Add one, for example COUNT(*).")
+            rule = "Nothing is asked: there is no aggregate, and no key of GROUP BY."
+            raise refusal(place, rule, "Add one, for example COUNT(*).")
         return Question(
             source=self.scope.relation,
             keys=tuple(self.keys),
@@ -259,3 +260,8 @@ def _place_of_name(term: Term, name: str) -> Place | None:
             return None
         case _:
             assert_never(term)
+
+
+def _reads_key(expression: Expression) -> bool:
+    """Whether an output shows a key, where nothing is measured."""
+    return any(isinstance(part, ReleasedValue) for part in walk(expression))

@@ -42,9 +42,6 @@ STATEMENTS: Mapping[str, RefusalReason] = {
 # Parts of a SELECT, by the name of the part in the parser's tree.
 CLAUSES: Mapping[str, RefusalReason] = {
     "laterals": RefusalReason("LATERAL is not available.", ONE_SELECT, "LATERAL"),
-    "distinct": RefusalReason(
-        "SELECT DISTINCT is available in subqueries only.", "Use GROUP BY with an aggregate.", "DISTINCT"
-    ),
     "into": RefusalReason("SELECT INTO is not available: a question only asks.", "Leave INTO out.", "INTO"),
     "qualify": RefusalReason("QUALIFY is available in subqueries only.", "Use HAVING.", "QUALIFY"),
     "windows": RefusalReason("Window functions are available in subqueries only.", "Use GROUP BY.", "WINDOW"),

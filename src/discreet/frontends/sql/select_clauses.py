@@ -1,7 +1,7 @@
 """Reads the clauses of a SELECT into terms: of a question, and of the SELECTs inside it.
 
-A question has aggregates, and may be ordered and limited. A SELECT inside it has rows. It may have DISTINCT, windows
-and QUALIFY, but no LIMIT, because the rows that LIMIT keeps depend on the rows of all units.
+A question has aggregates or keys, and may be ordered and limited. A SELECT inside it has rows. It may have DISTINCT,
+windows and QUALIFY, but no LIMIT, because the rows that LIMIT keeps depend on the rows of all units.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from discreet.frontends.sql.refusals import ONE_SELECT, RefusalReason
 from discreet.frontends.sql.with_clause import WithQuery, read_union, read_with
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import Draft, Item, Ordinal, QueryTerm, Star, Term
+from discreet.frontends.terms.syntax import Draft, Item, Ordinal, QueryTerm, Star, Term, aggregates_in
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 # The parts of a SELECT that a question can have, and those that a SELECT inside it can have.
-CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_")
+CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_", "distinct")
 INNER_CLAUSES = (
     "expressions", "from_", "joins", "where", "group", "having", "order", "with_", "distinct", "qualify", "windows",
 )  # fmt: skip  # one list
@@ -62,6 +62,10 @@ class SelectReader:
         if self.inner and sets is not None:
             rule = "Several groupings at once are not available inside a question."
             raise refusal(self.places.of(tree.args["group"]), rule, "Use one GROUP BY.")
+        distinct = self._read_distinct(tree.args.get("distinct"))
+        if distinct and not self.inner:
+            self._check_distinct(tree)
+            group = None  # the outputs are the keys, as with GROUP BY ALL
         return Draft(
             source=from_clause.read_source(tree, self.reader, self.names),
             where=self._read_condition(tree.args.get("where")),
@@ -74,7 +78,7 @@ class SelectReader:
             else (),
             limit=self._read_limit(tree.args.get("limit"), 1),
             offset=self._read_limit(tree.args.get("offset"), 0) or 0,
-            distinct=self._read_distinct(tree.args.get("distinct")),
+            distinct=distinct,
             qualify=self._read_condition(tree.args.get("qualify")),
         )
 
@@ -104,6 +108,14 @@ class SelectReader:
             raise refusal(self.places.of(node, "DISTINCT"), rule, fix)
         self.reader.check_parts(node)
         return True
+
+    def _check_distinct(self, tree: Expr) -> None:
+        """Refuse SELECT DISTINCT of a question that measures something, or says twice what its groups are."""
+        aggregates = (item for item in self._read_outputs(tree) if aggregates_in(item.term))
+        if tree.args.get("group") is not None or next(aggregates, None) is not None:
+            place = self.places.of(tree.args["distinct"], "DISTINCT")
+            rule = "SELECT DISTINCT names groups, and has neither aggregates nor GROUP BY."
+            raise refusal(place, rule, "Leave DISTINCT out: groups differ anyway.")
 
     def _read_outputs(self, tree: Expr) -> tuple[Item, ...]:
         if not tree.expressions:

@@ -104,7 +104,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
                 verb="count_distinct",
                 arguments=ArgumentForm.VALUE,
                 examples=("COUNT(DISTINCT {key})", "APPROX_COUNT_DISTINCT({key})"),
-                help="distinct values of anything else, of which each unit brings as many as it may have rows",
+                help="distinct values of anything else, of which each unit brings at most `max_values`: a lower bound",
                 inside=Feature.COUNT_DISTINCT,
             ),
         ),

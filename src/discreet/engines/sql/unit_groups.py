@@ -1,0 +1,88 @@
+"""Groups of each unit's rows in SQL: one row for each, with features.
+
+A unit may have any number of rows, and no aggregate may hold them all: memory would run out for that unit alone. So
+medians are read from numbered rows, which engines sort on disk where memory is short, and reals are summed in steps
+(``real_sums``), for which the largest value of each group is found first and joined to the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from discreet.engines.sql import per_unit, real_sums
+from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.relations import Feature, FeatureCall, JoinKind, PerUnit, Scan, split
+from discreet.plan.types import Type
+
+
+def write_groups(
+    clauses: Clauses,
+    relation: PerUnit,
+    source: CommonTable,
+    wanted: Mapping[Column, FeatureCall],
+    needed: Set[Column],
+) -> CommonTable:
+    """The groups, with those of their keys that are needed and the features that are wanted."""
+    layers, dialect = clauses.make_layers(source), clauses.dialect
+    values = {c: "" if w.argument is None else layers.write_value(w.argument) for c, w in wanted.items()}
+    keys = {Column(relation.name, name, key.type): key for name, key in relation.keys}
+    # Keys get their names before they are grouped by: a constant there would be read as a position.
+    names = {column: clauses.make_name("c") for column in keys}
+    items = ["*", *(f"{layers.write_value(key)} AS {names[column]}" for column, key in keys.items())]
+    by = list(names.values())
+    stepped = {values[column] for column, compute in wanted.items() if real_sums.is_stepped(compute)}
+    middles = {values[c]: w.argument for c, w in wanted.items() if w.feature is Feature.MEDIAN and w.argument}
+    # Rows are read twice for sums of reals. A table is read again, and anything else kept so that it is computed once.
+    keep = bool(stepped) and not isinstance(split(relation.source)[0], Scan)
+    rows = clauses.add(items, clauses.add_layers(layers, source), keep=keep)
+    rows, steps = _add_steps(clauses, rows, by, stepped)
+    rows, places = _add_places(clauses, rows, by, middles)
+    computed = {}
+    for column, compute in wanted.items():
+        value = values[column]
+        if real_sums.is_stepped(compute):
+            step, scale = steps[value]
+            computed[column] = real_sums.write_stepped_sum(dialect, compute, step, f"max({scale})")
+        elif compute.feature is Feature.MEDIAN:
+            computed[column] = per_unit.write_median(dialect, *places[value])
+        else:
+            computed[column] = per_unit.write_aggregate(dialect, compute, value)
+    group = f" GROUP BY {', '.join(by)}" if by else " HAVING count(*) > 0"
+    return clauses.add_features({c: name for c, name in names.items() if c in needed}, computed, rows, group)
+
+
+def _add_steps(
+    clauses: Clauses, rows: str, by: Sequence[str], values: Set[str]
+) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Rows with values in whole steps, and how many of these make up 1 in their group: the names of both columns."""
+    if not values:
+        return rows, {}
+    dialect, theirs = clauses.dialect, [clauses.make_name("b") for _ in by]
+    largest = {value: clauses.make_name("s") for value in sorted(values)}
+    items = [*(f"{own} AS {other}" for own, other in zip(by, theirs))]
+    items += [f"{real_sums.write_largest(value)} AS {name}" for value, name in largest.items()]
+    group = f" GROUP BY {', '.join(by)}" if by else ""
+    scaled, scales = real_sums.add_scales(clauses, clauses.add(items, rows, group), largest)
+    same = " AND ".join(dialect.same(own, other) for own, other in zip(by, theirs)) or "true"
+    steps = {value: clauses.make_name("s") for value in largest}
+    stepped = (f"{real_sums.write_steps(dialect, value, scales[value])} AS {name}" for value, name in steps.items())
+    joined = clauses.add(["*", *stepped], dialect.join(rows, JoinKind.INNER, scaled, same))
+    return joined, {value: (steps[value], scales[value]) for value in largest}
+
+
+def _add_places(
+    clauses: Clauses, rows: str, by: Sequence[str], values: Mapping[str, Expression]
+) -> tuple[str, dict[str, tuple[str, str, str]]]:
+    """Rows with values as reals, their places in ascending order in the group, and how many values there are."""
+    if not values:
+        return rows, {}
+    dialect, parts = clauses.dialect, f"PARTITION BY {', '.join(by)} " if by else ""
+    found = {v: (clauses.make_name("m"), clauses.make_name("m"), clauses.make_name("m")) for v in sorted(values)}
+    reals = (f"{dialect.widen(v, values[v].type, Type.REAL)} AS {real}" for v, (real, _, _) in found.items())
+    rows = clauses.add(["*", *reals], rows)
+    placed = [
+        f"row_number() OVER ({parts}ORDER BY {write_order(real)}) AS {place}" for real, place, _ in found.values()
+    ]
+    counted = [f"count({real}) OVER ({parts.strip()}) AS {count}" for real, _, count in found.values()]
+    return clauses.add(["*", *placed, *counted], rows), found
