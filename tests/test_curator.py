@@ -136,6 +136,44 @@ def test_rho_budgets_and_row_units() -> None:
     assert "ρ" in holder.remaining
 
 
+def test_a_budget_in_mu_is_used_up_by_its_shares(tmp_path: Path) -> None:
+    """From a codebook to the last answer: noise and choices, each within its share, until nothing is left."""
+    (tmp_path / "data.csv").write_text("value\n" + "3\n" * 500)
+    (tmp_path / "book.toml").write_text(
+        'name = "book"\nunit = "row"\n[budget]\nmu = 1\nper_query = 0.8\n[tables.data]\nsource = "data.csv"\n'
+        '[tables.data.columns]\nvalue = { type = "integer", bounds = [0, 9] }\n'
+    )
+    with discreet.open(tmp_path / "book.toml") as holder:
+        assert holder.remaining == "μ 1 of 1"
+        count = holder.ask("SELECT COUNT(*) AS n FROM data", share=0.5)
+        assert abs(count.table["n"][0].as_py() - 500) < 20 and count.receipt["cost"] == "μ = 0.707107"
+        assert holder.remaining == "μ 0.7071 of 1"
+        with pytest.raises(BudgetExceeded, match=r"left of Budget\(μ = 1\): μ 0.7071 of 1.*nothing was charged"):
+            holder.ask("SELECT SUM(value) AS s FROM data", share=0.6)
+        assert holder.ask("SELECT MEDIAN(value) AS m FROM data", share=0.25).table["m"][0].as_py() == 3
+        holder.ask("SELECT SUM(value) AS s FROM data", share=0.25)
+        assert not holder.preview("SELECT SUM(value) AS s FROM data", rho=0.01).fits
+        with pytest.raises(BudgetExceeded, match="per_query"):
+            holder.preview("SELECT COUNT(value) AS n FROM data", share=0.7)
+
+
+def test_an_offer_above_what_is_left_is_shown_and_refused() -> None:
+    """A preview says that it does not fit, and what would; asking says what was asked, what is left and what fits."""
+    holder = curator(discreet.Budget(epsilon=2, delta=1e-6))
+    holder.ask("SELECT COUNT(*) AS n FROM visits", share=0.75)
+    question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    shown = holder.preview(question, share=0.5)
+    assert not shown.fits and shown.most == "share=0.25 (epsilon=0.5)"
+    assert "1/2 of the budget" in str(shown) and "is left; offer at most share=0.25 (epsilon=0.5)" in str(shown)
+    assert not holder.preview_batch([question], share=0.5).fits and shown.to_dict()["most"] == shown.most
+    with pytest.raises(BudgetExceeded, match=r"1/2 of the budget.*1/4 of the budget is left.*share=0.25.*Nothing was"):
+        holder.ask(question, share=0.5)
+    assert len(holder.history()) == 1
+    assert holder.preview(question, share=0.25).fits
+    holder.ask(question, share=0.25)
+    assert holder.preview(question.replace("n ", "m "), share=0.25).answered
+
+
 def test_a_prepared_table_answers_alike() -> None:
     """Preparing changes how fast answers come, not what they are about; unknown tables are refused."""
     holder = curator(discreet.Budget(epsilon=100))
@@ -169,11 +207,43 @@ def test_a_price_is_said_in_one_place() -> None:
     with pytest.raises(ParameterError, match="said twice"):
         holder.ask(text, epsilon=2)
     assert not holder.history()
-    assert holder.ask(text).spent.epsilon(1e-6) < 20
+    assert holder.ask(text).spent.epsilon(1e-9) <= 1
     assert holder.ask(text).replayed
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "COUNT(*) AS n FROM visits",
+        "ward, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY ward",
+        "age, COUNT(*) AS n FROM visits GROUP BY age",
+        "MEDIAN(age) AS m FROM visits",
+    ],
+)
+@pytest.mark.parametrize(("options", "delta"), [("epsilon=1, delta=1e-9", 1e-9), ("epsilon=1", 1e-6)])
+def test_a_text_that_states_a_guarantee_gets_it(asked: str, options: str, delta: float) -> None:
+    """In the GoogleSQL form the question by itself is (ε, δ)-private as written, with both kinds of noise.
+
+    The same ε beside the question is a share of the budget, which comes to more.
+    """
+    shown = curator().preview(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {asked}")
+    assert shown.loss.epsilon(delta) > 0.9
+    assert all(plan.loss.epsilon(delta) <= 1 for plan in (shown.plan, *shown.alternatives))
+    assert curator().preview(f"SELECT {asked}", epsilon=1, delta=1e-7).loss.epsilon(delta) > 1
 
 
 def test_bounds_are_automatic_or_not() -> None:
     """The only word there is."""
     with pytest.raises(ParameterError, match="not a known word"):
         curator().ask("SELECT COUNT(*) AS n FROM visits", epsilon=1, bounds="guess")
+
+
+def test_bounds_are_not_bought_within_a_stated_guarantee() -> None:
+    """Two releases would have to share the ε and δ of one text. Where no bounds are missing nothing is bought."""
+    holder = discreet.curate({"visits": VISITS}, budget=discreet.Budget(epsilon=20, delta=1e-6))
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) SUM(age) AS s FROM visits"
+    for act in (holder.preview, holder.ask):
+        with pytest.raises(ParameterError, match=r"states of itself.*Nothing was charged"):
+            act(text, bounds="auto")
+    assert holder.preview(text.replace("SUM(age)", "COUNT(*)"), bounds="auto").loss.epsilon(1e-6) <= 1
+    assert holder.preview("SELECT SUM(age) AS s FROM visits", share=0.1, bounds="auto").fits

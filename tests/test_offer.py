@@ -10,7 +10,7 @@ import pytest
 
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.bounding.bound import bound
-from discreet.errors import BudgetExceeded, ParameterError, UnknownLoss
+from discreet.errors import BudgetExceeded, ParameterError
 from discreet.exact import ln
 from discreet.offer import BudgetLeft, BudgetOffer, Offer
 from discreet.price import PriceTerms, price
@@ -41,10 +41,15 @@ def test_bad_offers_are_refused(budget: Budget, offer: dict[str, Any]) -> None:
         priced(ask(COUNT, keys=("ward",)), budget, **offer)
 
 
-def test_a_gaussian_dp_budget_cannot_pay() -> None:
-    """Discrete noise has no μ."""
-    with pytest.raises(UnknownLoss, match="Nothing was charged"):
-        priced(ask(COUNT), Budget(mu=1), rho=1)
+def test_a_share_of_mu_is_a_share_of_its_square() -> None:
+    """μ² adds up: a quarter of μ = 1 is μ = 1/2. An ε has no meaning there, and names of groups have no δ."""
+    assert BudgetOffer(Offer(share=Fraction(1, 4)), Budget(mu=1)).to_amount() == Fraction(1, 8)
+    plan = priced(ask(COUNT), Budget(mu=1), share=Fraction(1, 4))
+    assert plan.loss.notion("gdp").words() == "μ = 0.5"
+    with pytest.raises(ParameterError, match=r"share=0.1.*Nothing was charged"):
+        priced(ask(COUNT), Budget(mu=1), epsilon=1)
+    with pytest.raises(BudgetExceeded, match="Declare the keys"):
+        BudgetOffer(Offer(share=1), Budget(mu=1)).key_delta()
 
 
 def test_an_offer_is_turned_into_the_currency_of_the_budget() -> None:

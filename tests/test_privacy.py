@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from discreet.accounting import events, loss_of
+from discreet.accounting.cost_words import describe_cost
 from discreet.accounting.currencies import choose_currency, dearest_event
 from discreet.accounting.gdp import GaussianNotion
 from discreet.accounting.pure import PureNotion
@@ -191,4 +192,4 @@ def test_the_table_of_budgets_is_whole() -> None:
         assert budget.describe_left(Fraction(1, 2)).startswith(f"{budget.symbol} 0.5 of 1")
         assert choose_currency(budget, None, None, 0.5).nothing
         dearest = dearest_event(budget, unit=Unit(), neighbours=Neighbours.ADD_REMOVE)
-        assert budget.describe_loss(loss_of(dearest))
+        assert describe_cost(budget, loss_of(dearest))

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
+from discreet.accounting.cost_words import describe_cost
 from discreet.answer import Answer, read_rows
 from discreet.draw_record import dump_draws, load_draws
 from discreet.entropy import SimulationSource
@@ -38,14 +39,14 @@ def make_answer(
     time: datetime,
 ) -> Answer:
     """What follows from noisy numbers: nothing private is in reach."""
-    whole = {} if len(quoted.plans) == 1 else {"batch": budget.describe_loss(quoted.loss)}
+    whole = {} if len(quoted.plans) == 1 else {"batch": describe_cost(budget, quoted.loss)}
     receipt = {
         "request": reservation.request,
         "dataset": dataset,
         "analyst": reservation.analyst,
         "time": time.isoformat(timespec="seconds"),
         "protects": f"{plan.unit} ({plan.neighbours})",
-        "cost": budget.describe_loss(plan.loss),
+        "cost": describe_cost(budget, plan.loss),
         "loss": budget.loss_to_dict(plan.loss),
         "mechanisms": [events.dump(event) for event in plan.events],
         **_describe_finish(plan),

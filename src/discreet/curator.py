@@ -16,6 +16,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
+from discreet.accounting.cost_words import describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
 from discreet.answer_record import Known, answer_known, find_known, make_answer, to_record
@@ -25,6 +26,7 @@ from discreet.bound_search import buy_bounds as column_bounds
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.entropy import SYSTEM, EntropySource
+from discreet.error_curve import CurvePoint, list_shares
 from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
@@ -35,17 +37,17 @@ from discreet.errors import (
     ParameterError,
     UsageError,
 )
-from discreet.exact import float_down
+from discreet.exact import lower, upper
 from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
-from discreet.offer import BudgetLeft, Offer
+from discreet.offer import BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
-from discreet.preview import BatchPreview, Preview
+from discreet.preview import BatchPreview, Preview, make_point
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
@@ -119,7 +121,7 @@ class Curator:
         asked = self._read(question, public)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
         offer = _make_offer(asked, stated, level)
-        if _is_automatic(bounds):
+        if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return missing_bounds.ask(self, asked.question, offer, **who)
         quoted = self._quote(asked.question, offer, analyst)
@@ -307,26 +309,48 @@ class Curator:
         level: Number = 0.95,
         public: Mapping[str, Any] | None = None,
         bounds: str | None = None,
+        curve: bool = False,
         analyst: str = "analyst",
         project: str = "",
     ) -> Preview:
-        """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged."""
+        """What the answer would cost and how far off it would be. Free: no data is read, nothing is charged.
+
+        ``curve`` adds what other shares of the budget would buy; without an offer beside it, a tenth is priced.
+        """
         asked = self._read(question, public)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
+            stated |= self._make_default_offer()
         offer = _make_offer(asked, stated, level)
-        if _is_automatic(bounds):
+        if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
-        quoted = self._quote(asked.question, offer, analyst)
-        known = self._find_known(quoted, analyst) is not None
-        fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
+        quoted = self._quote_in_any_case(lambda context: quote(asked.question, offer, context), analyst)
         return Preview(
             plan=quoted.plans[0],
-            budget=self.budget,
-            fits=fits,
-            remaining=self.remaining,
-            answered=known,
             alternatives=quoted.alternatives,
+            curve=self._trace_curve(asked.question, offer, analyst) if curve else (),
+            **self._check_quote(quoted, analyst, project),
         )
+
+    def _trace_curve(self, question: Question, offer: Offer, analyst: str) -> tuple[CurvePoint, ...]:
+        """What shares of the budget would buy, from the smallest up to all that is left; without what is refused."""
+        context, found = self._make_context(analyst), []
+        for share in list_shares(self._find_share_left()):
+            offered = Offer(share=share, delta=offer.delta, level=offer.level)
+            try:
+                plan = quote(question, offered, context).plans[0]
+            except (BudgetExceeded, ParameterError):  # more than one question may cost, or too little to name keys
+                continue
+            found.append(make_point(plan, share, self.budget))
+        return tuple(found)
+
+    def _find_share_left(self) -> Fraction:
+        """The part of the budget that shares may still be asked for, rounded down."""
+        currency, total = self._ledger.counted
+        if isinstance(currency, ClassCurrency):
+            return currency.share_left(total)
+        left, whole = lower(self._ledger.remaining), upper(self.budget.amount())
+        return (left / whole) ** 2 if self.budget.notion == "gdp" else left / whole
 
     def preview_batch(
         self,
@@ -345,17 +369,42 @@ class Curator:
     ) -> BatchPreview:
         """What several answers would cost together, and how far off each would be. Free."""
         offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
-        quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed, analyst=analyst)
-        known = self._find_known(quoted, analyst) is not None
+        read = self._read_batch(questions, public)
+        quoted = self._quote_in_any_case(
+            lambda context: quote_batch(read, offer, context, weights=weights, fixed=fixed), analyst
+        )
+        terms = self._check_quote(quoted, analyst, project)
+        each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
+        return BatchPreview(each=each, loss=quoted.loss, **terms)
+
+    def _check_quote(self, quoted: Quote, analyst: str, project: str) -> dict[str, Any]:
+        """Whether what was quoted can be charged or is known already, and what is left."""
         fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        terms: dict[str, Any] = {
+        return {
             "budget": self.budget,
             "fits": fits,
             "remaining": self.remaining,
-            "answered": known,
+            "most": "" if fits else self._describe_most(quoted),
+            "answered": self._find_known(quoted, analyst) is not None,
         }
-        each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
-        return BatchPreview(each=each, loss=quoted.loss, **terms)
+
+    def _describe_most(self, quoted: Quote) -> str:
+        """The largest share that is left, where a quote is more than that."""
+        currency, total = self._ledger.counted
+        if not isinstance(currency, ClassCurrency):
+            return ""
+        left = currency.share_left(total)
+        return describe_most(self.budget, left) if currency.share_of(currency.price(quoted.loss)) > left else ""
+
+    def _quote_in_any_case(self, make: Callable[[QuoteContext], Quote], analyst: str) -> Quote:
+        """A quote to look at: where an offer is more than is left, at what it would buy of an untouched budget."""
+        context = self._make_context(analyst)
+        try:
+            return make(context)
+        except BudgetExceeded:
+            if context.left is None:
+                raise
+            return make(replace(context, left=None))
 
     def answered(self, question: QuestionLike, *, analyst: str = "analyst", **offer: Any) -> bool:
         """Whether the answer follows from what is on record for this analyst, so that asking is free."""
@@ -397,12 +446,7 @@ class Curator:
     @property
     def remaining(self) -> str:
         """What is left of the budget, in words."""
-        left = self.budget.describe_left(self._ledger.remaining)
-        currency, total = self._ledger.counted
-        if not isinstance(currency, ClassCurrency):
-            return left
-        # Two numbers: what pure noise could still cost, and what Gaussian noise could.
-        return f"{left}, or ρ {float_down(currency.largest_rho(total, rounded=True)):.4g} of Gaussian noise"
+        return describe_left(self.budget, self._ledger.remaining, *self._ledger.counted)
 
     @property
     def ledger(self) -> Ledger:
@@ -467,12 +511,16 @@ class Curator:
         fixed: bool,
         analyst: str,
     ) -> Quote:
+        context = self._make_context(analyst)
+        return quote_batch(self._read_batch(questions, public), offer, context, weights=weights, fixed=fixed)
+
+    def _read_batch(self, questions: Sequence[QuestionLike], public: Mapping[str, Any] | None) -> list[Question]:
+        """The questions of a batch, which state no offers of their own."""
         read = [self._read(question, public) for question in questions]
         if any(each.offer for each in read):
             rule = "is said in a question, and a batch has one offer for all of its questions"
             raise ParameterError("cost", rule, "Take it out of the question. Nothing was charged.")
-        context = self._make_context(analyst)
-        return quote_batch([each.question for each in read], offer, context, weights=weights, fixed=fixed)
+        return [each.question for each in read]
 
     def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
@@ -495,9 +543,7 @@ class Curator:
 
     def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
-        if self.budget.notion == "approx":
-            return {"share": Fraction(1, 10)}
-        return {self.budget.kind.offers[0]: float_down(self.budget.amount()) / 10}
+        return {"share": Fraction(1, 10)}
 
     def _make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
         return Charge(
@@ -551,7 +597,8 @@ def _make_offer(asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], leve
     if both:
         rule = f"is said twice, in the question and beside it: {', '.join(both)}"
         raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
-    return Offer(**{**asked.offer, **stated}, level=level)
+    # A text that states ε states a guarantee, and the question by itself keeps it.
+    return Offer(**{**asked.offer, **stated}, level=level, alone="epsilon" in asked.offer)
 
 
 def _is_automatic(bounds: str | None) -> bool:

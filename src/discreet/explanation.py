@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from discreet.accounting.cost_words import describe_cost
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity, unit_bits
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.show import show
@@ -60,7 +61,7 @@ def explain(plan: Plan, budget: Budget) -> str:
         ]
         lines += _describe_measures(release)
     return "\n".join(
-        [*lines, "", f"cost      {budget.describe_loss(plan.loss)}", f"protects  {plan.unit} ({plan.neighbours})"]
+        [*lines, "", f"cost      {describe_cost(budget, plan.loss)}", f"protects  {plan.unit} ({plan.neighbours})"]
     )
 
 

@@ -9,10 +9,13 @@ from fractions import Fraction
 from typing import NoReturn, Self
 
 from discreet import parameters
+from discreet.accounting.cost_words import describe_share
+from discreet.accounting.currencies import SumCurrency
+from discreet.accounting.gdp import GaussianNotion, mu_for
 from discreet.accounting.spending_classes import ClassCurrency, SpendingClass, shorten_down
 from discreet.accounting.sums import Price
-from discreet.errors import BudgetExceeded, InternalError, ParameterError, UnknownLoss
-from discreet.exact import Exact, float_down, lower
+from discreet.errors import BudgetExceeded, InternalError, ParameterError
+from discreet.exact import Exact, decimal, float_down, lower
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss
 
@@ -72,8 +75,27 @@ class BudgetLeft:
         return shorten_down(left * left / (whole + left)) if left > 0 else Fraction(0)
 
 
+def find_mu_squared(loss: Loss) -> Fraction:
+    """The μ² of a loss that has one without a failure; refused otherwise."""
+    (price,) = SumCurrency("mu_squared", Fraction(0)).price(loss)
+    return price
+
+
 # The least ε that a question may offer. With less, the noise is larger than any number that is shown.
 LEAST_EPSILON = Fraction(1, 10**12)
+
+
+def describe_most(budget: Budget, left: Fraction) -> str:
+    """The largest offer that a part of an (ε, δ) budget is, as it is typed; empty where nothing is left."""
+    if left <= LEAST_EPSILON:
+        return ""
+    return f"share={_round_down(left)} (epsilon={_round_down(left * lower(budget.amount()))})"
+
+
+def _round_down(number: Fraction) -> str:
+    """Six digits, never more than the number: what a person types in again must fit."""
+    text = f"{float_down(number):.6g}"
+    return text if Fraction(text) <= number else f"{float_down(number * (1 - Fraction(1, 10**5))):.6g}"
 
 
 def _check_least(name: str, amount: Exact, least: Fraction) -> None:
@@ -88,6 +110,9 @@ class Offer:
 
     Under an (ε, δ) budget an ``epsilon`` of x out of E means the share x/E. An error is wanted for named columns.
     ``delta`` is what naming private keys may cost; ``level`` is the confidence of errors and intervals.
+
+    ``alone`` says that ``epsilon`` and ``delta`` are a guarantee, as a text in the GoogleSQL form states it: what is
+    released for the question is (ε, δ)-private by itself. Without a ``delta`` it is that of the budget.
     """
 
     epsilon: Epsilon | None = None
@@ -96,6 +121,7 @@ class Offer:
     error: Mapping[str, Number] | None = None
     delta: Number | None = None
     level: Number = 0.95
+    alone: bool = False
 
     def __post_init__(self) -> None:
         forms = [form is not None for form in (self.epsilon, self.rho, self.share, self.error)]
@@ -118,6 +144,9 @@ class Offer:
             raise ParameterError("error", "names no column", "Say error={'n': 12}. Nothing was charged.")
         if self.delta is not None:
             parameters.read_probability(self.delta, "delta")
+        if self.alone and self.epsilon is None:
+            fix = "Say epsilon=1 with it. Nothing was charged."
+            raise ParameterError("alone", "is a guarantee that needs an ε", fix)
         parameters.read_probability(self.level, "level")
 
 
@@ -129,13 +158,6 @@ class BudgetOffer:
     budget: Budget
     most: Fraction | None = None
     left: BudgetLeft | None = None
-
-    def __post_init__(self) -> None:
-        if not self.budget.kind.offers:
-            raise UnknownLoss(
-                f"A budget in {self.budget.symbol} cannot pay for choices and for keys. Declare ρ, or ε and δ. "
-                "Nothing was charged."
-            )
 
     @property
     def families(self) -> tuple[NoiseFamily, ...]:
@@ -165,19 +187,42 @@ class BudgetOffer:
             part = lower(parameters.read_epsilon(epsilon)) / lower(self.budget.amount())
         left = self.known_left.currency.share_left(self.known_left.total)
         if part > left * (1 + Fraction(1, 1 << 28)):
-            raise BudgetExceeded(self._describe_too_much(left))
+            raise BudgetExceeded(self._describe_too_much(part, left))
         return part
 
-    def _describe_too_much(self, left: Fraction) -> str:
-        nearest = f"share={float_down(left):.6g} (epsilon={float_down(left * lower(self.budget.amount())):.6g})"
-        rest = f"Offer at most {nearest}." if left > LEAST_EPSILON else "Nothing is left that shares can buy."
-        return f"The offer is more than is left of {self.budget!r}. {rest} Nothing was charged."
+    def _describe_too_much(self, part: Fraction, left: Fraction) -> str:
+        """What was asked, what is left, and what would fit."""
+        most = describe_most(self.budget, left)
+        rest = f"{describe_share(left)} is left: offer at most {most}." if most else "Nothing is left."
+        asked = describe_share(part) if part <= 1 else "more than all of it"
+        return f"The offer ({asked}) is more than is left of {self.budget!r}. {rest} Nothing was charged."
 
     def allow(self) -> list[tuple[SpendingClass, Fraction]]:
         """What the share may cost, class by class."""
         left = self.known_left
         share = self.to_share()
         return list(left.currency.allow(left.total, min(share, left.currency.share_left(left.total))))
+
+    def find_room_alone(self, loss: Loss) -> Fraction:
+        """By what factor a loss may grow, or has to shrink, to be what the offer states by itself; 1 where it is.
+
+        Gaussian noise is scaled by its μ²: at most the largest that is (ε, δ)-private by itself, failures included.
+        """
+        if not self.offer.alone:
+            return Fraction(1)
+        epsilon, delta = lower(parameters.read_epsilon(self.offer.epsilon)), self._delta_alone
+        if decimal(loss.delta(epsilon)) <= delta:
+            return Fraction(1)
+        known = loss.notion("gdp") if loss.has("gdp") else None
+        if not isinstance(known, GaussianNotion):
+            return Fraction(1, 2)
+        rest = (delta - known.slack) / (1 - known.slack)
+        return mu_for(float_down(epsilon), max(0.0, float_down(rest))) ** 2 / known.mu_squared
+
+    @property
+    def _delta_alone(self) -> Fraction:
+        """The δ of a stated guarantee: its own, or that of the budget."""
+        return self.budget.slack() if self.offer.delta is None else parameters.read_delta(self.offer.delta)
 
     @property
     def level(self) -> Fraction:
@@ -190,14 +235,17 @@ class BudgetOffer:
         if self.by_share:
             raise InternalError("What a share buys depends on what is left.")
         if self.offer.share is not None:
-            return parameters.read_positive(self.offer.share, "share") * lower(self.budget.amount())
+            whole = lower(self.budget.amount())
+            # Shares of μ are shares of μ², which is what adds up; Gaussian noise of ρ has μ² = 2ρ.
+            whole = whole**2 / 2 if self.budget.notion == "gdp" else whole
+            return parameters.read_positive(self.offer.share, "share") * whole
         if rho is not None:
             if "rho" not in self.budget.kind.offers:
                 fix = "This budget is counted in pure ε: say epsilon=0.5. Nothing was charged."
                 raise ParameterError("rho", "cannot be spent from a pure budget", fix)
             return parameters.read_positive(rho, "rho")
         if "epsilon" not in self.budget.kind.offers:
-            fix = "This budget is counted in ρ: say rho=0.01. Nothing was charged."
+            fix = f"This budget is counted in {self.budget.symbol}: say share=0.1 or rho=0.01. Nothing was charged."
             raise ParameterError("epsilon", "has no meaning without a δ", fix)
         exact = parameters.read_epsilon(epsilon)
         return exact if isinstance(exact, Fraction) else exact.lower
@@ -208,6 +256,8 @@ class BudgetOffer:
             return True
         if self.budget.notion == "approx":
             return BudgetLeft.of_whole(self.budget.with_amount(self.most)).fits(loss)
+        if self.budget.notion == "gdp":
+            return find_mu_squared(loss) <= self.most**2
         return amount <= self.most
 
     def refuse_large(self) -> NoReturn:
@@ -225,7 +275,8 @@ class BudgetOffer:
                 "Declare the keys in the codebook, or a budget with ε and δ. Nothing was charged."
             )
         if self.offer.delta is not None:
-            return parameters.read_probability(self.offer.delta, "delta")
+            stated = parameters.read_probability(self.offer.delta, "delta")
+            return stated / 2 if self.offer.alone else stated  # the other half is for the noise
         found = self.known_left.key_delta()
         if not found:
             raise BudgetExceeded(

@@ -8,9 +8,10 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
-from discreet.accounting import events
+from discreet.accounting import cost_words, events
 from discreet.accounting.events import to_exact
 from discreet.bounding.recipes import AggregateRecipe
+from discreet.error_curve import ColumnError, CurvePoint, draw_curve
 from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
@@ -59,6 +60,10 @@ class Preview:
     fits: bool
     remaining: str
     alternatives: tuple[Plan, ...] = ()
+    most: str = ""
+    """Where it does not fit: the largest offer that does, as it is typed, if there is one."""
+    curve: tuple[CurvePoint, ...] = ()
+    """Error against cost, where it was asked for."""
     answered: bool = False
     """Whether the answer follows from what is on record: then it is free."""
 
@@ -70,7 +75,7 @@ class Preview:
     @property
     def cost(self) -> str:
         """The cost in the budget's own notion first, and what it means beside it."""
-        return self.budget.describe_loss(self.loss)
+        return cost_words.describe_cost(self.budget, self.loss)
 
     @property
     def columns(self) -> tuple[ColumnPreview, ...]:
@@ -102,6 +107,7 @@ class Preview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "most": self.most,
             "already_answered": self.answered,
             "remaining": self.remaining,
             "other_noise": list(self.other_noise),
@@ -116,6 +122,7 @@ class Preview:
             "clamped": list_clamped(self.plan),
             "limits": list_limits(self.plan),
             "interval": BEYOND,
+            **({"curve": [point.to_dict() for point in self.curve]} if self.curve else {}),
         }
 
     def __str__(self) -> str:
@@ -127,6 +134,7 @@ class Preview:
                 f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
                 *(f"instead   {words}" for words in self.other_noise),
+                *([f"\n{draw_curve(self.curve)}\n"] if self.curve else []),
                 "nothing was charged, no data was read",
             ]
         )
@@ -146,12 +154,13 @@ class BatchPreview:
     budget: Budget
     fits: bool
     remaining: str
+    most: str = ""
     answered: bool = False
 
     @property
     def cost(self) -> str:
         """What all of them cost together."""
-        return self.budget.describe_loss(self.loss)
+        return cost_words.describe_cost(self.budget, self.loss)
 
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
@@ -159,6 +168,7 @@ class BatchPreview:
             "cost": self.cost,
             "loss": self.budget.loss_to_dict(self.loss),
             "fits": self.fits,
+            "most": self.most,
             "already_answered": self.answered,
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
@@ -180,7 +190,9 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
     """What would be charged, for people."""
     if shown.answered:
         return "already answered: free"
-    return shown.cost + ("" if shown.fits else "  (more than is left)")
+    if shown.fits:
+        return shown.cost
+    return f"{shown.cost}: more than is left{f'; offer at most {shown.most}' if shown.most else ''}"
 
 
 def _format_table(preview: Preview) -> str:
@@ -199,6 +211,21 @@ def _format_table(preview: Preview) -> str:
             f"interval  {BEYOND}",
         ]
     )
+
+
+def make_point(plan: Plan, share: Fraction, budget: Budget) -> CurvePoint:
+    """What a share buys: of a mean the error in a group of middle size, of a quantile or a mode that in rank."""
+    errors = tuple(_find_point_error(column) for column in _make_columns(plan))
+    return CurvePoint(share, cost_words.describe_cost(budget, plan.loss), _name_noise(plan.releases[0]), errors)
+
+
+def _find_point_error(column: ColumnPreview) -> ColumnError:
+    if column.by_size:
+        size, error = column.by_size[len(column.by_size) // 2]
+        return ColumnError(column.name, f"± {error:.3g} of {size:,}", error)
+    if column.rows is not None:
+        return ColumnError(column.name, f"± {column.rows:,} rows", float(column.rows))
+    return ColumnError(column.name, "–" if column.error is None else f"± {column.error:g}", column.error)
 
 
 def _describe_groups(release: Release) -> str:

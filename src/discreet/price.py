@@ -33,7 +33,7 @@ from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import better_selection
-from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
+from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment, find_mu_squared
 from discreet.parameters import Number
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.table import STATISTICS
@@ -128,13 +128,28 @@ def _price_in_family(
         pricers = [GroupingPricer(form, paid, terms, parts, family, delta=delta) for form in forms]
         amounts = tuple(pricer.find_amount(paid.offer.error) for pricer in pricers)
         return price_at(forms, paid, terms, Payment(family, amounts, delta))
-    if not paid.by_share:
-        return price_at(forms, paid, terms, Payment(family, (paid.to_amount() / parts,) * parts, delta))
 
     def make(amount: Fraction) -> PricedPlan:
         return price_at(forms, paid, terms, Payment(family, (amount / parts,) * parts, delta))
 
-    return find_within(lambda amount: make(amount).plan.events, make, paid, family)
+    if paid.by_share:
+        return find_within(lambda amount: make(amount).plan.events, make, paid, family)
+    amount = paid.to_amount()
+    if terms.budget.notion == "gdp" and paid.offer.share is not None:
+        return _hold_to_share_of_mu(make, amount)
+    return make(amount)
+
+
+def _hold_to_share_of_mu(make: Callable[[Fraction], PricedPlan], amount: Fraction) -> PricedPlan | None:
+    """What costs at most μ² = 2ρ: noise does, choices cost more than that at the same ρ and get less."""
+    allowed = 2 * amount
+    for _ in range(_CORRECTIONS):
+        priced = make(amount)
+        cost = find_mu_squared(priced.plan.loss)
+        if cost <= allowed:
+            return priced
+        amount *= allowed / cost * _MARGIN
+    return None
 
 
 def price_at(forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTerms, payment: Payment) -> PricedPlan:
@@ -161,7 +176,8 @@ def find_within(
     """What a share buys with one kind of noise: the largest amount whose price is within what some class allows.
 
     Pure noise is bought from Σε; Gaussian noise from the class that has most for it. Choices and keys cost there what
-    they cost, so the amount is corrected by its real price, which grows in proportion or nearly so.
+    they cost, so the amount is corrected by its real price, which grows in proportion or nearly so. Pure noise is then
+    (ε, δ)-private by itself, too, with the δ of its keys; Gaussian noise is held to that where the offer states it.
     """
     currency, allowed = paid.known_left.currency, paid.allow()
     if family is NoiseFamily.PURE:
@@ -171,8 +187,10 @@ def find_within(
     for _ in range(_CORRECTIONS):
         if amount <= 0:
             return None
-        cost = currency.price(compose(list_events(amount)).loss)
+        loss = compose(list_events(amount)).loss
+        cost = currency.price(loss)
         room = max((allow / currency.part_of(each, cost) for each, allow in allowed if each.gaussian), default=amount)
+        room = min(room, paid.find_room_alone(loss))
         if room >= 1:
             return make(amount)
         amount *= room * _MARGIN

@@ -198,26 +198,24 @@ class BudgetKind:
     """How budgets in one notion are written, offered and shown.
 
     ``word`` is the parameter that states the amount, ``symbol`` its letter. ``offers`` are the words in which a
-    question may offer a loss, the budget's own first. ``charged`` is the notion in which a charge is shown.
+    question may offer a loss, the budget's own first.
     """
 
     word: str
     symbol: str
     offers: tuple[str, ...]
-    charged: str
 
 
 BUDGET_KINDS: Mapping[BudgetNotion, BudgetKind] = {
-    "pure": BudgetKind("epsilon", "ε", ("epsilon",), "pure"),
-    "approx": BudgetKind("epsilon", "ε", ("epsilon", "rho"), "zcdp"),
-    "zcdp": BudgetKind("rho", "ρ", ("rho",), "zcdp"),
-    # Discrete noise has no exact price in μ, so no question can be offered in it.
-    "gdp": BudgetKind("mu", "μ", (), "gdp"),
+    "pure": BudgetKind("epsilon", "ε", ("epsilon",)),
+    "approx": BudgetKind("epsilon", "ε", ("epsilon", "rho")),
+    "zcdp": BudgetKind("rho", "ρ", ("rho",)),
+    "gdp": BudgetKind("mu", "μ", ("rho",)),
 }
 """The one table of budgets, by the notion they are counted in."""
 
-PAYABLE = tuple(dict.fromkeys(kind.word for kind in BUDGET_KINDS.values() if kind.offers))
-"""The words of budgets from which questions can be paid: those that a codebook may declare."""
+PAYABLE = tuple(dict.fromkeys(kind.word for kind in BUDGET_KINDS.values()))
+"""The words in which a codebook may declare a budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,17 +291,6 @@ class Budget:
         """What is left of the whole, for people: ``ε 2.5 of 3 at δ 1e-06``."""
         at = f" at δ {float(self.slack()):.2g}" if self.slack() else ""
         return f"{self.describe(left)} of {float_up(self.amount()):.4g}{at}"
-
-    def describe_loss(self, loss: Loss) -> str:
-        """A loss in this budget's own notion first, its (ε, δ) beside it."""
-        own = loss.notion(self.kind.charged).words()
-        if self.notion != "approx":
-            return f"ε {loss.epsilon():.4g}" if self.notion == "pure" else own
-        delta = float(self.slack())
-        epsilon = loss.epsilon(delta)
-        if math.isinf(epsilon):
-            return f"charged as {own}; no ε follows at δ {delta:.2g}"
-        return f"ε {epsilon:.4g} at δ {delta:.2g} by itself, charged as {own}"
 
     def loss_to_dict(self, loss: Loss) -> dict[str, Any]:
         """A loss as plain values: every notion in words, and the ε at this budget's δ, None where none follows."""

@@ -102,6 +102,7 @@ def _identify_offer(
     stated = {name: getattr(offer, name) for name in ("epsilon", "rho", "share", "error", "delta")}
     words = [f"{name}={_write_number(value)}" for name, value in stated.items() if value is not None]
     # The least price for an error depends on the level at which it is wanted.
+    words += ["alone"] if offer.alone else []
     words += [f"level={parameters.read_probability(offer.level, 'level')}"] if offer.error else []
     paid, plans = BudgetOffer(offer, context.budget), []
     for forms in batch:

@@ -17,7 +17,7 @@ from discreet.bounding.contributions import MOST_BITS, BoundedPlan, Counts, Reac
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import UsageError
-from discreet.mechanisms import WeightedSelection
+from discreet.mechanisms import GaussianThreshold, WeightedSelection
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
@@ -213,6 +213,8 @@ def test_private_keys_are_named_in_the_audit() -> None:
     engine = replace(line, make=in_memory).open(clinic.make_rows(), bytes(16))
     recorded, _, _ = line.ask(engine, asked[0])
     assert isinstance(recorded.calls[0].mechanism, WeightedSelection)
+    joint, _, _ = line.ask(engine, asked[2])
+    assert [type(call.mechanism) for call in joint.calls] == [GaussianThreshold]
     assert sum(bool(line.ask(engine, asked[0])[0].output[0]["doctor"]) for _ in range(5)) > 0
 
 

@@ -47,6 +47,12 @@ def test_a_count_with_a_sum_is_one_joint_measure_with_pure_noise() -> None:
     assert [len(joint.parts) for joint in chosen(ask(SUM)).joints] == [1]
 
 
+def measure_all_alone(
+    form: BoundedQuestion, neighbours: Neighbours, by: PricedBy, _: int, *, alone: int | None
+) -> Strategy:
+    return choose_strategy(form, neighbours, by, 0, alone=alone)
+
+
 def deviations(release: Release) -> list[float]:
     return [release.deviation(dict(shown)) for shown in list_shown(release.bounded)]
 
@@ -69,10 +75,7 @@ def test_joint_strategies_are_never_worse_than_measuring_alone(
     offer: dict[str, Any] = {"epsilon": 1} if budget is PURE else {"rho": Fraction(1, 10)}
     questions = [ask(*several) for several in ((COUNT, SUM), (MEAN,), (COUNT, MEAN), (COUNT, VARIANCE), (COUNT, UNITS))]
     together = [prod(deviations(priced(q, budget, neighbours=neighbours, **offer))) for q in questions]
-    monkeypatch.setattr(
-        "discreet.price.choose_strategy",
-        lambda *known, alone: choose_strategy(*known[:3], 0, alone=alone),
-    )
+    monkeypatch.setattr("discreet.price.choose_strategy", measure_all_alone)
     alone = [prod(deviations(priced(q, budget, neighbours=neighbours, **offer))) for q in questions]
     assert all(one <= two * 1.0001 for one, two in zip(together, alone))
     assert together[0] < 0.9 * alone[0] or neighbours is Neighbours.REPLACE

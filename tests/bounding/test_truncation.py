@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.bounding import truncation
 from discreet.bounding.bound import bound
 from discreet.bounding.stability import find_relation_facts
 from discreet.bounding.truncation import cap_joins
 from discreet.engines.memory.relations import RelationReader
-from discreet.errors import QuestionError, UnitLost
+from discreet.errors import InternalError, QuestionError, UnitLost
 from discreet.frontends import read_sql
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Column
@@ -132,3 +133,35 @@ def test_all_pairs_of_one_persons_rows_are_bounded() -> None:
     labs = [{"pid": 0, "visit_id": i, "x": 1} for i in range(300)]
     found = RelationReader({"visits": visits, "labs": labs}, catalog, b"salt").read(source)
     assert len(found.rows) == catalog.max_joined_rows
+
+
+PAIRED = "SELECT COUNT(*) AS n FROM visits v JOIN labs l ON v.pid = l.pid"
+
+
+def test_without_the_limit_both_attacks_would_go_through() -> None:
+    """Negative control: the pairs are all there without caps, and the seven joins are accepted with a larger limit."""
+    catalog = clinic().catalog
+    bare = read(PAIRED)
+    assert isinstance(bare, Join) and isinstance(bare.left, Capped) and isinstance(bare.right, Capped)
+    bare = replace(bare, left=bare.left.source, right=bare.right.source)
+    visits = [{"visit": i, "pid": 0, "cost": 1} for i in range(300)]
+    labs = [{"pid": 0, "visit_id": i, "x": 1} for i in range(300)]
+    found = RelationReader({"visits": visits, "labs": labs}, catalog, b"salt").read(bare)
+    assert len(found.rows) == 300**2 > catalog.max_joined_rows
+    loose = replace(catalog, max_joined_rows=20**8)
+    bound(read_sql.read(SEVEN, loose), loose)
+
+
+@pytest.mark.parametrize("mistake", ["no caps", "caps that are too wide"])
+def test_a_plan_that_leaves_a_join_open_is_never_run(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If truncation forgot a join, or let one row too many through, the plan is refused, and nothing is charged."""
+    holder = clinic()
+    asked: list[object] = []
+    monkeypatch.setattr(holder._engine, "run", lambda *given, **_: asked.append(given))
+    if mistake == "no caps":
+        monkeypatch.setattr(truncation._Truncation, "_cap", lambda self, side, cap, facts: side)  # noqa: ARG005
+    else:
+        monkeypatch.setattr(truncation, "choose_cap", lambda *_: 101)
+    with pytest.raises((InternalError, QuestionError), match=r"were not truncated|at most 10,000"):
+        holder.ask(PAIRED, epsilon=0.1)
+    assert not asked and not holder.history()

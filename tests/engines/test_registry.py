@@ -95,8 +95,11 @@ NAMED = re.compile(r"^\s*(?:from|import) +discreet\.engines\.(?:duckdb|memory|sq
 
 
 def test_nobody_else_names_an_engine() -> None:
-    """Openers, the command line, the audit and the codebook ask the registry."""
-    files = [path for path in SOURCE.rglob("*.py") if "engines" not in path.relative_to(SOURCE).parts]
+    """Openers, the command line and the codebook ask the registry.
+
+    Only the audit goes by the engines themselves: it compares them with the oracle, and plants bugs in them.
+    """
+    files = [path for path in SOURCE.rglob("*.py") if {"engines", "audit"}.isdisjoint(path.relative_to(SOURCE).parts)]
     assert len(files) > 100 and [path.name for path in files if NAMED.search(path.read_text())] == []
     assert NAMED.search("def f():\n    from discreet.engines.duckdb.engine import DuckDBEngine\n")
     assert not NAMED.search("from discreet.engines.registry import open_engine  # not discreet.engines.duckdb\n")

@@ -32,6 +32,7 @@ FLOORS: list[dict[str, str]] = [
     },
     {"offer": "what an analyst would pay", "release": "what is drawn, and the one function that draws"},
     {
+        "error_curve": "error against cost",
         "price": "which mechanism at which scale",
         "finish": "statistics and intervals from noisy numbers",
         "explanation": "why a plan is private, in words",

@@ -262,6 +262,8 @@ def holds(value: Any, known: StatisticDefinition | PairDefinition, kind: Type, w
     if value is None:
         return True
     result = known.result if isinstance(known, StatisticDefinition) else Type.REAL
+    if kind is Type.BOOLEAN and known is STATISTICS[Statistic.SUM]:
+        kind = Type.INTEGER  # a condition counts as 1 and 0
     wanted = kind if result is None and not wording.sample else result or Type.REAL
     if wanted is Type.REAL:
         return isinstance(value, float) and bool(np.isfinite(value))

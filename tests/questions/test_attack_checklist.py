@@ -247,12 +247,14 @@ def test_28_no_seed_and_no_switch() -> None:
 
 
 def test_29_repeats_are_free_and_equivalents_are_charged() -> None:
-    """Averaging does not work: the same question replays, another wording of it spends, and the budget ends."""
+    """Averaging does not work: the same question replays, another one spends, and the budget ends."""
     holder = curator(discreet.Budget(epsilon=1))
     first = holder.ask("SELECT COUNT(*) AS n FROM data", epsilon=0.2)
-    for analyst in ("ann", "bob"):
-        assert holder.ask("select count(*) as n from data", epsilon=0.2, analyst=analyst).table == first.table
-    for i in range(4):
+    for _ in range(2):
+        assert holder.ask("select count(*) as n from data", epsilon=0.2).table == first.table
+    # What one analyst was answered is no answer for another one, unless the codebook shares answers.
+    holder.ask("select count(*) as n from data", epsilon=0.2, analyst="bob")
+    for i in range(3):
         holder.ask(f"SELECT COUNT(*) AS n FROM data WHERE person >= {-i - 1}", epsilon=0.2, analyst=f"a{i}")
     with pytest.raises(BudgetExceeded):
         holder.ask("SELECT COUNT(*) AS n FROM data WHERE person >= -9", epsilon=0.2, analyst="carol")
@@ -264,7 +266,11 @@ def test_30_everything_that_is_drawn_is_charged() -> None:
     mean = holder.preview("SELECT AVG(value) AS a FROM data", rho=0.5)
     assert [event.count for event in mean.plan.events] == [1, 1]
     keyed = holder.preview('SELECT "group", COUNT(*) AS n FROM data GROUP BY "group"', rho=0.5)
-    assert [type(event).__name__ for event in keyed.plan.events] == ["RoundedGaussian", "ZeroConcentrated"]
+    assert [type(event).__name__ for event in keyed.plan.events] == [
+        "RoundedGaussian",
+        "RoundedGaussian",
+        "Approximate",
+    ]
     for preview in (mean, keyed):
         assert preview.loss.notion("zcdp").rho == pytest.approx(0.5)  # type: ignore[attr-defined]  # a zCDP notion
 

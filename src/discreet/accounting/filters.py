@@ -33,7 +33,7 @@ from discreet.accounting.rounding import shorten
 from discreet.accounting.spending_classes import FAILURE_PART, ClassCurrency
 from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, MixedGuarantees, ParameterError, UnknownLoss
-from discreet.exact import Exact, float_up, lower, upper
+from discreet.exact import Exact, float_up, lower, sqrt_lower, upper
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss, Neighbours, Notion, Unit
 
@@ -139,6 +139,8 @@ class Filter(_ChargeCounter):
         """What can still be charged, rounded down: budget less spent; of (ε, δ) the ε of one pure release."""
         if isinstance(self._currency, ClassCurrency):
             return self._currency.largest_epsilon(self._total)
+        if self.budget.notion == "gdp":  # squares add up
+            return sqrt_lower(max(Fraction(0), lower(self.budget.amount()) ** 2 - self._total[0]))
         spent, amount = self.spent, self.budget.amount()
         return Fraction(0) if not spent < amount else max(Fraction(0), lower(amount) - upper(spent))
 

@@ -87,6 +87,8 @@ GROUPINGS = (
 PRIVATE_KEYS = (
     "SELECT doctor, COUNT(*) AS n FROM visits GROUP BY doctor",
     "SELECT p.town, MEDIAN(l.value) AS value FROM labs l JOIN patients p ON l.person = p.person GROUP BY p.town",
+    "SELECT doctor, COUNT(DISTINCT visitor) AS n FROM visits GROUP BY doctor",
+    "SELECT DISTINCT doctor FROM visits",
 )
 GOOGLE = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_groups_contributed=2, privacy_unit_column=visitor) ward, "
@@ -161,10 +163,11 @@ def make_lines() -> list[tuple[str, CuratorLine, tuple[str, ...]]]:
     offer: dict[str, Any] = {"epsilon": 1}
     # A price at which a few people are enough for a key to be named, so that what follows is audited as well.
     rich, plenty = Budget(epsilon=200, delta=0.01), {"epsilon": 60}
+    by_weights = {"rho": 10, "delta": 0.001}
     settings: list[tuple[str, ContributionLimits, Neighbours, Budget, dict[str, Any], tuple[str, ...]]] = [
         ("clinic, groups", groups, add, approx, offer, PUBLIC_KEYS),
         ("clinic, bounded sums", groups, add, approx, {}, GOOGLE),
-        ("clinic, private keys", groups, add, rich, plenty, PRIVATE_KEYS),
+        ("clinic, private keys", groups, add, rich, by_weights, PRIVATE_KEYS),
         ("clinic, least units", groups, add, rich, {}, LEAST_UNITS),
         ("clinic, rows, replaced", total, replace, approx, offer, PUBLIC_KEYS),
         ("clinic, private keys, replaced", total, replace, rich, plenty, PRIVATE_KEYS),

@@ -50,17 +50,21 @@ COLUMNS: Mapping[str, tuple[Type, ColumnFacts]] = {
 }
 _MEASURED = (
     "COUNT(*) AS n, COUNT(age) AS ages, COUNT(DISTINCT person) AS people, SUM(hours) AS hours, SUM(debt) AS debt, "
-    "AVG(age) AS age, VAR_POP(age) AS spread, COUNT(DISTINCT code) AS codes, MEDIAN(debt) AS middle"
+    "AVG(age) AS age, VAR_POP(age) AS spread, MEDIAN(debt) AS middle"
 )
+_CODES = "COUNT(DISTINCT code) AS codes"
 _SUMMED = (
     "SUM(hours, contribution_bounds_per_group => (100, 300)) AS hours, "
     "SUM(debt, contribution_bounds_per_group => (-2000, -500)) AS debt"
 )
 _GOOGLE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_groups_contributed=2, privacy_unit_column=person)"
 QUESTIONS = (
-    f"SELECT {_MEASURED} FROM visits",
+    f"SELECT {_MEASURED}, {_CODES} FROM visits",
+    f"SELECT town, {_MEASURED}, {_CODES} FROM visits GROUP BY town",
+    # Without distinct values a prepared table is read in ranges; with rows alone, counts may be joined to them.
     f"SELECT ward, {_MEASURED} FROM visits GROUP BY ward",
-    f"SELECT town, {_MEASURED} FROM visits GROUP BY town",
+    f"SELECT ward, {_CODES} FROM visits GROUP BY ward",
+    "SELECT ward, COUNT(*) AS n, SUM(hours) AS hours, VAR_POP(age) AS spread FROM visits GROUP BY ward",
     f"{_GOOGLE} {_SUMMED} FROM visits WHERE ward = 'A'",
     f"{_GOOGLE} ward, {_SUMMED} FROM visits GROUP BY ward",
 )

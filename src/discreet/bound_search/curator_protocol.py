@@ -47,6 +47,9 @@ def divide_offer(offered: Offer, budget: Budget, shares: Sequence[Fraction]) -> 
     if offered.error is not None:
         fix = "The error follows from the bounds, which are not known yet: offer epsilon or rho. Nothing was charged."
         raise ParameterError("error", "cannot be promised where bounds are missing", fix)
+    if offered.alone and budget.notion == "approx":
+        fix = "Declare bounds, or say epsilon beside the question instead of in it. Nothing was charged."
+        raise ParameterError("bounds", "cannot be bought within the ε and δ that a question states of itself", fix)
     if offered.rho is not None or offered.share is not None or budget.notion != "approx":
         paid = BudgetOffer(offered, budget)
         name = "share" if offered.share is not None else budget.kind.offers[-1]

@@ -230,7 +230,8 @@ def _find_open_outputs(question: Question, steps: _SearchSteps) -> tuple[str, ..
 
 
 def _to_offer_words(offered: Offer) -> dict[str, Any]:
-    offer = {"epsilon": offered.epsilon, "rho": offered.rho, "error": offered.error, "delta": offered.delta}
+    names = ("epsilon", "rho", "share", "error", "delta")
+    offer = {name: getattr(offered, name) for name in names}
     return {**{name: value for name, value in offer.items() if value is not None}, "level": offered.level}
 
 

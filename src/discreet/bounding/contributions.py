@@ -33,6 +33,10 @@ groups in that order are kept: ``max_groups`` of them at most, or with ``max_row
 - NAMED: a unit adds 1 to each group that it is kept in. Private keys are named by this.
 - WEIGHT: a unit adds ⌊√(last²/g)⌋ to each of the g groups that it is kept in.
 
+Where keys are private, a group in which no unit is kept (NAMED is 0) can never be named, and is not part of the answer.
+So one unit brings no more groups than are kept of it, however many it is in. (DISTINCT is matched over all groups
+first: which groups are kept depends on several units.)
+
 But for DISTINCT, every step before the last is a function of one unit's rows and of the secret order. So a unit moves
 the answer by its own vector of partial sums, and by nothing else. docs/proofs/weights.md proves the claims of
 ``sensitivity``, and docs/proofs/distinct-values.md those for DISTINCT.
@@ -189,6 +193,13 @@ class Sensitivity:
     l1: int
     l2_squared: int
     linf: int
+
+
+def find_naming(bounded: BoundedPlan) -> int | None:
+    """The position of the measure without which a private key cannot be named; None where there is none."""
+    if bounded.domain is not None:
+        return None
+    return next((i for i, measure in enumerate(bounded.measures) if measure.counts is Counts.NAMED), None)
 
 
 def unit_bits(bounded: BoundedPlan, measure: Measure) -> int:

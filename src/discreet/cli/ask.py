@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from discreet.cli.option_groups import leave_out, take_groups
 from discreet.cli.options import CodebookPath, OfferOptions, Sql, SqlFile, note_forgetful, open_curator, read_question
 from discreet.cli.output import OutputOptions, Printout, make_console
@@ -20,16 +22,22 @@ if TYPE_CHECKING:
 
 @take_groups
 def preview(
-    codebook: CodebookPath, sql: Sql = "", *, file: SqlFile = None, offer: OfferOptions, output: OutputOptions
+    codebook: CodebookPath,
+    sql: Sql = "",
+    *,
+    file: SqlFile = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Show what other shares of the budget would buy.")] = False,
+    offer: OfferOptions,
+    output: OutputOptions,
 ) -> None:
     """Show what an answer would cost and how wrong it would be.
 
     Free: computed from public facts, no data is read, nothing is charged.
     """
     question = read_question(sql, file)
-    offered = offer.read_for(question)
+    offered = offer.read_any(question) if curve else offer.read_for(question)
     with open_curator(codebook) as curator:
-        output.print(_make_preview(curator.preview(question, **offered)))
+        output.print(_make_preview(curator.preview(question, curve=curve, **offered)))
 
 
 @take_groups

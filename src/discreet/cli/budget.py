@@ -12,6 +12,7 @@ _CHARGES = {"number": "integer", "analyst": "text", "question": "text", "cost": 
 @take_groups
 def budget(codebook: CodebookPath, *, output: OutputOptions) -> None:
     """Show what is left, and every charge so far."""
+    from discreet.accounting.cost_words import describe_cost
     from discreet.cli import printing
     from discreet.cli.rows import make_rows
     from discreet.codebook import Codebook
@@ -26,7 +27,7 @@ def budget(codebook: CodebookPath, *, output: OutputOptions) -> None:
                 "number": entry.number,
                 "analyst": entry.charge.analyst,
                 "question": entry.charge.question,
-                "cost": curator.budget.describe_loss(entry.charge.loss),
+                "cost": describe_cost(curator.budget, entry.charge.loss),
                 "answered": entry.answered,
             }
             for entry in curator.history()

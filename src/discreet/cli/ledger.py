@@ -86,6 +86,7 @@ def verify(
 @take_groups
 def history(ledger: LedgerPath, *, output: OutputOptions) -> None:
     """Every charge, oldest first."""
+    from discreet.accounting.cost_words import describe_cost
     from discreet.cli.rows import make_rows
 
     with _open_to_read(ledger) as book:
@@ -95,7 +96,7 @@ def history(ledger: LedgerPath, *, output: OutputOptions) -> None:
                 "time": entry.time,
                 "analyst": entry.charge.analyst,
                 "project": entry.charge.project,
-                "cost": book.budget.describe_loss(entry.charge.loss),
+                "cost": describe_cost(book.budget, entry.charge.loss),
                 "answered": entry.answered,
                 "question": entry.charge.question,
             }
@@ -150,6 +151,7 @@ def burndown(
     output: OutputOptions,
 ) -> None:
     """How the budget went down, and what each analyst spent."""
+    from discreet.accounting.cost_words import describe_left
     from discreet.cli.rows import make_rows
     from discreet.ledger import administration
     from discreet.ledger import burndown as curve
@@ -161,12 +163,13 @@ def burndown(
             output.print_text(curve.as_svg(book))
             return
         found, points = administration.find_shares(book), curve.read_curve(book)
+        left = describe_left(book.budget, book.remaining, *book.counted)
     shares = [asdict(share) for share in found]
     output.print(
         Printout(
             rows=lambda: make_rows(_SHARES, shares),
-            document=lambda: {"curve": [asdict(point) for point in points], "analysts": shares},
-            draw=lambda console: _draw_burndown(console, curve.as_text(points), found),
+            document=lambda: {"left": left, "curve": [asdict(point) for point in points], "analysts": shares},
+            draw=lambda console: _draw_burndown(console, f"{curve.as_text(points)}\nleft {left}", found),
         )
     )
 

@@ -67,6 +67,10 @@ class OfferOptions:
             return self._read_all()
         return self.read("Say what it may cost: --share 1/10, --epsilon 0.5, --rho 0.01, or --error n=12.")
 
+    def read_any(self, question: str) -> dict[str, Any]:
+        """The offer for a curve, which needs none."""
+        return self._read_all() if self.prices == 0 else self.read_for(question)
+
     def read_if_stated(self, question: str) -> dict[str, Any]:
         """The offer for an explanation, which needs none; but what belongs to a price needs the price."""
         stated = self.prices or _states_price(question) or self.delta is not None or self.level != _LEVEL

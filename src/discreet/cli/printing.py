@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from discreet.accounting import cost_words
 from discreet.answer import Answer
 from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.curator import Curator
+from discreet.error_curve import draw_curve
 from discreet.exact import float_down, float_up
 from discreet.explanation import BEYOND, list_clamped, list_limits
 from discreet.finish import Cell
@@ -108,7 +110,11 @@ def print_preview(console: Console, shown: Preview) -> None:
     pairs += [*(("clamped", line) for line in list_clamped(shown.plan)), ("interval", BEYOND)]
     pairs += [("protects", f"{shown.plan.unit} ({shown.plan.neighbours})")]
     pairs += [("cost", describe_cost(shown)), ("left", shown.remaining)]
+    pairs += [("instead", words) for words in shown.other_noise]
     print_facts(console, pairs)
+    if shown.curve:
+        print_heading(console, "Error against cost")
+        console.out(draw_curve(shown.curve), highlight=False)
 
 
 def _format_by_size(column: ColumnPreview) -> str:
@@ -238,9 +244,8 @@ def print_budget(console: Console, curator: Curator, odds: str) -> None:
         question = "; ".join(entry.charge.question.splitlines())
         question = question if len(question) <= _QUESTION else question[: _QUESTION - 1] + "…"
         mark = "answered" if entry.answered else "failed"
-        table.add_row(
-            str(entry.number), Text(entry.charge.analyst), Text(question), of.describe_loss(entry.charge.loss), mark
-        )
+        cost = cost_words.describe_cost(of, entry.charge.loss)
+        table.add_row(str(entry.number), Text(entry.charge.analyst), Text(question), cost, mark)
     console.print(table)
 
 

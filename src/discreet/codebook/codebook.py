@@ -266,9 +266,9 @@ def _read_document(raw: Mapping[str, Any], file: str, *, files: bool = True) -> 
 
 
 def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
-    """A budget as entries of a codebook. One from which no question can be paid is refused."""
-    if not isinstance(budget, Budget) or not budget.kind.offers:
-        fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9) or Budget(rho=0.1)."
+    """A budget as entries of a codebook."""
+    if not isinstance(budget, Budget):
+        fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9), Budget(rho=0.1) or Budget(mu=0.5)."
         raise CodebookError("curate(...)", (Problem("budget", f"must be in {' or '.join(PAYABLE)}", fix),))
     words = {word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query}
     return {word: value for word, value in words.items() if value is not None}

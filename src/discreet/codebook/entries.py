@@ -146,6 +146,10 @@ class BudgetEntry(CodebookEntry):
         description="With `epsilon`: the small probability of a larger loss. Far below one over the number of people.",
     )
     rho: ExactNumber | None = Field(None, description="Instead of `epsilon`: the loss ρ in zero-concentrated terms.")
+    mu: ExactNumber | None = Field(
+        None,
+        description="Instead of `epsilon`: the loss μ in Gaussian terms. All noise is Gaussian, and keys are public.",
+    )
     per_query: ExactNumber | None = Field(
         None,
         description="The most that one question may cost, in the same terms as the budget.",

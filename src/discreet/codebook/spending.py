@@ -33,7 +33,7 @@ def find_problems(document: Document) -> Iterator[Problem]:
 
 
 def _check_budget(budget: BudgetEntry) -> Iterator[Problem]:
-    forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1."
+    forms = "Write epsilon = 1, or epsilon = 1 with delta = 1e-9, or rho = 0.1, or mu = 0.5."
     stated = [word for word in PAYABLE if getattr(budget, word) is not None]
     if not stated:
         yield Problem("budget", "must say how much may be spent", forms)

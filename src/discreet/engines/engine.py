@@ -63,6 +63,18 @@ class Groups:
     spreads: tuple[tuple[GroupHistogram, ...], ...] = ()
 
 
+def keep_named(groups: Groups, naming: int | None) -> Groups:
+    """The groups that may be named: those where this measure is not 0; all of them without one."""
+    if naming is None or all(groups.values[naming]):
+        return groups
+    kept = [i for i, units in enumerate(groups.values[naming]) if units]
+    return Groups(
+        tuple(groups.keys[i] for i in kept),
+        tuple(tuple(values[i] for i in kept) for values in groups.values),
+        tuple(tuple(spread[i] for i in kept) for spread in groups.spreads),
+    )
+
+
 def key_order(key: Sequence[Value]) -> tuple[tuple[bool, Any], ...]:
     """What to sort keys by: value after value, ascending, NULL last; texts by code points, false before true.
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.accounting.cost_words import describe_left
 from discreet.errors import LedgerError
 from discreet.exact import float_down, float_up
 from discreet.ledger.base_ledger import BaseLedger
@@ -123,6 +124,7 @@ def as_registry(ledger: BaseLedger, *, description: str = "") -> dict[str, Any]:
         "budget": _list_amounts(state),
         "spent": float_up(ledger.spent),
         "remaining": float_down(ledger.remaining),
+        "remaining_words": describe_left(ledger.budget, ledger.remaining, *ledger.counted),
         "composition": "adaptive, by a filter in the notion of the budget",
         "policy": rules.policy.dump(),
         "mechanisms": dict(sorted(mechanisms.items())),

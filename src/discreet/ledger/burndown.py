@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
 
+from discreet.accounting.cost_words import largest_mu
+from discreet.accounting.spending_classes import ClassCurrency
 from discreet.exact import float_down, float_up
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.state import State
@@ -19,11 +21,12 @@ _STEPS = " ▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The part of the whole budget that was left from this time on."""
+    """The part of the whole budget that was left from this time on; of (ε, δ) also the μ left for Gaussian noise."""
 
     time: datetime
     left: float
     whole: float
+    gaussian: float | None = None
 
 
 def read_curve(ledger: BaseLedger) -> list[Point]:
@@ -36,8 +39,14 @@ def read_curve(ledger: BaseLedger) -> list[Point]:
         state.absorb(number, line)
         if number in kept:
             moment = datetime.strptime(state.time, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-            found.append(Point(moment, float_down(state.remaining), float_up(state.rules.budget.amount())))
+            left, whole = float_down(state.remaining), float_up(state.rules.budget.amount())
+            found.append(Point(moment, left, whole, _find_gaussian(state)))
     return found
+
+
+def _find_gaussian(state: State) -> float | None:
+    currency = state.rules.currency
+    return float_down(largest_mu(currency, state.total)) if isinstance(currency, ClassCurrency) else None
 
 
 # Kinds of entries that cost nothing.
@@ -82,6 +91,8 @@ def as_svg(ledger: BaseLedger, width: int = 640, height: int = 240) -> str:
     stairs.append(f"H{right:.1f}")
     symbol = ledger.budget.symbol
     title = f"{symbol} left of {escape(ledger.dataset or 'the dataset')}: {curve[-1].left:.4g} of {curve[-1].whole:.4g}"
+    if curve[-1].gaussian is not None:
+        title += f", or μ {curve[-1].gaussian:.4g} of Gaussian noise"
     line = "".join(stairs)
     return "\n".join(
         [

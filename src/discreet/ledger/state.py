@@ -18,11 +18,12 @@ from typing import Any
 from discreet.accounting import currencies
 from discreet.accounting import events as ev
 from discreet.accounting.account import compose
+from discreet.accounting.cost_words import describe_left
 from discreet.accounting.currencies import Currency
 from discreet.accounting.spending_classes import FAILURE_PART, ClassCurrency, price_from_old_sums
 from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError, LedgerStopped
-from discreet.exact import Exact, lower, upper
+from discreet.exact import Exact, lower, sqrt_lower, upper
 from discreet.ledger.amount_text import load_budget, price_to_text, read_price
 from discreet.ledger.chain import START, Head, digest, make_line_start
 from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, period_of
@@ -148,6 +149,8 @@ class State:
         currency = self.rules.currency
         if isinstance(currency, ClassCurrency):
             return currency.largest_epsilon(self.total)
+        if self.rules.budget.notion == "gdp":  # squares add up
+            return sqrt_lower(max(Fraction(0), lower(self.rules.budget.amount()) ** 2 - self.total[0]))
         spent, amount = self.spent, self.rules.budget.amount()
         if not spent < amount or not self.rules.currency.fits(self.total):
             return Fraction(0)
@@ -169,7 +172,9 @@ class State:
         for bucket, currency, cap in rules.find_buckets(analyst, project, time):
             if not currency.fits(currency.add(self._sum_of(bucket, currency, cap), price)):
                 of = repr(rules.budget) if cap is None else f"the cap of {cap}"
-                raise BudgetExceeded(f"The charge does not fit what is left of {of}; nothing was charged.")
+                left = describe_left(rules.budget, self.remaining, currency, self.total) if cap is None else ""
+                rest = f": {left}. Offer less" if left else ""
+                raise BudgetExceeded(f"The charge does not fit what is left of {of}{rest}; nothing was charged.")
 
     def check_running(self, analyst: str) -> None:
         """Refuse while a failed question waits for the owner."""

@@ -213,8 +213,8 @@ class LaplaceThreshold(NoisyThreshold):
     ``threshold``.
 
     Privacy: (ε, δ)-private with scale = C·most/ε, C = ``max_groups``, between add-remove neighbours; under replace the
-    old unit's keys change too, so the scale is 2C·most/ε. δ and the reason are those of ``NoisyThreshold``: counts of
-    keys that both neighbours have differ by at most C·most (2C·most) in all, which costs ε (Laplace).
+    old unit's keys change too, so the scale is 2C·most/ε. δ is that of ``NoisyThreshold``.
+    Why: as there; counts of keys that both neighbours have differ by at most C·most (2C·most) in all, which costs ε.
     Reference: Korolova et al. 2009; Google 2020, "Delta for thresholding"; the discrete tail is proved in the tests.
 
     >>> rule = LaplaceThreshold(scale=1, threshold=5)
@@ -283,8 +283,8 @@ class GaussianThreshold(NoisyThreshold):
 
     Privacy: μ-Gaussian private besides an event of probability δ, with μ² = C·most²/variance, C = ``max_groups``,
     between add-remove neighbours; under replace 2C counts move by ``most``, so μ² = 2C·most²/variance. Hence also
-    δ-approximately ρ-zCDP with ρ = μ²/2. δ and the reason are those of ``NoisyThreshold``: the counts of the keys that
-    both neighbours have are √(C·most²) (√(2C·most²)) apart, which costs μ (``RoundedGaussian``).
+    δ-approximately ρ-zCDP with ρ = μ²/2. δ is that of ``NoisyThreshold``.
+    Why: as there; the counts of the keys that both neighbours have are √(C·most²) (√(2C·most²)) apart, which costs μ.
     Reference: Dong, Roth & Su 2022, Thm 2.7 (μ), and section 3 (composition with a failure of probability δ).
 
     >>> rule = GaussianThreshold(rho=0.125, delta=1e-9, max_groups=4)

@@ -296,3 +296,15 @@ def test_a_question_changes_no_source(engine: EngineUnderTest) -> None:
     first = as_dict(engine.run({"t": table}, catalog(UNIT), bounded))
     assert repr(table.to_pylist()) == repr(before)
     assert as_dict(engine.run({"t": table}, catalog(UNIT), bounded)) == first
+
+
+def test_one_unit_brings_no_more_groups_than_are_kept_of_it(engine: EngineUnderTest) -> None:
+    """A person with hundreds of private keys adds as many groups as the limit allows, and none that is empty."""
+    rows = [{**row, "unit": 1} for row in rows_with(Ward=[f"ward {i}" for i in range(300)])]
+    named = ask(
+        Measure(counts=Counts.NAMED), ROWS, keys=(WARD,), unit=UNIT, max_groups=3, max_rows_per_group=1, weight_bits=20
+    )
+    found = run(engine, rows, named)
+    assert len(found) == 3 and all(units == 1 for units, _ in found.values())
+    public = replace(named, domain=tuple((f"ward {i}",) for i in range(300)))
+    assert len(run(engine, rows, public)) == 300  # public groups are all there

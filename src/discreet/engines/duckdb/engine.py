@@ -9,11 +9,11 @@ is done for one range of units after the other, and the sums are added up (``uni
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from discreet.bounding.contributions import BoundedPlan
+from discreet.bounding.contributions import BoundedPlan, Counts, find_naming
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
@@ -21,11 +21,12 @@ from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
-from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
+from discreet.engines.engine import Capabilities, Groups, ProgressCallback, keep_named, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.clauses import write_order
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
@@ -160,12 +161,14 @@ class DuckDBEngine:
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():
                 session.fill(name, table)
-            found = None if ready is None else run_by_ranges(session, statement, ready, watch)
-            if found is None:
+            ranged = None if ready is None else run_by_ranges(session, statement, ready, watch)
+            if ranged is None:
                 query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
-                found = session.run(query, statement.parameters, watch)
+                found = session.read(_sort_groups(query, statement.keys), statement.parameters, watch)
+            else:
+                found = iter(sorted(ranged, key=lambda row: key_order(row[: len(bounded.keys)])))
             groups = add_distinct_values(session, statement, _make_groups(found, bounded), watch)
-            groups = add_spreads(session, statement, groups, watch)
+            groups = add_spreads(session, statement, keep_named(groups, find_naming(bounded)), watch)
         if watch is not None:
             watch(1.0)
         return groups
@@ -283,14 +286,29 @@ class DuckDBEngine:
                 )
 
 
-def _make_groups(found: list[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
-    """Sorted by key, because the order in which an engine finds groups is that of the rows."""
+def _sort_groups(query: str, keys: Sequence[str]) -> str:
+    """An answer in the order of ``key_order``: the order in which DuckDB finds groups is that of the rows.
+
+    DuckDB sorts, because it does so on disk where memory is short.
+    """
+    return f"SELECT * FROM ({query}) ORDER BY {', '.join(map(write_order, keys))}" if keys else query
+
+
+def _make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
+    """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
+
+    One unit adds at most as many as it may have, with keys that are no longer than declared.
+    """
     keys = len(bounded.keys)
-    found = sorted(found, key=lambda row: key_order(row[:keys]))
-    return Groups(
-        tuple(row[:keys] for row in found),
-        tuple(
-            tuple(round_total(bounded, measure, int(row[keys + i])) for row in found)
-            for i, measure in enumerate(bounded.measures)
-        ),
-    )
+    # Distinct values are matched over all groups, so then groups are left out after that.
+    matched = any(measure.counts is Counts.DISTINCT for measure in bounded.measures)
+    naming = None if matched else find_naming(bounded)
+    names: list[tuple[Any, ...]] = []
+    values: list[list[int]] = [[] for _ in bounded.measures]
+    for row in found:
+        if naming is not None and not row[keys + naming]:
+            continue
+        names.append(row[:keys])
+        for column, measure, value in zip(values, bounded.measures, row[keys:]):
+            column.append(round_total(bounded, measure, int(value)))
+    return Groups(tuple(names), tuple(map(tuple, values)))

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Rows that are fetched at a time, where an answer is read row by row.
+BATCH_ROWS = 4096
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -108,6 +111,16 @@ class Session:
             return found
 
         return self._wait(self._submit(job), lambda: self._report_progress(watch))
+
+    def read(
+        self, sql: str, parameters: Mapping[str, str] | None = None, watch: ProgressCallback | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Run one statement and give its rows one by one, of which a few thousand are fetched at a time."""
+        given = pick_parameters(sql, parameters or {})
+        self._wait(self._submit(self._connection.execute, sql, given), lambda: self._report_progress(watch))
+        fetch = partial(self._connection.fetchmany, BATCH_ROWS)
+        while rows := self._wait(self._submit(fetch), lambda: self._report_progress(watch)):
+            yield from rows
 
     def _report_progress(self, watch: ProgressCallback | None) -> None:
         share = 0.0 if watch is None else self._connection.query_progress()

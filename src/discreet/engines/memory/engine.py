@@ -18,8 +18,8 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_cap, unit_bits
-from discreet.engines.engine import Capabilities, GroupHistogram, Groups, ProgressCallback, key_order
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, find_naming, group_cap, unit_bits
+from discreet.engines.engine import Capabilities, GroupHistogram, Groups, ProgressCallback, keep_named, key_order
 from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
 from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
@@ -122,11 +122,12 @@ class MemoryEngine:
             watch(1.0)
         keys = sorted(found, key=key_order)
         collected = [found[key] for key in keys]
-        return Groups(
+        observed = Groups(
             tuple(keys),
             tuple(tuple(_total(bounded, i, group) for group in collected) for i in range(len(bounded.measures))),
             tuple(tuple(_make_histogram(i, group) for group in collected) for i in range(len(bounded.spreads))),
         )
+        return keep_named(observed, find_naming(bounded))
 
     def _read_rows(self, bounded: BoundedPlan, salt: bytes) -> Iterator[MemoryRow]:
         """Step 1: rows of the source that have a unit, and fall into a public group where keys are public."""
