@@ -89,7 +89,7 @@ def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
         (bounded,), Offer(epsilon=3), PriceTerms(budget=BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
     )
     (release,) = plan.releases
-    groups = engine.run(bounded.bounded, salt=bytes(16))
+    groups = engine.run(release.bounded.bounded, salt=bytes(16))
     where = {key: i for i, key in enumerate(groups.keys)}
     occurring = tuple(key for key, *counts in zip(groups.keys, *groups.values) if any(counts))
     keys = occurring if bounded.bounded.keys else ((),)

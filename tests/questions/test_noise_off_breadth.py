@@ -147,7 +147,7 @@ def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     plan = price(forms, Offer(epsilon=3), PriceTerms(budget=BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours))
     drawn = []
     for form, release in zip(forms, plan.releases):
-        groups = engine.run(form.bounded, salt=bytes(16))
+        groups = engine.run(release.bounded.bounded, salt=bytes(16))
         where = {key: i for i, key in enumerate(groups.keys)}
         occurring = tuple(
             key
