@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.bounding.bound import bound, bound_all
+from discreet.bounding.contributions import unit_bits
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.engines.engine import Groups
 from discreet.entropy import SeededForTestsOnly
@@ -38,14 +39,14 @@ def priced(question: Question, **offer: Any) -> Release:
 
 def in_parts(release: Release, position: int, *steps: int) -> Integers:
     """Steps of a measure in its own units."""
-    return np.array([step << release.unit_bits(position) for step in steps])
+    return np.array([step * release.units(position) for step in steps])
 
 
 def finished(question: Question, counts: dict[str, int], **offer: Any) -> Rows:
     """The rows for exact counts by ward, as if the noise had been zero."""
     release = priced(question, **(offer or {"epsilon": 1}))
     keys = tuple((ward,) for ward in counts)
-    noisy = {position: in_parts(release, position, *counts.values()) for position in release.noises}
+    noisy = {position: in_parts(release, position, *counts.values()) for position in release.recoveries}
     return finish(Plan((release,)), [NoisyGroups(keys, noisy)], source=SeededForTestsOnly(1))
 
 
@@ -111,15 +112,16 @@ def test_intervals_of_counts_are_exact_and_symmetric() -> None:
     """The half-width is the noise's own bound at the level."""
     release = priced(BY_WARD, epsilon=1)
     cell = finished(BY_WARD, WARDS).rows[1][1]
-    width = math.ceil(release.noise_bound(0))
+    width = math.ceil(release.bound({0: Fraction(1)}))
     assert (cell.low, cell.high) == (50 - width, 50 + width)
 
 
 def coverage(question: Question, truth: dict[int, int], target: float, column: int, seeds: int) -> float:
     """How often the interval of a column holds the value without noise."""
     release = priced(question, epsilon=2)
-    positions = len(release.bounded.bounded.measures)
-    groups = Groups(((),), tuple((truth[p],) for p in range(positions)))
+    bounded = release.bounded.bounded
+    exact = (truth[p] << unit_bits(bounded, measure) for p, measure in enumerate(bounded.measures))
+    groups = Groups(((),), tuple((total,) for total in exact))
     source = SeededForTestsOnly(5)
     held = 0
     for _ in range(seeds):
@@ -156,6 +158,14 @@ def test_small_groups_have_intervals_that_cover(kind: Statistic, size: int) -> N
     assert held >= 80 * (0.90 if size >= 20 else 0.97)  # two standard errors below 95 % where it is exact
 
 
+def test_intervals_of_joint_measures_cover() -> None:
+    """A count and a sum that come out of the same noisy parts: each is within its bounds 95 % of the time."""
+    question = ask(COUNT, of(Statistic.SUM, "age"))
+    for column, target in ((0, 400), (1, 21_000)):
+        found = coverage(question, {0: 400, 1: 21_000}, target, column, 1000)
+        assert 0.925 <= found <= 0.975
+
+
 def test_the_coverage_check_can_fail() -> None:
     """Negative control: intervals of noise that is far too small do not cover."""
     assert coverage(ask(of(Statistic.MEAN, "age")), {0: 400, 1: -1200}, 58.0, 0, 100) < 0.5
@@ -167,13 +177,14 @@ def test_a_level_beyond_simulation_is_not_claimed() -> None:
     widths = []
     for level in (0.9, 0.99, 0.999):
         release = priced(question, epsilon=2, level=level)
-        noisy = {position: np.array([400]) for position in release.noises}
+        noisy = {position: in_parts(release, position, 400) for position in release.recoveries}
         cell = finish(Plan((release,)), [NoisyGroups(((),), noisy)], source=SeededForTestsOnly(1)).rows[0][1]
         assert isinstance(cell.high, float) and isinstance(cell.low, float)
         widths.append(cell.high - cell.low)
     assert widths[0] < widths[1] < widths[2]
     release = priced(question, epsilon=2, level=1 - 1e-10)
-    count, mean = finish(Plan((release,)), [NoisyGroups(((),), {p: np.array([400]) for p in release.noises})]).rows[0]
+    noisy = {position: in_parts(release, position, 400) for position in release.recoveries}
+    count, mean = finish(Plan((release,)), [NoisyGroups(((),), noisy)]).rows[0]
     assert mean.value is not None and mean.low is None and mean.high is None
     assert count.low is not None
 

@@ -22,7 +22,7 @@ from tests.worlds.prices import ADD, APPROX, PATIENT, PURE, priced
 def test_public_groups_without_rows_are_noisy_zeros_in_declared_order() -> None:
     """The rows' order and absence do not show."""
     release = priced(ask(COUNT, keys=("ward",)), PURE, epsilon=1)
-    parts = 1 << release.unit_bits(0)
+    parts = release.units(0)
     groups = Groups((("C",), ("A",)), ((1000 * parts, 5 * parts),))
     drawn = draw(release, groups, source=SeededForTestsOnly(1))
     assert drawn.keys == (("A",), ("B",), ("C",))
@@ -84,7 +84,7 @@ def test_a_count_that_names_its_key_is_what_is_shown() -> None:
     named, counted = release.named_count, release.counted
     assert named is not None and counted is not None
     bar = named.bar
-    (other,) = set(release.noises) - {counted}
+    (other,) = set(release.recoveries) - {counted}
     units, costs = (1, bar, 20 * bar), (10, 20, 30)
     values = (units, costs) if counted == 0 else (costs, units)
     near = 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.accounting.cost_words import describe_cost
-from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity, unit_bits
 from discreet.mechanisms.laplace import Laplace
 from discreet.plan.show import show
 from discreet.privacy import Budget
@@ -69,15 +69,19 @@ def _describe_measures(release: Release) -> list[str]:
     """What is measured or chosen in one grouping, how far one unit can move it, and the noise."""
     bounded, lines = release.bounded.bounded, []
     for position, measure in enumerate(bounded.measures):
-        moves, parts = sensitivity(bounded, measure, release.neighbours), 1 << release.unit_bits(position)
-        noise = release.noises.get(position)
-        drawn = "chooses the groups" if noise is None else _describe_noise(noise, parts)
+        moves, fine = sensitivity(bounded, measure, release.neighbours), 1 << unit_bits(bounded, measure)
+        drawn = "chooses the groups"
+        if position in release.recoveries:
+            places = [place for place, _ in release.recoveries[position].terms]
+            noise = release.noises[release.parts[places[0]].noise]
+            drawn = f"{len(places)} noisy parts" if len(places) > 1 else _describe_noise(noise, fine)
         if position == release.counted and release.named_count is not None:
             drawn += f", and names the groups where it is {release.named_count.bar:,} or more"
         lines.append(
             f"  {_describe_measure(measure)}: one unit changes {_describe_changed(bounded, measure, moves.l0)}, "
-            f"{moves.l1 / parts:g} in all, {moves.linf / parts:g} in one; {drawn}"
+            f"{moves.l1 / fine:g} in all, {moves.linf / fine:g} in one; {drawn}"
         )
+    lines += _describe_combinations(release)
     for position, spread in enumerate(bounded.spreads):
         choice, parts = release.choices[position], 1 << bounded.weight_bits
         lines.append(
@@ -85,6 +89,20 @@ def _describe_measures(release: Release) -> list[str]:
             f"{choice.max_rows / parts:g} rows in a group, as if in {choice.groups} groups; "
             "chosen by the exponential mechanism"
         )
+    return lines
+
+
+def _describe_combinations(release: Release) -> list[str]:
+    """The combinations of measures that noise is added to, those with one noise together."""
+    bounded, lines = release.bounded.bounded, []
+    for at, noise in release.noises.items():
+        parts = [part.terms for part in release.parts if part.noise == at]
+        if all(len(terms) <= 1 for terms in parts):  # a measure by itself, or drawn for another question
+            continue
+        used = dict.fromkeys(position for terms in parts for position, _ in terms)
+        names = ", ".join(_describe_measure(bounded.measures[position]) for position in used)
+        fine = 1 << unit_bits(bounded, bounded.measures[next(iter(used))])
+        lines.append(f"  {len(parts)} part{'s' * (len(parts) > 1)} of {names}, as one: {_describe_noise(noise, fine)}")
     return lines
 
 

@@ -275,14 +275,12 @@ def _is_named_count(release: Release, expression: Expression) -> bool:
 
 
 def _find_exact_error(release: Release, expression: Expression) -> float | int | None:
-    """The exact error of a column that is one noisy number as it was measured."""
+    """The error of a column that is a count or a sum, from the law of its noise."""
     question = release.bounded.question
     if not isinstance(expression, ReleasedValue) or expression.index < len(question.keys):
         return None
     estimate = release.bounded.estimates[expression.index - len(question.keys)]
     if estimate.spread is not None:
-        return None
-    if estimate.count is not None and estimate.steps is not None:
         return None
     error = release.error(estimate)
     return math.ceil(error) if error is not None and expression.type is Type.INTEGER else error
@@ -302,12 +300,11 @@ def _simulate(
     ends: dict[tuple[int, int], tuple[Value, Value]] = {}
     for group in chosen:
         truths = {}
-        for position, noise in release.noises.items():
+        for position, shift in release.draw_noise(draws, source).items():
             if position == release.counted and release.named_count is not None:
                 seen = int(noisy.measures[position][group])
                 truths[position] = release.named_count.draw_counts(seen, draws, source=source)
                 continue
-            shift = np.asarray(noise.release(np.zeros(draws, dtype=np.int64), source=source))
             truths[position] = int(noisy.measures[position][group]) - shift.astype(object)
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
         rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))

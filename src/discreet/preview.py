@@ -306,22 +306,14 @@ def _name_noise(release: Release) -> str:
 
 
 def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[tuple[int, float], ...]:
-    """The error of a mean for some group sizes: |S/N − s/n| ≤ (z_S + |S/N|·z_N)/n, where the sum's share dominates."""
+    """The error of a mean for some group sizes n: that of (S − m·N)/n, at most, for a mean m anywhere in the bounds."""
     basis = STATISTICS[estimate.statistic].basis
     if not isinstance(basis, FirstMomentBasis) or not basis.by_size:
         return ()
     if estimate.steps is None or estimate.count is None:
         raise InternalError("A mean without a sum and a count.")
     measure = release.bounded.bounded.measures[estimate.steps]
-    largest = max(abs(measure.first), abs(measure.last))
-    sum_error, count_error = (float(release.noise_bound(part)) for part in (estimate.steps, estimate.count))
-    return tuple(
-        (
-            size,
-            min(1.0, (sum_error + largest * count_error) / (size * 2 * largest))
-            * 2
-            * largest
-            * float(measure.resolution),
-        )
-        for size in SIZES
-    )
+    width = measure.last - measure.first
+    means = (Fraction(measure.first), Fraction(measure.first + measure.last, 2), Fraction(measure.last))
+    worst = max(float(release.bound({estimate.steps: Fraction(1), estimate.count: -mean})) for mean in means)
+    return tuple((size, min(worst / size, float(width)) * float(measure.resolution)) for size in SIZES)

@@ -1,11 +1,12 @@
 """Pricing: which mechanism, which scale, which share of the budget.
 
-Every measure gets noise of its own, in equal shares of what the question may cost; so does every spread that quantiles
-or modes are chosen from. Pure noise is discrete Laplace noise, in shares of ε; Gaussian noise is rounded, in shares of
-ρ. A budget of ε and δ can pay for both, so both are tried, and the one with the smaller errors is taken. Private keys
-are chosen by a rule that takes a share, too, and a δ. The groupings of a question share its price equally. All of it
-follows from the plan, the codebook and what is left of the budget, so that it can be shown before anything is spent.
-Several questions under one price are in ``batch_price``.
+What is shown gets equal shares of what the question may cost: the statistics that are computed from noisy integers,
+each spread that quantiles or modes are chosen from, and the choice of private keys. Which combinations of integers get
+noise, and in which shares, ``bounding.strategies`` chooses. Pure noise is discrete Laplace noise, in shares of ε;
+Gaussian noise is rounded, in shares of ρ. A budget of ε and δ can pay for both, so both are tried, and the one with the
+smaller errors is taken. Private keys are chosen by a rule that takes a δ, too. The groupings of a question share its
+price equally. All of it follows from the plan, the codebook and what is left of the budget, so that it can be shown
+before anything is spent. Several questions under one price are in ``batch_price``.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.bounding.bound import BoundedQuestion
-from discreet.bounding.contributions import group_cap, reach, sensitivity
+from discreet.bounding.contributions import Sensitivity, group_cap, reach, unit_bits
+from discreet.bounding.joint_measures import Recovery, recover
 from discreet.bounding.named_counts import name_by_count
 from discreet.bounding.recipes import AggregateRecipe
+from discreet.bounding.strategies import PricedBy, Strategy, choose_strategy, list_shown
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace
@@ -35,7 +38,7 @@ from discreet.parameters import Number
 from discreet.plan.expressions import ReleasedValue
 from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Neighbours, Unit
-from discreet.release import CellChoice, KeyRule, Noise, Plan, Release
+from discreet.release import CellChoice, KeyRule, Noise, NoisyPart, Plan, Release
 
 # How far one unit may move a measure at most; noise for more would leave 64 bits.
 MOST_MOVED = 1 << 60
@@ -209,7 +212,7 @@ def mean_log_noise(plans: Sequence[Plan]) -> float:
     """
     sizes: list[float] = []
     for release in (release for plan in plans for release in plan.releases):
-        sizes += [noise.standard_error / (1 << release.unit_bits(at)) for at, noise in release.noises.items()]
+        sizes += [release.deviation(dict(shown)) for shown in list_shown(release.bounded)]
         sizes += [max(1.0, choice.error(Fraction(1, 20))) for choice in release.choices.values()]
         if release.selection is not None:
             sizes.append(float(release.selection.kept_from(Fraction(1, 2))))
@@ -255,15 +258,24 @@ class GroupingPricer:
 
     def make_form(self, amount: Fraction, *, joint: bool = False) -> Release:
         """The release in one form; ``joint``: the noisy count of units names the keys, and needs no second share."""
-        measured, spreads, selector = self.bounded.measured, self.bounded.bounded.spreads, self.bounded.selector
-        share = amount / (len(measured) + len(spreads) + (selector is not None and not joint))
-        noises = {position: self._make_noise(position, share) for position in measured}
+        spreads, selector, shown = self.bounded.bounded.spreads, self.bounded.selector, list_shown(self.bounded)
+        share = amount / (len(shown) + len(spreads) + (selector is not None and not joint))
+        strategy = self._choose_strategy(selector if joint else None)
+        noises = {
+            at: self._make_noise(moves, share * len(shown) * part)
+            for at, (moves, part) in enumerate(zip(strategy.moves, strategy.shares))
+        }
+        parts = tuple(NoisyPart(at, terms) for at, each in enumerate(strategy.joints) for terms in each.parts)
         selection: KeyRule | None = None
-        if selector is not None:
-            selection = self._make_bar(noises[selector]) if joint else self._make_selection(share)
+        if selector is not None and joint:
+            selection = self._make_bar(next(noises[part.noise] for part in parts if part.terms == ((selector, 1),)))
+        elif selector is not None:
+            selection = self._make_selection(share)
         return Release(
             bounded=self.bounded,
             noises=noises,
+            parts=parts,
+            recoveries=self._find_recoveries(strategy),
             choices={position: self._make_choice(position, share) for position in range(len(spreads))},
             selection=selection,
             level=self.offer.level,
@@ -271,9 +283,21 @@ class GroupingPricer:
             **self.terms.protection,
         )
 
-    def _make_noise(self, position: int, share: Fraction) -> Noise:
+    def _choose_strategy(self, named: int | None) -> Strategy:
+        """Which combinations of measures get noise, in which shares; a count that names keys is in none."""
+        pure = self.family is NoiseFamily.PURE or self.noise is Laplace
+        priced = PricedBy(pure, power=2 if self.family is NoiseFamily.PURE else 1)
+        return choose_strategy(self.bounded, self.terms.neighbours, priced, MOST_MOVED, alone=named)
+
+    def _find_recoveries(self, strategy: Strategy) -> dict[int, Recovery]:
         bounded = self.bounded.bounded
-        moves = sensitivity(bounded, bounded.measures[position], self.terms.neighbours)
+        found = recover(strategy.joints, self.bounded.measured)
+        return {
+            position: replace(recovery, units=recovery.units << unit_bits(bounded, bounded.measures[position]))
+            for position, recovery in found.items()
+        }
+
+    def _make_noise(self, moves: Sensitivity, share: Fraction) -> Noise:
         if moves.l1 > MOST_MOVED:
             raise Unbounded(
                 "One unit may contribute so much here that no noise can hide it. Lower the limits, or join on fewer "

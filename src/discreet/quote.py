@@ -172,7 +172,7 @@ def _identify(
     for plan, version in zip(plans, versions):
         facts += [version, *_list_lengths(plan.question, context.catalog)]
         for release in plan.releases:
-            facts.append(repr(release.bounded.bounded))
+            facts += [repr(release.bounded.bounded), repr(release.parts)]
             for rules in (release.noises, release.choices, {} if release.selection is None else {0: release.selection}):
                 facts += [f"{position}: {_write_parameters(rule)}" for position, rule in rules.items()]
         facts += map(str, map(events.dump, plan.events))

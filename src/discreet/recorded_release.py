@@ -17,16 +17,18 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, get_args
 
+from discreet.bounding.joint_measures import Recovery
+from discreet.bounding.strategies import list_shown
 from discreet.draw_record import load_groups
 from discreet.errors import InternalError
 from discreet.exact import Ln
 from discreet.privacy import Neighbours, Unit
-from discreet.release import CellChoice, KeyRule, Noise, NoisyGroups, Plan, Release
+from discreet.release import CellChoice, KeyRule, Noise, NoisyGroups, NoisyPart, Plan, Release
 
 Mechanism = Noise | CellChoice | KeyRule
 _CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Mechanism)}
 # What a bounded plan measures; the rest of it is the frame.
-_MEASURED = ("measures", "spreads", "spread_rows")
+_MEASURED = ("measures", "spreads", "spread_rows", "whole_totals")
 _PRICES = ("epsilon", "rho", "delta")
 
 
@@ -42,9 +44,15 @@ def describe_release(release: Release, frame: str) -> dict[str, Any]:
     """What was drawn by which mechanism, as plain values for the record."""
     return {
         "frame": frame,
-        "noises": {
-            str(at): {"of": _name_measure(release, at), "by": dump_mechanism(noise)}
-            for at, noise in release.noises.items()
+        "noises": {str(at): dump_mechanism(noise) for at, noise in release.noises.items()},
+        "parts": [part.noise for part in release.parts],
+        "measures": {
+            str(at): {
+                "of": _name_measure(release, at),
+                "units": str(recovery.units),
+                "terms": [[place, str(factor)] for place, factor in recovery.terms],
+            }
+            for at, recovery in release.recoveries.items()
         },
         "choices": {
             str(at): {"of": _name_spread(release, at), "by": dump_mechanism(choice)}
@@ -93,24 +101,23 @@ def _fit(release: Release, known: Mapping[str, Any], groups: Mapping[str, Any]) 
     # The noise of a count that named its key has another law than one beside the rule, given what is shown.
     if known.get("named_by_count", False) != (release.counted is not None):
         return None
-    noises = {at: _find(known["noises"], _name_measure(release, at)) for at in release.noises}
+    measures = _fit_measures(release, known)
     choices = {at: _find(known["choices"], _name_spread(release, at)) for at in release.choices}
-    for at, noise in release.noises.items():
-        if not _is_as_good_noise(noises[at][1], noise, release.level):
-            return None
+    if measures is None:
+        return None
     for at, choice in release.choices.items():
         if not _is_as_good_choice(choices[at][1], choice, release.level):
             return None
     every = load_groups(groups, [key.type for key in release.bounded.bounded.keys])
+    places, noisy = measures
     fitted = replace(
-        release,
-        noises={at: law for at, (_, law) in noises.items()},
+        noisy,
         choices={at: law for at, (_, law) in choices.items()},
         selection=selection,
     )
     return fitted, NoisyGroups(
         every.keys,
-        {at: every.measures[place] for at, (place, _) in noises.items()},
+        {at: every.measures[place] for at, place in places.items()},
         {at: every.chosen[place] for at, (place, _) in choices.items()},
     )
 
@@ -123,12 +130,32 @@ def _find(known: Mapping[str, Mapping[str, Any]], name: str) -> tuple[int, Any]:
     return -1, None
 
 
-def _is_as_good_noise(known: Any, wanted: Noise, level: Fraction) -> bool:
-    """Whether recorded noise is nowhere larger, at the level and where two numbers share it."""
-    tails = (1 - level, (1 - level) / 2)
-    return isinstance(known, get_args(Noise)) and all(
-        known.noise_bound(tail) <= wanted.noise_bound(tail) for tail in tails
-    )
+def _fit_measures(release: Release, known: Mapping[str, Any]) -> tuple[dict[int, int], Release] | None:
+    """Where the measures of a release were drawn, and the release with the noise that they have there.
+
+    None where one was not drawn, or where something that is shown would have a larger error.
+    """
+    names = {each["of"]: int(place) for place, each in known.get("measures", {}).items()}
+    places = {at: names.get(_name_measure(release, at)) for at in release.recoveries}
+    found = {at: place for at, place in places.items() if place is not None}
+    if len(found) < len(places):
+        return None
+    recoveries = {at: _load_recovery(known["measures"][str(place)]) for at, place in found.items()}
+    parts = tuple(NoisyPart(noise, ()) for noise in known["parts"])
+    used = sorted({parts[place].noise for recovery in recoveries.values() for place, _ in recovery.terms})
+    noises = {noise: load_mechanism(known["noises"][str(noise)]) for noise in used}
+    if not all(isinstance(noise, get_args(Noise)) for noise in noises.values()):
+        return None
+    fitted = replace(release, noises=noises, parts=parts, recoveries=recoveries)
+    tail = 1 - release.level
+    shown = [dict(error) for error in list_shown(release.bounded)]
+    if any(fitted.bound(error, part) > release.bound(error, part) for error in shown for part in (tail, tail / 2)):
+        return None
+    return found, fitted
+
+
+def _load_recovery(record: Mapping[str, Any]) -> Recovery:
+    return Recovery(tuple((int(place), int(factor)) for place, factor in record["terms"]), int(record["units"]))
 
 
 def _is_as_good_choice(known: Any, wanted: CellChoice, level: Fraction) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.bounding.bound import BoundedQuestion
-from discreet.bounding.contributions import unit_bits
+from discreet.bounding.joint_measures import Recovery, Terms, combine_recoveries
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
@@ -27,6 +27,7 @@ from discreet.errors import InternalError
 from discreet.exact import Floats, Integers, float_down
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.named_count import NamedCount
+from discreet.mechanisms.noise_sums import bound_sum, deviation_of_sum
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
@@ -41,20 +42,33 @@ CellChoice: TypeAlias = CellQuantiles | CellMode
 KeyRule: TypeAlias = KeySelection | WeightedSelection | LaplaceThreshold | GaussianThreshold
 
 
+@dataclass(frozen=True, slots=True)
+class NoisyPart:
+    """A combination of measures that noise is added to, by its place among the noises. Equal places are one charge."""
+
+    noise: int
+    terms: Terms
+
+
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """A priced question: the noise of each measure, the choice from each spread, the rule for keys, and their events.
+    """A priced question: the noise of its measures, the choice from each spread, the rule for keys, and their events.
+
+    Noise is added to ``parts``, which are combinations of measures; ``recoveries`` is the way back.
 
     Privacy: the released values are a post-processing of the noisy measures and the selected keys, so their loss is
-    the composition of ``events``. Why: the exact measures of neighbours differ by at most ``sensitivity`` (see
-    ``contributions``), for which each noise is calibrated; a unit reaches into spreads no further than the choices
-    allow for; the counts of units by which keys are chosen change by one in at most ``max_groups`` keys, and their
-    weights by one whole weight in squares. Where the noisy count at ``counted`` names the keys as well, the rule for
-    keys draws it, so its events stand for both; its noise is among ``noises`` for its law alone.
+    the composition of ``events``. Why: all parts with one noise differ between neighbours by at most the
+    ``joint_sensitivity`` (see ``joint_measures``) for which it is calibrated; a unit reaches into spreads no further
+    than the choices allow for; the counts of units by which keys are chosen change by one in at most ``max_groups``
+    keys, and their weights by one whole weight in squares. Where the noisy count at
+    ``counted`` names the keys as well, the rule for keys draws it, so its events stand for both; its noise is among
+    ``noises`` for its law alone.
     """
 
     bounded: BoundedQuestion
     noises: Mapping[int, Noise]
+    parts: tuple[NoisyPart, ...]
+    recoveries: Mapping[int, Recovery]
     choices: Mapping[int, CellChoice]
     selection: KeyRule | None
     level: Fraction
@@ -65,9 +79,18 @@ class Release:
     @cached_property
     def events(self) -> tuple[events.Event, ...]:
         """What will have happened once this is drawn."""
-        noises = (noise for position, noise in self.noises.items() if position != self.counted)
-        drawn = (*noises, *self.choices.values(), *(() if self.selection is None else (self.selection,)))
+        drawn = (
+            *self.drawn_noises.values(),
+            *self.choices.values(),
+            *(() if self.selection is None else (self.selection,)),
+        )
         return tuple(event for mechanism in drawn for event in mechanism.events)
+
+    @property
+    def drawn_noises(self) -> dict[int, Noise]:
+        """The noises that are drawn by themselves: all but that of a count that names keys."""
+        named = None if self.named_place is None else self.parts[self.named_place].noise
+        return {at: noise for at, noise in self.noises.items() if at != named}
 
     @property
     def loss(self) -> Loss:
@@ -81,20 +104,50 @@ class Release:
             return None
         return NamedCount(self.selection.law, self.selection.bar, self.selection.min_units)
 
-    def unit_bits(self, position: int) -> int:
-        """The noisy integers of a measure are in units of 2^-bits of its steps."""
-        bounded = self.bounded.bounded
-        return unit_bits(bounded, bounded.measures[position])
+    @property
+    def named_place(self) -> int | None:
+        """Which part is the count that names keys; it is measured by itself."""
+        return None if self.counted is None else self.recoveries[self.counted].terms[0][0]
+
+    def units(self, position: int) -> int:
+        """So many units of a measure's noisy integers are one of its steps."""
+        return self.recoveries[position].units
 
     def to_steps(self, position: int, integers: Integers) -> Integers | Floats:
         """Noisy integers of a measure as steps: whole numbers where they are, and otherwise doubles."""
-        bits = self.unit_bits(position)
-        return np.ldexp(np.asarray(integers, dtype=np.float64), -bits) if bits else integers
+        units = self.units(position)
+        return integers if units == 1 else np.asarray(integers, dtype=np.float64) / units
 
-    def noise_bound(self, position: int, *, parts: int = 1) -> Fraction:
-        """How far a noisy measure is off at most, in steps: at the level, or with others of ``parts`` at it."""
-        units = math.ceil(self.noises[position].noise_bound((1 - self.level) / parts))
-        return Fraction(units, 1 << self.unit_bits(position))
+    def combine(self, exact: Mapping[int, Integers]) -> dict[int, Integers]:
+        """What noise is added to: the combinations of exact measures, by their places among the parts."""
+        return {place: _sum_terms(part.terms, exact) for place, part in enumerate(self.parts)}
+
+    def recover(self, noisy: Mapping[int, Integers]) -> dict[int, Integers]:
+        """The measures, in their units, from the parts that were drawn."""
+        return {position: _sum_terms(recovery.terms, noisy) for position, recovery in self.recoveries.items()}
+
+    def draw_noise(self, count: int, source: EntropySource) -> dict[int, Integers]:
+        """Fresh noise of the measures, in their units, as it is drawn for them together."""
+        used = sorted({place for recovery in self.recoveries.values() for place, _ in recovery.terms})
+        zeros = np.zeros(count, dtype=np.int64)
+        noises = {place: self.noises[self.parts[place].noise] for place in used}
+        return self.recover({p: np.asarray(noise.release(zeros, source=source)) for p, noise in noises.items()})
+
+    def bound(self, factors: Mapping[int, Fraction], beta: Fraction | None = None) -> Fraction:
+        """How far Σ factor·measure is off at most, in steps, with probability 1 − β: at the level, if not stated."""
+        terms, divisor = self._find_noises(factors)
+        return Fraction(bound_sum(terms, 1 - self.level if beta is None else beta), divisor)
+
+    def deviation(self, factors: Mapping[int, Fraction]) -> float:
+        """The standard deviation of the noise of Σ factor·measure, in steps."""
+        terms, divisor = self._find_noises(factors)
+        return deviation_of_sum(terms) / divisor
+
+    def _find_noises(self, factors: Mapping[int, Fraction]) -> tuple[list[tuple[int, Noise]], int]:
+        """The noises in a combination of measures with whole factors, and what to divide it by."""
+        found = combine_recoveries(self.recoveries, factors)
+        divisor = math.lcm(*(factor.denominator for factor in found.values()))
+        return [(int(factor * divisor), self.noises[self.parts[at].noise]) for at, factor in found.items()], divisor
 
     def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
@@ -104,12 +157,17 @@ class Release:
         if steps is None:
             if count is None:
                 raise InternalError("A count or a sum without a measure.")
-            return float(math.ceil(self.noise_bound(count)))  # counts are rounded to whole numbers
-        if count is None:
-            return float(self.noise_bound(steps) * estimate.resolution)
-        # steps·resolution + origin·count: both noises stay within their bounds together.
-        moved = self.noise_bound(steps, parts=2) * estimate.resolution
-        return float(moved + self.noise_bound(count, parts=2) * abs(estimate.origin))
+            return float(math.ceil(self.bound({count: Fraction(1)})))  # counts are rounded to whole numbers
+        factors = {steps: estimate.resolution}
+        return float(self.bound(factors if count is None else factors | {count: estimate.origin}))
+
+
+def _sum_terms(terms: Terms, numbers: Mapping[int, Integers]) -> Integers:
+    """A combination in integers of any size."""
+    if len(terms) == 1 and terms[0][1] == 1:
+        return numbers[terms[0][0]]
+    total: Integers = np.sum([np.asarray(numbers[place]).astype(object) * factor for place, factor in terms], axis=0)
+    return total
 
 
 def format_level(level: Fraction) -> str:
@@ -188,22 +246,31 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     """
     bounded = release.bounded.bounded
     positions = {key: index for index, key in enumerate(groups.keys)}
-    noisy: dict[int, Integers] = {}
+    parts: dict[int, Integers] = {}
     if release.selection is None:
         keys = bounded.domain or ()
     else:
         named = release.selection.release(_weigh_keys(release, groups), source=source)
         keys = tuple(named)
-        if release.counted is not None:
+        if release.named_place is not None:
             if not isinstance(named, dict):
                 raise InternalError("A rule without counts cannot release one.")
-            noisy[release.counted] = np.array(list(named.values()), dtype=np.int64)
+            parts[release.named_place] = np.array(list(named.values()), dtype=np.int64)
     order = [positions.get(key) for key in keys]
-    for p, noise in release.noises.items():
-        if p != release.counted:
-            noisy[p] = np.asarray(noise.release(_order_measure(groups.values[p], order), source=source))
+    exact = {p: _order_measure(groups.values[p], order) for p in release.recoveries}
+    noisy = release.recover(parts | _add_noise(release, release.combine(exact), source))
     chosen = {p: _choose_cells(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
     return NoisyGroups(keys, noisy, chosen)
+
+
+def _add_noise(release: Release, sums: Mapping[int, Integers], source: EntropySource) -> dict[int, Integers]:
+    """The parts with their noise. All parts of one charge are one vector, and drawn at once."""
+    noisy: dict[int, Integers] = {}
+    for at, noise in release.drawn_noises.items():
+        places = [place for place, part in enumerate(release.parts) if part.noise == at]
+        drawn = np.asarray(noise.release(np.concatenate([sums[place] for place in places]), source=source))
+        noisy |= dict(zip(places, np.split(drawn, len(places))))
+    return noisy
 
 
 def _weigh_keys(release: Release, groups: Groups) -> dict[tuple[Value, ...], int]:

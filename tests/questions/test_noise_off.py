@@ -89,12 +89,15 @@ def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
         (bounded,), Offer(epsilon=3), PriceTerms(budget=BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours)
     )
     (release,) = plan.releases
-    groups = engine.run(bounded.bounded, salt=bytes(16))
+    groups = engine.run(release.bounded.bounded, salt=bytes(16))
     where = {key: i for i, key in enumerate(groups.keys)}
     occurring = tuple(key for key, *counts in zip(groups.keys, *groups.values) if any(counts))
     keys = occurring if bounded.bounded.keys else ((),)
-    exact = {p: np.array([groups.values[p][where[key]] for key in keys], dtype=np.int64) for p in release.noises}
-    return [tuple(cell.value for cell in row) for row in finish(plan, [NoisyGroups(keys, exact)]).rows]
+    exact = {p: np.array([groups.values[p][where[key]] for key in keys], dtype=object) for p in release.recoveries}
+    return [
+        tuple(cell.value for cell in row)
+        for row in finish(plan, [NoisyGroups(keys, release.recover(release.combine(exact)))]).rows
+    ]
 
 
 def plain(question: str) -> list[tuple[Any, ...]]:

@@ -147,7 +147,7 @@ def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
     plan = price(forms, Offer(epsilon=3), PriceTerms(budget=BOOK.budget, unit=BOOK.unit, neighbours=BOOK.neighbours))
     drawn = []
     for form, release in zip(forms, plan.releases):
-        groups = engine.run(form.bounded, salt=bytes(16))
+        groups = engine.run(release.bounded.bounded, salt=bytes(16))
         where = {key: i for i, key in enumerate(groups.keys)}
         occurring = tuple(
             key
@@ -155,8 +155,8 @@ def without_noise(question: str, engine: Engine) -> list[tuple[Any, ...]]:
             if any(column[i] for column in groups.values) or any(len(spread[i][0]) for spread in groups.spreads)
         )
         keys = occurring if form.bounded.keys else ((),)
-        exact = {p: np.array([groups.values[p][where[key]] for key in keys], dtype=np.int64) for p in release.noises}
-        drawn.append(NoisyGroups(keys, exact, certain(release, groups, keys)))
+        exact = {p: np.array([groups.values[p][where[key]] for key in keys], dtype=object) for p in release.recoveries}
+        drawn.append(NoisyGroups(keys, release.recover(release.combine(exact)), certain(release, groups, keys)))
     return [tuple(cell.value for cell in row) for row in finish(plan, drawn).rows]
 
 

@@ -208,8 +208,8 @@ _PRICED = frozenset({"epsilon", "rho", "delta", "level", "analyst"})
 def _noise_of(preview: Preview) -> CountNoise:
     """The noise of the counts. The noise that was priced is the noise that is drawn."""
     (release,) = preview.plan.releases
-    ((position, noise),) = release.noises.items()
-    return PartNoise(noise, 1 << release.unit_bits(position))
+    ((noise,), (count,)) = release.noises.values(), release.recoveries
+    return PartNoise(noise, release.units(count))
 
 
 def _count_buckets(preview: Preview) -> int:

@@ -10,6 +10,7 @@ from itertools import product
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, choose_weight_bits
 from discreet.bounding.facts import MAX_KEYS, facts_of
 from discreet.bounding.grids import LEAST_STEPS, UNIT_STEPS
+from discreet.bounding.joint_measures import find_families
 from discreet.bounding.lengths import check_row
 from discreet.bounding.limits import ValueLimits, most_rows
 from discreet.bounding.recipes import AggregateRecipe, MeasureCollector
@@ -165,8 +166,10 @@ class _GroupingBounder:
             max_rows=limits.max_rows if unit is not None else None,
             spread_rows=self.source.spread_rows or 1,
         )
-        bounded = replace(bounded, weight_bits=choose_weight_bits(bounded))
-        return BoundedQuestion(self.question, bounded, estimates, selector, self.positions, weights)
+        found_form = BoundedQuestion(self.question, bounded, estimates, selector, self.positions, weights)
+        joint = bool(find_families(bounded.measures, found_form.measured))
+        bounded = replace(bounded, weight_bits=choose_weight_bits(bounded), whole_totals=not joint)
+        return replace(found_form, bounded=bounded)
 
     @property
     def _keys(self) -> tuple[Expression, ...]:

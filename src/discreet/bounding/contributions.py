@@ -17,7 +17,8 @@ true. An engine does these steps:
    V = min(2^b, ⌊C·2^b/g⌋), where C is the most groups that one unit may be in (``group_cap``). A measure with
    ``partial`` bounds adds V times the unit's plain sum in the group, clamped to the bounds; without a value, nothing.
 5. The answer is the sum over all units, for each group and measure. Where that costs nothing (``unit_bits`` is 0) it is
-   rounded to whole steps, halves up.
+   rounded to whole steps, halves up. Totals of rows are not rounded where ``whole_totals`` is False: combinations of
+   them are measured (``joint_measures``).
 
 A ``Spread`` adds W to the cell of each row. With ``max_groups`` G the second factor of W is ⌊2^b/⌈g/G⌉⌋ here.
 
@@ -37,7 +38,8 @@ the answer by its own vector of partial sums, and by nothing else. docs/proofs/w
 ``sensitivity``, and docs/proofs/distinct-values.md those for DISTINCT.
 
 Where a join does not keep units together, there is no unit to bound by, and ``unit`` is None. Then rows count as they
-are, b is 0, and ``spread_rows`` says how many rows one unit can add or take away after the truncation in ``source``.
+are, b is 0, and ``spread_rows`` says how many rows one unit can change after the truncation in ``source``: at most half
+of them come, and half of them go.
 """
 
 from __future__ import annotations
@@ -161,6 +163,7 @@ class BoundedPlan:
     max_rows: int | None = None
     spread_rows: int = 1
     weight_bits: int = 0
+    whole_totals: bool = True
 
     def __post_init__(self) -> None:
         grouped = self.max_groups is not None or self.max_rows_per_group is not None
@@ -196,7 +199,11 @@ def unit_bits(bounded: BoundedPlan, measure: Measure) -> int:
     be in anyway, every group has such a t and the claims add them up. Otherwise a unit can move many groups by a little
     each, and rounding could make a whole step of each little. There totals stay fine, and are rounded after the noise.
     """
-    if not measure.weighed or bounded.unit is None or group_count(bounded) == 1:
+    if not measure.weighed or bounded.unit is None:
+        return 0
+    if not bounded.whole_totals and not measure.by_unit:
+        return bounded.weight_bits
+    if group_count(bounded) == 1:
         return 0
     whole = not limits_groups(bounded) and (measure.by_unit or bounded.max_rows is None)
     return 0 if whole else bounded.weight_bits
@@ -212,7 +219,8 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     With G groups of R rows, a unit in g groups moves each by at most R·m·min(1, G/g). So Σ|p| ≤ G·R·m, and
     Σp² ≤ g·(R·m·min(1, G/g))² ≤ G·(R·m)². Under replace Σ|p − p′| ≤ 2·G·R·m, and the squares are at most
     G·R²·max((b − a)², 2·m²). Weights are rounded down, which keeps all of it. A unit may change any number of groups.
-    docs/proofs/weights.md has the steps. Measures by lot keep whole groups: at most G, or K, of them change.
+    docs/proofs/weights.md has the steps. Where rows of several units are joined, S/2 rows may go and S/2 others come:
+    as if a unit with K = S/2 rows were replaced. Measures by lot keep whole groups: at most G, or K, of them change.
     DISTINCT: a unit adds at most ``max_values`` items ℓ and takes none away, so p ≥ 0 in whole numbers, with Σp ≤ ℓ and
     Σp² ≤ ℓ² (docs/proofs/distinct-values.md).
     Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
@@ -225,9 +233,9 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     low, high = (measure.row_low, measure.row_high) if measure.partial is None else _include_zero(measure.partial)
     m, spread = max(-low, high), high - low
     if bounded.unit is None and bounded.spread_rows > 1:
-        changed = bounded.spread_rows * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
-        most = changed if among is None else min(among, changed)
-        return _total_sensitivity(changed, most, among=among, m=m, spread=spread, neighbours=Neighbours.ADD_REMOVE)
+        gone = gone_rows(bounded, neighbours)
+        most = 2 * gone if among is None else min(among, 2 * gone)
+        return _total_sensitivity(gone, most, among=among, m=m, spread=spread, neighbours=Neighbours.REPLACE)
     if bounded.unit is not None and measure.counts is Counts.DISTINCT:
         return _match_sensitivity(measure, among=among, neighbours=neighbours)
     m, spread = (size << unit_bits(bounded, measure) for size in (m, spread))
@@ -241,6 +249,14 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     whole_groups = bounded.unit is None or measure.by_lot
     rule = _group_sensitivity if whole_groups else _weighed_sensitivity
     return rule(groups, rows, among=among, m=m, spread=spread, neighbours=neighbours)
+
+
+def gone_rows(bounded: BoundedPlan, neighbours: Neighbours) -> int:
+    """Where rows of several units are joined: how many rows can go, and how many others can come in their place.
+
+    Both are half of ``spread_rows`` for one unit (``stability``), and twice that where a unit is replaced.
+    """
+    return -(-bounded.spread_rows // 2) * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
 
 
 def choose_weight_bits(bounded: BoundedPlan) -> int:

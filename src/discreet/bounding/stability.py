@@ -403,7 +403,7 @@ def _mix_units(
     comes, and another row of its key goes. So the left side changes by at most 2a rows. Each of them pairs with at most
     k′ rows of the right side, which has no more rows of one key. The same holds for the unit's b rows on the right and
     k rows of one key on the left. If first one side changes and then the other, old and new pairs differ by at most
-    2a·k′ + 2b·k rows.
+    2a·k′ + 2b·k rows. Half of them come and half of them go, at most: of the 2a rows a come and a go, and so on.
     """
     caps = relation.caps
     if caps is None or relation.kind is not JoinKind.INNER:

@@ -333,7 +333,7 @@ def test_every_claim_is_kept_in_many_worlds(engine: EngineUnderTest) -> None:
             keeps_every_claim(engine, world, seed)
 
 
-def a_tight_world(**limits: int) -> World:
+def a_tight_world(**limits: Any) -> World:
     """One unit that has as much as it may of everything, beside others that have nothing of it."""
     template = dict.fromkeys(frame([]).column_names)
     own: Rows = [{**template, "unit": 7, "code": c, "age": 10 * c + i, "cost": 5.0} for c in range(8) for i in range(6)]
@@ -372,7 +372,12 @@ def test_groups_without_values_have_empty_histograms(engine: EngineUnderTest) ->
     template = dict.fromkeys(frame([]).column_names)
     own = ((1, "A", 5), (2, "B", None), (3, "B", None), (4, "C", 1))
     rows: Rows = [{**template, "unit": who, "Ward": ward, "age": age} for who, ward, age in own]
-    for unit, limits in ((None, {}), (UNIT, {"max_rows": 3}), (UNIT, {"max_groups": 1, "max_rows_per_group": 1})):
+    cases: list[tuple[Column | None, dict[str, Any]]] = [
+        (None, {}),
+        (UNIT, {"max_rows": 3}),
+        (UNIT, {"max_groups": 1, "max_rows_per_group": 1}),
+    ]
+    for unit, limits in cases:
         for domain in (None, (("A",), ("B",), ("Z",))):
             bounded = BoundedPlan(source=Scan("t"), keys=(WARD,), domain=domain, unit=unit, measures=(),
                               spreads=(Spread(argument=AGE, last=9),), **limits)  # fmt: skip
@@ -386,7 +391,7 @@ def test_groups_without_values_have_empty_histograms(engine: EngineUnderTest) ->
 
 @pytest.mark.parametrize("unit", [None, UNIT], ids=["row", "integer"])
 def test_without_keys_and_rows_there_is_one_empty_group(unit: Column | None, engine: EngineUnderTest) -> None:
-    limits = {"max_rows": 2} if unit is not None else {}
+    limits: dict[str, Any] = {"max_rows": 2} if unit is not None else {}
     bounded = BoundedPlan(source=Scan("t"), keys=(), domain=None, unit=unit, spreads=(Spread(argument=AGE, last=9),),
                       measures=(Measure(counts=Counts.DISTINCT, argument=WARD, max_values=2),), **limits)  # fmt: skip
     for asked in (bounded, replace(bounded, measures=())):
