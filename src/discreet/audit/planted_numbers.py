@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet import curator, price
 from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
-from discreet.bounding import contributions
+from discreet.bounding import contributions, joint_measures
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach
 from discreet.engines import steps
 from discreet.engines.duckdb import engine as duckdb_engine
@@ -36,7 +36,7 @@ CAPS = {"max_groups": "groups", "max_rows_per_group": "rows in a group", "max_ro
 
 def _swap_claim(change: Callable[[Any, BoundedPlan, Measure, Neighbours], Any]) -> Planter:
     """A bug in how far one unit is claimed to move a measure, where prices are made."""
-    return swap(price, "sensitivity", lambda right: lambda *given: change(right, *given))
+    return swap(joint_measures, "sensitivity", lambda right: lambda *given: change(right, *given))
 
 
 def _swap_reach(change: Callable[[Any, Neighbours], Any]) -> Planter:
