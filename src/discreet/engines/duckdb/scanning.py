@@ -79,7 +79,8 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
         case Type.REAL:
             return write_real(DIALECT, column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
         case Type.TEXT:
-            return column if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+            # A column of a DuckDB file may have a collation, which its type does not show. Code points decide here.
+            return f"({column} COLLATE C)" if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"
         case Type.DATE:
             return f"CASE WHEN {column} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {column} END"
         case Type.TIMESTAMP:
