@@ -223,13 +223,18 @@ class BudgetOffer:
         if not self.offer.alone:
             return Fraction(1)
         epsilon, delta = lower(parameters.read_epsilon(self.offer.epsilon)), self._delta_alone
-        if decimal(loss.delta(epsilon)) <= delta:
+        if self.is_private_alone(loss):
             return Fraction(1)
         known = loss.notion("gdp") if loss.has("gdp") else None
         if not isinstance(known, GaussianNotion):
             return Fraction(1, 2)
         rest = (delta - known.slack) / (1 - known.slack)
         return mu_for(float_down(epsilon), max(0.0, float_down(rest))) ** 2 / known.mu_squared
+
+    def is_private_alone(self, loss: Loss) -> bool:
+        """Whether a loss is (ε, δ) by itself, with the ε that is offered."""
+        epsilon = lower(parameters.read_epsilon(self.offer.epsilon))
+        return decimal(loss.delta(epsilon)) <= self._delta_alone
 
     @property
     def _delta_alone(self) -> Fraction:
