@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,8 +11,9 @@ from discreet.accounting.account import compose
 from discreet.batch_price import price_batch, read_weights
 from discreet.bounding.bound import bound_all
 from discreet.errors import ParameterError
-from discreet.offer import Offer
-from discreet.price import PriceTerms, price
+from discreet.offer import BudgetLeft, Offer, Payment
+from discreet.price import PriceTerms, mean_log_noise, price
+from discreet.privacy import Budget
 from tests.worlds.hospital import COUNT, ask, catalog
 from tests.worlds.prices import ADD, APPROX, PATIENT, PURE, ZCDP
 
@@ -70,3 +72,53 @@ def test_offers_that_cannot_pay_for_a_fixed_batch() -> None:
         price_batch(BATCH, Offer(rho=1), TERMS, fixed=True)
     with pytest.raises(ParameterError):
         price_batch(BATCH, Offer(error={"a0": 3}), TERMS)
+
+
+OFFERS = [
+    Offer(share=1),
+    Offer(share=Fraction(1, 20)),
+    Offer(epsilon=3),
+    Offer(epsilon=1),
+    Offer(epsilon=Fraction(1, 5)),
+    Offer(epsilon=3, delta=1e-6),
+    Offer(epsilon=1, delta=1e-9),
+]
+
+
+@pytest.mark.parametrize("offer", OFFERS, ids=str)
+@pytest.mark.parametrize(("keys", "count"), [("ward", 1), ("ward", 3), ("ward", 30), ("town", 3)])
+def test_a_fixed_batch_is_never_worse_than_a_plain_one_that_keeps_what_was_stated(
+    offer: Offer, keys: str, count: int
+) -> None:
+    """Its errors are at most those of the plain batch, where that is (ε, δ)-private by itself or only a share was said.
+
+    Whatever is taken keeps the statement, and fits the budget.
+    """
+    batch = [bound_all(ask(COUNT, keys=(keys,)), catalog())] * count
+    fixed = price_batch(batch, offer, TERMS, fixed=True)
+    loss = compose(fixed.charged).loss
+    stated = 1e-6 if offer.delta is None else float(offer.delta)
+    assert BudgetLeft.of_whole(APPROX).fits(loss)
+    if offer.epsilon is not None:
+        assert loss.epsilon(stated) <= float(offer.epsilon) * (1 + 1e-12)
+    plain = price_batch(batch, offer, TERMS)
+    if offer.share is not None or compose(plain.charged).loss.epsilon(stated) <= float(offer.epsilon or 0):
+        assert mean_log_noise(fixed.plans) <= mean_log_noise(plain.plans)
+
+
+def test_a_plain_plan_that_is_more_than_was_stated_is_not_taken() -> None:
+    """A small share of a large budget buys more Gaussian noise than its ε is by itself: the fixed plan is noisier."""
+    wide = PriceTerms(budget=Budget(epsilon=8, delta=1e-6), unit=PATIENT, neighbours=ADD)
+    batch, offer = BATCH * 10, Offer(epsilon=2, delta=1e-7)
+    plain, fixed = price_batch(batch, offer, wide), price_batch(batch, offer, wide, fixed=True)
+    assert compose(plain.charged).loss.epsilon(1e-7) > 2 >= compose(fixed.charged).loss.epsilon(1e-7)
+    assert mean_log_noise(fixed.plans) > mean_log_noise(plain.plans)
+
+
+@pytest.mark.parametrize("offer", OFFERS[:4], ids=str)
+def test_a_fixed_batch_is_priced_again_from_its_payment(offer: Offer) -> None:
+    """Whichever plan was taken, what is on record gives it again."""
+    batch = price_batch(BATCH, offer, TERMS, fixed=True)
+    assert batch.payment is not None
+    paid = replace(TERMS, paid=Payment.read(str(batch.payment)))
+    assert price_batch(BATCH, offer, paid, fixed=True).charged == batch.charged

@@ -19,6 +19,7 @@ from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
 from discreet.price import GroupingPricer, PriceTerms, find_within, mean_log_noise
+from discreet.privacy import Loss
 from discreet.release import Noise, Plan
 
 
@@ -52,13 +53,20 @@ def price_batch(
     paid = BudgetOffer(offer, terms.budget, terms.per_query, terms.left)
     if terms.paid is not None:
         return _make_batch(batch, shares, paid, terms, terms.paid)
-    # A δ for keys is for the whole batch.
-    delta = paid.key_delta() if _has_private_keys(batch) else Fraction(0)
-    found = [_price_in_family(batch, shares, paid, terms, Payment(family, (), delta)) for family in paid.families]
-    known = [priced for priced in found if priced is not None]
+    known = _price_plainly(batch, shares, paid, terms)
     if not known:
         raise BudgetExceeded("No noise that this offer could buy fits what is left of the budget. Nothing was charged.")
     return min(known, key=lambda priced: mean_log_noise(priced.plans))
+
+
+def _price_plainly(
+    batch: Sequence[Sequence[BoundedQuestion]], shares: Sequence[Fraction], paid: BudgetOffer, terms: PriceTerms
+) -> list[PricedBatch]:
+    """The batch with each kind of noise that the budget can pay for, where it fits."""
+    # A δ for keys is for the whole batch.
+    delta = paid.key_delta() if _has_private_keys(batch) else Fraction(0)
+    found = [_price_in_family(batch, shares, paid, terms, Payment(family, (), delta)) for family in paid.families]
+    return [priced for priced in found if priced is not None]
 
 
 def _price_in_family(
@@ -114,12 +122,13 @@ def _price_fixed(
 ) -> PricedBatch:
     """A batch as one plan that is fixed in advance: as little noise as the offered ε and δ allow all of it together.
 
-    Gaussian and Laplace noise are both tried; the one with the smaller errors is taken.
+    Gaussian and Laplace noise are both tried. So is the plan that the same share buys without being fixed, where it is
+    what was stated, too: so a fixed batch is never worse. Of those that fit the one with the smallest errors is taken.
 
     Privacy: (ε, δ), and what the events cost in every other notion; both are charged (``events.FixedPlan``). Why: the
     events are settled before anything is drawn, so their privacy-loss distributions may be composed, or whatever other
     notion is tightest; every bound is certified from above. A filter could not do this, because later questions may
-    depend on earlier answers.
+    depend on earlier answers. The plain plan is charged as its events.
     """
     budget = terms.budget
     if budget.notion != "approx" or (offer.epsilon is None and offer.share is None):
@@ -127,12 +136,42 @@ def _price_fixed(
         raise ParameterError("fixed", "needs an ε and a δ", fix)
     paid = BudgetOffer(offer, budget, terms.per_query, terms.left)
     if terms.paid is not None:
-        return _make_fixed(batch, shares, paid, terms, terms.paid)
+        make = _make_fixed if len(terms.paid.amounts) > 1 else _make_batch
+        return make(batch, shares, paid, terms, terms.paid)
+    found = [*_search_fixed(batch, shares, paid, terms), *_list_plain_as_stated(batch, shares, paid, terms)]
+    if not found:
+        raise BudgetExceeded("So small an ε and δ cannot pay for all of these questions. Nothing was charged.")
+    return min(found, key=lambda priced: (not paid.known_left.fits(_lose(priced)), mean_log_noise(priced.plans)))
+
+
+def _list_plain_as_stated(
+    batch: Sequence[Sequence[BoundedQuestion]], shares: Sequence[Fraction], paid: BudgetOffer, terms: PriceTerms
+) -> list[PricedBatch]:
+    """What the same share buys plainly, where it keeps what was stated.
+
+    A share states no more than what it is of the budget. An ε states that the batch by itself is (ε, δ)-private, with
+    the δ that is offered; where none is, with that of the budget.
+    """
+    try:
+        plain = _price_plainly(batch, shares, paid, terms)
+    except (BudgetExceeded, ParameterError):  # more than one question may cost, or too little to name keys
+        return []
+    return [priced for priced in plain if paid.offer.share is not None or paid.is_private_alone(_lose(priced))]
+
+
+def _lose(priced: PricedBatch) -> Loss:
+    return compose(priced.charged).loss
+
+
+def _search_fixed(
+    batch: Sequence[Sequence[BoundedQuestion]], shares: Sequence[Fraction], paid: BudgetOffer, terms: PriceTerms
+) -> list[PricedBatch]:
+    """The batch with each kind of noise, as exact as its (ε, δ) allows; without those that no noise allows."""
     slack = paid.key_delta()
     if _has_private_keys(batch):
         # A third names private keys; it is charged beside the rest, and the rest has to cover it, too.
         slack = slack * 2 / 3
-    epsilon = paid.to_share() * lower(budget.amount())
+    epsilon = paid.to_share() * lower(terms.budget.amount())
     found = []
     for family in NoiseFamily:
 
@@ -141,9 +180,7 @@ def _price_fixed(
 
         priced = _find_largest(make, epsilon, slack)
         found += [] if priced is None else [priced]
-    if not found:
-        raise BudgetExceeded("So small an ε and δ cannot pay for all of these questions. Nothing was charged.")
-    return min(found, key=lambda priced: mean_log_noise(priced.plans))
+    return found
 
 
 def _make_fixed(

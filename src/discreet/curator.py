@@ -48,6 +48,7 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 from discreet.preview import BatchPreview, Preview, make_point
+from discreet.price import choose_group_size
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
@@ -102,6 +103,7 @@ class Curator:
         rho: Number | None = None,
         share: Number | None = None,
         error: Mapping[str, Number] | None = None,
+        group_size: Number | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
         public: Mapping[str, Any] | None = None,
@@ -113,13 +115,16 @@ class Curator:
     ) -> Answer:
         """Answer a question, at a loss (``epsilon``, ``rho``), a ``share`` of the budget, or for a wanted ``error``.
 
+        The error of an average, a ratio or a variance is wanted for groups of about ``group_size`` rows; without it,
+        for the public number of rows over that of public groups.
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
         ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
         for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
         asked = self._read(question, public)
-        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
+        stated |= {"group_size": group_size, "delta": delta}
         offer = _make_offer(asked, stated, level)
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
@@ -311,6 +316,7 @@ class Curator:
         rho: Number | None = None,
         share: Number | None = None,
         error: Mapping[str, Number] | None = None,
+        group_size: Number | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
         public: Mapping[str, Any] | None = None,
@@ -324,7 +330,8 @@ class Curator:
         ``curve`` adds what other shares of the budget would buy; without an offer beside it, a tenth is priced.
         """
         asked = self._read(question, public)
-        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error, "delta": delta}
+        stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
+        stated |= {"group_size": group_size, "delta": delta}
         if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
             stated |= self._make_default_offer()
         offer = _make_offer(asked, stated, level)
@@ -338,6 +345,7 @@ class Curator:
         return Preview(
             plan=quoted.plans[0],
             alternatives=quoted.alternatives,
+            group_size=quoted.group_size,
             curve=self._trace_curve(asked.question, offer, analyst) if curve else (),
             **self._check_quote(quoted, analyst, project, None if offer.error is None else least),
         )
@@ -360,10 +368,13 @@ class Curator:
         if offer.error is None or left < LEAST_EPSILON:
             return ""
         rest = Offer(share=left, delta=offer.delta, level=offer.level)
+        context = self._make_context(analyst)
         try:
-            point = make_point(quote(question, rest, self._make_context(analyst)).plans[0], left, self.budget)
+            plan = quote(question, rest, context).plans[0]
         except BudgetExceeded:  # more than one question may cost
             return ""
+        size = choose_group_size(plan.releases[0].bounded, offer, context.terms)
+        point = make_point(plan, left, self.budget, size)
         errors = [f"{error.name} {error.words}" for error in point.errors if error.name in offer.error]
         return f"all that is left would buy {', '.join(errors)}"
 

@@ -109,6 +109,7 @@ class Offer:
     """What the analyst offers: a loss (``epsilon`` or ``rho``), a ``share`` of the budget, or the ``error`` wanted.
 
     Under an (ε, δ) budget an ``epsilon`` of x out of E means the share x/E. An error is wanted for named columns.
+    ``group_size`` is roughly how many rows a group has: errors of averages, ratios and variances depend on it.
     ``delta`` is what naming private keys may cost; ``level`` is the confidence of errors and intervals.
 
     ``alone`` says that ``epsilon`` and ``delta`` are a guarantee, as a text in the GoogleSQL form states it: what is
@@ -119,6 +120,7 @@ class Offer:
     rho: Number | None = None
     share: Number | None = None
     error: Mapping[str, Number] | None = None
+    group_size: Number | None = None
     delta: Number | None = None
     level: Number = 0.95
     alone: bool = False
@@ -142,12 +144,22 @@ class Offer:
             parameters.read_positive(size, f"error[{name!r}]")
         if self.error is not None and not self.error:
             raise ParameterError("error", "names no column", "Say error={'n': 12}. Nothing was charged.")
+        if self.group_size is not None:
+            self._check_group_size(self.group_size)
         if self.delta is not None:
             parameters.read_probability(self.delta, "delta")
         if self.alone and self.epsilon is None:
             fix = "Say epsilon=1 with it. Nothing was charged."
             raise ParameterError("alone", "is a guarantee that needs an ε", fix)
         parameters.read_probability(self.level, "level")
+
+    def _check_group_size(self, size: Number) -> None:
+        fix = "Say how many rows a group has, roughly: group_size=500. Nothing was charged."
+        if parameters.read_positive(size, "group_size", fix=fix) < 1:
+            raise ParameterError("group_size", "is less than one row", fix)
+        if self.error is None:
+            fix = "Say error={'age': 1} with it, or leave it out. Nothing was charged."
+            raise ParameterError("group_size", "belongs to a wanted error", fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +223,18 @@ class BudgetOffer:
         if not self.offer.alone:
             return Fraction(1)
         epsilon, delta = lower(parameters.read_epsilon(self.offer.epsilon)), self._delta_alone
-        if decimal(loss.delta(epsilon)) <= delta:
+        if self.is_private_alone(loss):
             return Fraction(1)
         known = loss.notion("gdp") if loss.has("gdp") else None
         if not isinstance(known, GaussianNotion):
             return Fraction(1, 2)
         rest = (delta - known.slack) / (1 - known.slack)
         return mu_for(float_down(epsilon), max(0.0, float_down(rest))) ** 2 / known.mu_squared
+
+    def is_private_alone(self, loss: Loss) -> bool:
+        """Whether a loss is (ε, δ) by itself, with the ε that is offered."""
+        epsilon = lower(parameters.read_epsilon(self.offer.epsilon))
+        return decimal(loss.delta(epsilon)) <= self._delta_alone
 
     @property
     def _delta_alone(self) -> Fraction:

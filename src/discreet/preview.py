@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
@@ -17,11 +18,12 @@ from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
-from discreet.plan.expressions import ReleasedValue
+from discreet.plan.expressions import Expression, ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis
 from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Loss
 from discreet.release import KeyRule, Plan, Release, format_level
+from discreet.sized_error import find_error, read_sized
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
@@ -66,6 +68,8 @@ class Preview:
     """Error against cost, where it was asked for."""
     answered: bool = False
     """Whether the answer follows from what is on record: then it is free."""
+    group_size: Fraction | None = None
+    """The size of a group for which an error was wanted; without it, some sizes are shown."""
 
     @property
     def loss(self) -> Loss:
@@ -80,7 +84,7 @@ class Preview:
     @property
     def columns(self) -> tuple[ColumnPreview, ...]:
         """Every column that is not a key."""
-        return tuple(_make_columns(self.plan))
+        return tuple(_make_columns(self.plan, self.group_size))
 
     @property
     def keys(self) -> str:
@@ -97,7 +101,7 @@ class Preview:
     def other_noise(self) -> tuple[str, ...]:
         """The errors that the same offer would buy with the other kind of noise, in words."""
         return tuple(
-            f"{_name_noise(plan.releases[0])}: {', '.join(f'{c.name} {c.words()}' for c in _make_columns(plan))}"
+            f"{_name_noise(plan.releases[0])}: {_list_words(_make_columns(plan, self.group_size))}"
             for plan in self.alternatives
         )
 
@@ -213,9 +217,9 @@ def _format_table(preview: Preview) -> str:
     )
 
 
-def make_point(plan: Plan, share: Fraction, budget: Budget) -> CurvePoint:
+def make_point(plan: Plan, share: Fraction, budget: Budget, group_size: Fraction | None = None) -> CurvePoint:
     """What a share buys: of a mean the error in a group of middle size, of a quantile or a mode that in rank."""
-    errors = tuple(_find_point_error(column) for column in _make_columns(plan))
+    errors = tuple(_find_point_error(column) for column in _make_columns(plan, group_size))
     return CurvePoint(share, cost_words.describe_cost(budget, plan.loss), _name_noise(plan.releases[0]), errors)
 
 
@@ -255,7 +259,7 @@ def _describe_joint(release: Release) -> str:
     return "; the noisy count itself names them, so intervals near that size are wider"
 
 
-def _make_columns(plan: Plan) -> list[ColumnPreview]:
+def _make_columns(plan: Plan, group_size: Fraction | None = None) -> list[ColumnPreview]:
     question, release = plan.question, plan.releases[0]
     found = []
     for output in question.outputs:
@@ -263,7 +267,8 @@ def _make_columns(plan: Plan) -> list[ColumnPreview]:
         if isinstance(expression, ReleasedValue) and expression.index < len(question.keys):
             continue
         if not isinstance(expression, ReleasedValue):
-            found.append(ColumnPreview(output.name, "arithmetic on released numbers", None))
+            by_size = _find_error_in(release, expression, group_size)
+            found.append(ColumnPreview(output.name, "arithmetic on released numbers", None, by_size))
             continue
         index = expression.index - len(question.keys)
         estimate = release.bounded.estimates[index]
@@ -275,10 +280,14 @@ def _make_columns(plan: Plan) -> list[ColumnPreview]:
                 output.name,
                 _describe_estimate(release, estimate),
                 plan.error(index),
-                _find_errors_by_size(release, estimate),
+                _find_error_in(release, expression, group_size) or _find_errors_by_size(release, estimate),
             )
         )
     return found
+
+
+def _list_words(columns: Iterable[ColumnPreview]) -> str:
+    return ", ".join(f"{column.name} {column.words()}" for column in columns)
 
 
 def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecipe) -> ColumnPreview:
@@ -317,3 +326,11 @@ def _find_errors_by_size(release: Release, estimate: AggregateRecipe) -> tuple[t
     means = (Fraction(measure.first), Fraction(measure.first + measure.last, 2), Fraction(measure.last))
     worst = max(float(release.bound({estimate.steps: Fraction(1), estimate.count: -mean})) for mean in means)
     return tuple((size, min(worst / size, float(width)) * float(measure.resolution)) for size in SIZES)
+
+
+def _find_error_in(release: Release, expression: Expression, size: Fraction | None) -> tuple[tuple[int, float], ...]:
+    """The error of an average, a ratio or a variance in a group of one size, where that is stated."""
+    found = None if size is None else read_sized(release.bounded, expression)
+    if found is None or size is None:
+        return ()
+    return ((round(size), float(find_error(found, release, size))),)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -24,8 +24,8 @@ from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import Sensitivity, group_cap, reach, unit_bits
 from discreet.bounding.joint_measures import Recovery, recover
 from discreet.bounding.named_counts import name_by_count
-from discreet.bounding.recipes import AggregateRecipe
 from discreet.bounding.strategies import PricedBy, Strategy, choose_strategy, list_shown
+from discreet.error_targets import find_group_size, read_targets
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace
@@ -35,8 +35,6 @@ from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, Lapla
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment, find_mu_squared
 from discreet.parameters import Number
-from discreet.plan.expressions import ReleasedValue
-from discreet.plan.statistics.table import STATISTICS
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.release import CellChoice, KeyRule, Noise, NoisyPart, Plan, Release
 
@@ -49,7 +47,7 @@ class PriceTerms:
     """What every price of a dataset depends on: its budget, who is protected, and the most that one question may cost.
 
     ``per_query`` is in the budget's own terms: ε, or ρ. ``left`` is what is left of an (ε, δ) budget; ``paid`` is what
-    the question was priced at before, where it was.
+    the question was priced at before, where it was. ``sizes`` are the public numbers of rows of tables, roughly.
     """
 
     budget: Budget
@@ -58,6 +56,7 @@ class PriceTerms:
     per_query: Fraction | None = None
     left: BudgetLeft | None = None
     paid: Payment | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def protection(self) -> Mapping[str, Any]:
@@ -219,19 +218,6 @@ def mean_log_noise(plans: Sequence[Plan]) -> float:
     return math.fsum(map(math.log, sizes)) / max(1, len(sizes))
 
 
-def _has_known_error(estimate: AggregateRecipe) -> bool:
-    """Whether public facts determine the error: of counts and sums, and of what is chosen, in rank."""
-    return estimate.spread is not None or STATISTICS[estimate.statistic].has_direct_error
-
-
-def _find_error(release: Release, estimate: AggregateRecipe) -> float | None:
-    """The error at the level; of what is chosen in rows of rank, whatever the values are."""
-    if estimate.spread is None:
-        return release.error(estimate)
-    parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
-    return float(math.ceil(release.choices[estimate.spread].error(1 - release.level) / parts))
-
-
 @dataclass(frozen=True, slots=True)
 class GroupingPricer:
     """One grouping of a question, of ``parts`` that share a δ: what stays the same while a price is searched for."""
@@ -365,15 +351,15 @@ class GroupingPricer:
 
     def find_amount(self, wanted: Mapping[str, Number]) -> Fraction:
         """The least amount, to a thousandth, that has errors of at most those wanted."""
-        targets = [(self._find_estimate(name), parameters.read_positive(size, name)) for name, size in wanted.items()]
+        errors = {name: parameters.read_positive(size, name) for name, size in wanted.items()}
+        targets = read_targets(self.bounded, errors, choose_group_size(self.bounded, self.offer.offer, self.terms))
 
         def good(amount: Fraction) -> bool:
             try:
                 release = self.make_release(amount)
             except ParameterError:  # too little for a rule that names keys
                 return False
-            errors = [(_find_error(release, estimate), size) for estimate, size in targets]
-            return all(error is not None and Fraction(error) <= size for error, size in errors)
+            return all(target.is_met(release) for target in targets)
 
         low, high = Fraction(1, 1 << 40), Fraction(1)
         while not good(high):
@@ -385,16 +371,9 @@ class GroupingPricer:
             low, high = (low, middle) if good(middle) else (middle, high)
         return high
 
-    def _find_estimate(self, name: str) -> AggregateRecipe:
-        question = self.bounded.question
-        for output in question.outputs:
-            if output.name == name and isinstance(output.expression, ReleasedValue):
-                index = output.expression.index - len(question.keys)
-                if index >= 0 and _has_known_error(self.bounded.estimates[index]):
-                    return self.bounded.estimates[index]
-        names = [output.name for output in question.outputs]
-        fix = (
-            f"Give the error of a count or a sum, or of a quantile in rows of rank, among {', '.join(names)}. "
-            "Nothing was charged."
-        )
-        raise ParameterError(f"error[{name!r}]", "is not an error that public facts determine", fix)
+
+def choose_group_size(form: BoundedQuestion, offer: Offer, terms: PriceTerms) -> Fraction | None:
+    """How many rows a group has, roughly: as the analyst says, else from public numbers; None where it is not known."""
+    if offer.group_size is not None:
+        return parameters.read_positive(offer.group_size, "group_size")
+    return find_group_size(form, terms.sizes)

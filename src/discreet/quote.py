@@ -19,7 +19,7 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import find_tables
 from discreet.plan.show import show
-from discreet.price import PriceTerms, price_at, price_in_families
+from discreet.price import PriceTerms, choose_group_size, price_at, price_in_families
 from discreet.privacy import Budget, Loss
 from discreet.recorded_release import frame_of
 from discreet.release import CellChoice, KeyRule, Noise, Plan
@@ -47,6 +47,7 @@ class QuoteContext:
             neighbours=self.catalog.neighbours,
             per_query=self.per_query,
             left=self.left,
+            sizes=self.catalog.sizes,
         )
 
 
@@ -66,6 +67,8 @@ class Quote:
     frames: tuple[tuple[str, ...], ...]
     paid: str = ""
     alternatives: tuple[Plan, ...] = ()
+    # How many rows a group has, roughly, where an error is wanted.
+    group_size: Fraction | None = None
 
     @property
     def loss(self) -> Loss:
@@ -76,6 +79,13 @@ class Quote:
 def quote(question: Question, offer: Offer, context: QuoteContext) -> Quote:
     """One question, at what is offered."""
     forms, terms = bound_all(question, context.catalog), context.terms
+    if offer.error is not None:
+        size = choose_group_size(forms[0], offer, terms)
+        return replace(_quote_forms(forms, offer, context, terms), group_size=size)
+    return _quote_forms(forms, offer, context, terms)
+
+
+def _quote_forms(forms: Sequence[BoundedQuestion], offer: Offer, context: QuoteContext, terms: PriceTerms) -> Quote:
     if context.budget.notion != "approx":
         plan = price_in_families(forms, offer, terms)[0].plan
         return _make_quote(PricedBatch((plan,), plan.events), context)
@@ -99,7 +109,7 @@ def _identify_offer(
     context: QuoteContext, batch: Sequence[Sequence[BoundedQuestion]], offer: Offer, said: Sequence[str] = ()
 ) -> str:
     """The name of a release by what was offered for it: what it would be at one and the same payment, and the offer."""
-    stated = {name: getattr(offer, name) for name in ("epsilon", "rho", "share", "error", "delta")}
+    stated = {name: getattr(offer, name) for name in ("epsilon", "rho", "share", "error", "group_size", "delta")}
     words = [f"{name}={_write_number(value)}" for name, value in stated.items() if value is not None]
     # The least price for an error depends on the level at which it is wanted.
     words += ["alone"] if offer.alone else []

@@ -31,6 +31,8 @@ FLOORS: list[dict[str, str]] = [
         "local": "privacy before the data leaves the person",
     },
     {"offer": "what an analyst would pay", "release": "what is drawn, and the one function that draws"},
+    {"sized_error": "errors that depend on the size of a group"},
+    {"error_targets": "the errors that an analyst wants"},
     {
         "error_curve": "error against cost",
         "price": "which mechanism at which scale",

@@ -16,6 +16,7 @@ EVENTS = "an event that is not known has an unknown loss, which is refused"
 VALUES = "values of any type come from outside"
 PARSER = "classes of the parser, of which all others are refused"
 SUM_NAMES = "the names of sums, of which there is one for each order"
+ARITHMETIC = "an analyst writes any arithmetic, and few shapes of it are known"
 OPEN = {
     "accounting.account._take_larger": NOTIONS,
     "accounting.calibrate.scale_event": EVENTS,
@@ -53,6 +54,9 @@ OPEN = {
     "mechanisms.composition._fits": NOTIONS,
     "mechanisms.keys._sort_key": VALUES,
     "plan.types.type_of": VALUES,
+    "sized_error._read_sample": ARITHMETIC,
+    "sized_error._read_quotient": ARITHMETIC,
+    "sized_error._read_scaled": ARITHMETIC,
 }
 
 

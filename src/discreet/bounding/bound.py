@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+from discreet.bounding.cells import list_cell_forms
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, choose_weight_bits
 from discreet.bounding.facts import MAX_KEYS, facts_of
 from discreet.bounding.grids import LEAST_STEPS, UNIT_STEPS
@@ -167,7 +168,8 @@ class _GroupingBounder:
             spread_rows=self.source.spread_rows or 1,
         )
         found_form = BoundedQuestion(self.question, bounded, estimates, selector, self.positions, weights)
-        joint = bool(find_families(bounded.measures, found_form.measured))
+        measured = found_form.measured
+        joint = bool(find_families(bounded.measures, measured) or list_cell_forms(bounded.measures, measured))
         bounded = replace(bounded, weight_bits=choose_weight_bits(bounded), whole_totals=not joint)
         return replace(found_form, bounded=bounded)
 

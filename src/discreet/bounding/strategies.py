@@ -17,6 +17,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 
 from discreet.bounding.bound import BoundedQuestion
+from discreet.bounding.cells import list_cell_forms
 from discreet.bounding.contributions import BoundedPlan, Measure, Sensitivity
 from discreet.bounding.joint_measures import (
     JointForm,
@@ -115,8 +116,10 @@ def choose_strategy(
     The measure at ``alone`` is combined with no other.
     """
     plan, measured = bounded.bounded, bounded.measured
-    families = find_families(plan.measures, [position for position in measured if position != alone])
+    combined = [position for position in measured if position != alone]
+    families = find_families(plan.measures, combined)
     forms = [form for family in families for form in list_forms(plan.measures, family)]
+    forms += list_cell_forms(plan.measures, combined)
     judge = _Judge(plan, measured, list_shown(bounded), neighbours, priced)
     # Too far for joint parts, such a plan is measured one by one, and refused where even that is too far.
     forms = [form for form in forms if judge.move(form.joint).l1 <= most_moved]

@@ -41,7 +41,7 @@ def bounds(
     ] = None,
     share: Annotated[str, typer.Option(help="The share of units that limits should leave whole.")] = "0.95",
     preview: Annotated[bool, typer.Option("--preview", help="Only show what it would cost; free.")] = False,
-    offer: Annotated[OfferOptions, leave_out("share", "error", "delta", "level", "public", "bounds")],
+    offer: Annotated[OfferOptions, leave_out("share", "error", "group_size", "delta", "level", "public", "bounds")],
     output: OutputOptions,
 ) -> None:
     """Find bounds of a column, or how much a unit contributes.

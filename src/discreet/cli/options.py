@@ -36,6 +36,9 @@ class OfferOptions:
     error: Annotated[
         list[str] | None, typer.Option(help="The error wanted for a column, such as n=12.", metavar="COLUMN=SIZE")
     ] = None
+    group_size: Annotated[
+        str | None, typer.Option(help="With --error of an average: roughly how many rows a group has.", metavar="ROWS")
+    ] = None
     delta: DeltaOption = None
     level: Annotated[str, typer.Option(help="The confidence of errors and intervals.")] = _LEVEL
     public: Annotated[
@@ -81,6 +84,8 @@ class OfferOptions:
         offer: dict[str, Any] = {n: read_number(text, f"--{n}") for n, text in numbers.items() if text is not None}
         if self.share is not None:
             offer["share"] = _read_share(self.share)
+        if self.group_size is not None:
+            offer["group_size"] = read_number(self.group_size, "--group-size")
         if self.error:
             offer["error"] = dict(_read_error(pair) for pair in self.error)
         names = {"bounds": self.bounds, "analyst": self.analyst, "project": self.project}

@@ -252,6 +252,7 @@ class Codebook:
             owner=None if owner == unit.column else owner,
             link=None if way is None else way.link,
             keys=owners.foreign_keys_of(name, self.document),
+            size=table.rows or table.units,
         )
 
 

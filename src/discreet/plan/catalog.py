@@ -80,7 +80,8 @@ class TableFacts:
 
     A private table names its unit in a column of its own (``owner``, by default the unit's name), or reaches it by a
     ``link``. The rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
-    Text columns without a ``max_length`` get the default one.
+    Text columns without a ``max_length`` get the default one. ``size`` is roughly how many rows there are, or units
+    where only they are known; it is for forecasts of errors alone, and no noise depends on it.
     """
 
     name: str
@@ -91,6 +92,7 @@ class TableFacts:
     owner: str | None = None
     link: Link | None = None
     keys: tuple[Link, ...] = ()
+    size: int | None = None
 
     def __post_init__(self) -> None:
         """Give every text column a length, so that nothing has to know the default."""
@@ -145,6 +147,11 @@ class Catalog:
         raise UsageError(
             f"There is no declared table {name!r}. {suggest_nearest(name, self.tables)} Nothing was charged."
         )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows tables have, roughly, where it is public."""
+        return {name: table.size for name, table in self.tables.items() if table.size is not None}
 
     def find_facts(self, column: Column) -> ColumnFacts:
         """The declared facts of a column."""
