@@ -13,6 +13,7 @@ from discreet.accounting.account import compose
 from discreet.batch_price import PricedBatch, price_batch, read_weights
 from discreet.bounding.bound import BoundedQuestion, bound_all
 from discreet.exact import Ln
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
@@ -173,7 +174,8 @@ def _identify(
         facts += [version, *_list_lengths(plan.question, context.catalog)]
         for release in plan.releases:
             facts += [repr(release.bounded.bounded), repr(release.parts)]
-            for rules in (release.noises, release.choices, {} if release.selection is None else {0: release.selection}):
+            named = {} if release.selection is None else {0: release.selection}
+            for rules in (release.noises, release.choices, release.ends, named):
                 facts += [f"{position}: {_write_parameters(rule)}" for position, rule in rules.items()]
         facts += map(str, map(events.dump, plan.events))
     if charged != plans[0].events:
@@ -189,7 +191,7 @@ def _list_lengths(question: Question, catalog: Catalog) -> list[str]:
     return [f"{t}.{name}: {known.max_length}" for t, name, (_, known) in columns if known.max_length is not None]
 
 
-def _write_parameters(mechanism: Noise | CellChoice | KeyRule) -> str:
+def _write_parameters(mechanism: Noise | CellChoice | CellEnds | KeyRule) -> str:
     """A mechanism by its name and all parameters. Events alone would not do: they do not say which quantile it is."""
     known = [f"{field.name}={getattr(mechanism, field.name)!r}" for field in fields(mechanism) if field.init]
     return f"{type(mechanism).__name__}({', '.join(known)})"
