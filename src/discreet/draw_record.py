@@ -40,7 +40,7 @@ def _dump_groups(groups: NoisyGroups) -> dict[str, Any]:
         "keys": [[to_plain(value) for value in key] for key in groups.keys],
         "measures": {str(position): [str(value) for value in values] for position, values in groups.measures.items()},
         "chosen": _dump_cells(groups.chosen),
-        "ends": _dump_cells(groups.ends),
+        **({"ends": _dump_cells(groups.ends)} if groups.ends else {}),
     }
 
 
@@ -53,7 +53,7 @@ def load_groups(record: Mapping[str, Any], kinds: Sequence[Type]) -> NoisyGroups
             for position, values in record["measures"].items()
         },
         chosen=_load_cells(record["chosen"]),
-        ends=_load_cells(record.get("ends", {})),  # 0.1.0 had none
+        ends=_load_cells(record.get("ends", {})),
     )
 
 

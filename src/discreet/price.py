@@ -230,8 +230,7 @@ def _find_error(release: Release, estimate: AggregateRecipe) -> float | None:
     """The error at the level; of what is chosen in rows of rank, whatever the values are."""
     if estimate.spread is None:
         return release.error(estimate)
-    parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
-    return float(math.ceil(release.choices[estimate.spread].error(1 - release.level) / parts))
+    return float(release.rank_error(estimate.spread))
 
 
 @dataclass(frozen=True, slots=True)

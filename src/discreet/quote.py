@@ -12,6 +12,7 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.batch_price import PricedBatch, price_batch, read_weights
 from discreet.bounding.bound import BoundedQuestion, bound_all
+from discreet.errors import ParameterError
 from discreet.exact import Ln
 from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
@@ -77,6 +78,7 @@ class Quote:
 def quote(question: Question, offer: Offer, context: QuoteContext) -> Quote:
     """One question, at what is offered."""
     forms, terms = bound_all(question, context.catalog), context.terms
+    _check_ends(offer, [forms])
     if context.budget.notion != "approx":
         plan = price_in_families(forms, offer, terms)[0].plan
         return _make_quote(PricedBatch((plan,), plan.events), context)
@@ -89,6 +91,15 @@ def quote(question: Question, offer: Offer, context: QuoteContext) -> Quote:
     quoted = _make_quote(PricedBatch((best.plan,), best.plan.events), context)
     others_plans = tuple(other.plan for other in others)
     return replace(quoted, identity=identity, paid=str(best.payment), alternatives=others_plans)
+
+
+def _check_ends(offer: Offer, batch: Sequence[Sequence[BoundedQuestion]]) -> None:
+    """Refuse to buy ends where there is nothing that they could belong to."""
+    recipes = (recipe for forms in batch for form in forms for recipe in form.estimates)
+    if offer.ends and all(recipe.share is None for recipe in recipes):
+        rule = "buys intervals of quantiles, MIN and MAX, and none is asked for"
+        fix = "Leave it out: numbers with noise have intervals without it, and a mode has none. Nothing was charged."
+        raise ParameterError("ends", rule, fix)
 
 
 # A payment at which questions are compared: with it two of them are the same release where all parameters are.
@@ -131,6 +142,7 @@ def quote_batch(
 ) -> Quote:
     """Several questions under one price; ``fixed`` prices them as one plan by its privacy-loss distribution."""
     bounded, terms = [bound_all(question, context.catalog) for question in questions], context.terms
+    _check_ends(offer, bounded)
     if context.budget.notion != "approx":
         return _make_quote(price_batch(bounded, offer, terms, weights=weights, fixed=fixed), context)
     read_weights(weights, len(bounded))  # refuses what is no batch

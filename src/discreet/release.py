@@ -153,6 +153,11 @@ class Release:
         divisor = math.lcm(*(factor.denominator for factor in found.values()))
         return [(int(factor * divisor), self.noises[self.parts[at].noise]) for at, factor in found.items()], divisor
 
+    def rank_error(self, spread: int) -> int:
+        """How far off what is chosen from a spread is at most, in rows, at the level."""
+        parts = 1 << self.bounded.bounded.weight_bits  # a spread counts in parts of rows
+        return math.ceil(self.choices[spread].error(1 - self.level) / parts)
+
     def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
         if not STATISTICS[estimate.statistic].has_direct_error:

@@ -163,6 +163,7 @@ def _draw_by_size(right: Any) -> Any:
             tuple(found.keys[i] for i in order),
             {p: values[order] for p, values in found.measures.items()},
             {p: tuple(chosen[i] for i in order) for p, chosen in found.chosen.items()},
+            {p: tuple(ends[i] for i in order) for p, ends in found.ends.items()},
         )
 
     return draw

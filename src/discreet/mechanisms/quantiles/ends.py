@@ -132,8 +132,8 @@ class CellEnds(CellMechanism):
         for q, estimate in zip(self.qs, estimates):
             share, far = read_q(q), self.reach(q)
             middle = parameters.read_whole(estimate, "estimates", least=self.first, most=self.last)
-            yield _make_bins(group, middle, self.first, self.distances, share, far)
-            high = _make_bins(turned, -middle, -self.last, self.distances, 1 - share, far)
+            yield _make_bins(group, middle, self.first, self.distances, q=share, far=far)
+            high = _make_bins(turned, -middle, -self.last, self.distances, q=1 - share, far=far)
             yield _Bins(-high.edges, high.errors, high.scale)
 
 
@@ -146,7 +146,7 @@ class _Bins:
     scale: int
 
 
-def _make_bins(group: CellCounts, middle: int, first: int, distances: Integers, q: Fraction, far: int) -> _Bins:
+def _make_bins(group: CellCounts, middle: int, first: int, distances: Integers, *, q: Fraction, far: int) -> _Bins:
     """The bins of a low end, from the estimate down to the first cell, for the rank q·n − far."""
     cells, counts = group
     edges = np.concatenate([[middle], middle - distances[distances < middle - first], [first] * (middle > first)])
@@ -168,6 +168,8 @@ def _draw_ends(bins: Sequence[_Bins], factor: Fraction, source: EntropySource) -
         return []
     offsets = np.concatenate([[0], np.cumsum([len(each.edges) for each in bins])]).astype(np.int64)
     errors = np.concatenate([each.errors for each in bins])
-    found, _ = draw_each(Segments(np.ones(len(errors), dtype=np.int64), errors, offsets), factor / bins[0].scale, source)
+    found, _ = draw_each(
+        Segments(np.ones(len(errors), dtype=np.int64), errors, offsets), factor / bins[0].scale, source
+    )
     edges: list[int] = np.concatenate([each.edges for each in bins])[found].tolist()
     return edges
