@@ -32,7 +32,7 @@ ALL = (
     "SELECT ward, COUNT(*) AS n, MIN(cost) AS a, MEDIAN(cost) AS m, MAX(cost) AS z, MODE(ward) AS w "
     "FROM visits GROUP BY ward"
 )
-BUDGETS = {
+BUDGETS: dict[str, tuple[Budget, dict[str, Any]]] = {
     "pure": (Budget(epsilon=100), {"epsilon": 4}),
     "approx": (Budget(epsilon=100, delta=1e-6), {"share": 0.04}),
     "zcdp": (Budget(rho=100), {"rho": 4}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -178,7 +178,7 @@ def test_ends_lie_on_their_sides_and_within_the_cells() -> None:
 
 
 def test_one_cell_has_one_interval() -> None:
-    assert make_ends(last=0, epsilon=1).release([0], [5], (0,)) == (0, 0)
+    assert make_ends(last=0, epsilon=1).release(*histogram((0,) * 5), (0,)) == (0, 0)
     assert make_ends(epsilon=1).release_all([], []) == []
 
 
@@ -201,7 +201,7 @@ TRIES = 500
 def draw_rows(name: str, n: int) -> list[int]:
     """Rows of a shape, with a fixed seed."""
     draw = np.random.default_rng(n)
-    shapes = {
+    shapes: dict[str, Callable[[], Any]] = {
         "normal": lambda: draw.normal(SIZE / 2, SIZE / 20, n),
         "skewed": lambda: draw.lognormal(6, 2, n),
         "few values": lambda: draw.choice([5, 6, 7, 60_000], n),

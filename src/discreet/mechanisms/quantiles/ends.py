@@ -39,13 +39,14 @@ class CellEnds(CellMechanism):
     neighbours have the same candidates. A row that comes or goes moves n, and with it each part of an error, by at
     most max(q, 1 − q), as in ``CellQuantiles``: n is private, and it is part of the score. Each quantile has two ends
     and a unit can influence all of them, so ``event`` counts two choices for each quantile and group. Nothing depends
-    on whole rows: rows may be counted in parts, if ``max_rows`` is.
+    on whole rows: rows may be counted in parts, if ``max_rows`` is. Reference: Smith 2011 for the choice by ranks;
+    docs/proofs/quantile-ends.md has the steps.
 
     Coverage: the interval holds a given q-quantile (at most q of the rows below it, at most 1 − q above) with
     probability 1 − ``beta`` or more, for any rows and any law of m. Why: ends lie on their own sides of m, so only one
     can be wrong. A low end above the quantile has at least q·n rows below its bin, so an error of r or more. Some bin
     has the error 0: the one with rank q·n − r, or the first if there is no such rank. So of J + 1 bins at most J are
-    wrong, and r is so large that they have together at most beta of the weight. docs/proofs/quantile-ends.md.
+    wrong, and r is so large that they have together at most beta of the weight.
 
     >>> ends = CellEnds(qs=[0.5], first=0, last=100, epsilon=2000)
     >>> ends.release([10, 20, 30], [50, 20, 60], (20,))
