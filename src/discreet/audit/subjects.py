@@ -218,16 +218,16 @@ def _list_cells() -> list[Subject]:
 
 
 def _make_ends_subject() -> Subject:
-    """The ends around an estimate that was released before, with and without one of eight equal rows."""
-    ends, around = CellEnds(qs=[0.5], first=0, last=10, epsilon=1, beta=0.5), (5,)
+    """The ends around an estimate that was released before, with and without one row below all others."""
+    ends, around = CellEnds(qs=[0.25], first=0, last=10, epsilon=1, beta=0.5), (5,)
 
     def draw(given: Any, n: int) -> Any:
         return np.array(ends.release_all([given] * n, [around] * n))
 
     return Subject(
         mechanism=ends,
-        x=_make_histogram([4], [7]),
-        y=_make_histogram([4], [8]),
+        x=_make_histogram([4], [18]),
+        y=_make_histogram([0, 4], [1, 18]),
         draw=draw,
         fit=20_000,
         probability=lambda output, given: ends.probability(tuple(output), (given, around)),
