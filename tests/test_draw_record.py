@@ -37,12 +37,13 @@ def test_keys_of_every_type_come_back(value: Value, kind: Type) -> None:
 
 
 def test_a_draw_comes_back_whole() -> None:
-    """Keys, noisy integers and chosen cells, through JSON and back."""
+    """Keys, noisy integers, chosen cells and their ends, through JSON and back."""
     median = Aggregate(Statistic.QUANTILE, column("age"), Fraction(1, 2))
-    release = priced(ask(COUNT, median, keys=("ward",)), PURE, epsilon=1)
+    release = priced(ask(COUNT, median, keys=("ward",)), PURE, epsilon=1, ends=True)
     cells = (np.array([30]), np.array([4]))
     drawn = draw(release, Groups(keys=(("A",),), values=((4,),), spreads=((cells,),)), source=SeededForTestsOnly(1))
     plan = Plan((release,))
     ((again,),) = load_draws(json.loads(json.dumps(dump_draws(((drawn,),)))), [plan])
-    assert again.keys == drawn.keys and again.chosen == drawn.chosen
+    assert again.keys == drawn.keys and again.chosen == drawn.chosen and again.ends == drawn.ends
+    assert drawn.ends
     assert {p: v.tolist() for p, v in again.measures.items()} == {p: v.tolist() for p, v in drawn.measures.items()}

@@ -88,7 +88,7 @@ class Answer:
         receipt = self.receipt
         titled = [
             (title, line)
-            for title, key in (("limit", "limits"), ("clamped", "clamped"))
+            for title, key in (("chosen", "chosen"), ("limit", "limits"), ("clamped", "clamped"))
             for line in receipt.get(key, ())
         ]
         return [*titled, ("interval", str(receipt["interval"]))] if "interval" in receipt else titled

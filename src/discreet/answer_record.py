@@ -17,7 +17,7 @@ from discreet.accounting.cost_words import describe_cost
 from discreet.answer import Answer, read_rows
 from discreet.draw_record import dump_draws, load_draws
 from discreet.entropy import SimulationSource
-from discreet.explanation import BEYOND, explain, list_clamped, list_limits
+from discreet.explanation import BEYOND, explain, list_chosen, list_clamped, list_limits
 from discreet.finish import finish
 from discreet.ledger.ledger import Ledger, Record, Reservation
 from discreet.plan.show import show
@@ -154,11 +154,12 @@ def _make_simulation(drawn: Sequence[NoisyGroups]) -> SimulationSource:
     return SimulationSource(json.dumps(dump_draws((tuple(drawn),))).encode())
 
 
-def _describe_finish(plan: Plan) -> dict[str, str]:
+def _describe_finish(plan: Plan) -> dict[str, Any]:
     """What was asked of the draw, for people and exactly: equal values mean equal rows."""
-    exactly = f"{plan.question!r} at {plan.level}"
+    exactly, chosen = f"{plan.question!r} at {plan.level}", list_chosen(plan)
     return {
         "question": show(plan.question),
         "level": format_level(plan.level),
+        **({"chosen": chosen} if chosen else {}),
         "finish": hashlib.sha256(exactly.encode()).hexdigest(),
     }

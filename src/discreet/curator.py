@@ -106,6 +106,7 @@ class Curator:
         group_size: Number | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
+        ends: bool = False,
         public: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         analyst: str = "analyst",
@@ -125,7 +126,7 @@ class Curator:
         asked = self._read(question, public)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
-        offer = _make_offer(asked, stated, level)
+        offer = _make_offer(asked, stated, level, ends=ends)
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return missing_bounds.ask(self, asked.question, offer, **who)
@@ -150,6 +151,7 @@ class Curator:
         delta: Number | None = None,
         fixed: bool = False,
         level: Number = 0.95,
+        ends: bool = False,
         public: Mapping[str, Any] | None = None,
         analyst: str = "analyst",
         project: str = "",
@@ -162,7 +164,7 @@ class Curator:
         plan by its privacy-loss distribution, which is tighter, and charges that as one (ε, δ).
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
-        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
+        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level, ends=ends)
         quoted = self._quote_batch(questions, offer, weights=weights, public=public, fixed=fixed, analyst=analyst)
         return self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
 
@@ -319,6 +321,7 @@ class Curator:
         group_size: Number | None = None,
         delta: Number | None = None,
         level: Number = 0.95,
+        ends: bool = False,
         public: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         curve: bool = False,
@@ -334,7 +337,7 @@ class Curator:
         stated |= {"group_size": group_size, "delta": delta}
         if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
             stated |= self._make_default_offer()
-        offer = _make_offer(asked, stated, level)
+        offer = _make_offer(asked, stated, level, ends=ends)
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
         quoted = self._quote_in_any_case(lambda context: quote(asked.question, offer, context), analyst)
@@ -354,7 +357,7 @@ class Curator:
         """What shares of the budget would buy, from the smallest up to all that is left; without what is refused."""
         context, found = self._make_context(analyst), []
         for share in list_shares(self._find_share_left()):
-            offered = Offer(share=share, delta=offer.delta, level=offer.level)
+            offered = Offer(share=share, delta=offer.delta, level=offer.level, ends=offer.ends)
             try:
                 plan = quote(question, offered, context).plans[0]
             except (BudgetExceeded, ParameterError):  # more than one question may cost, or too little to name keys
@@ -367,7 +370,7 @@ class Curator:
         left = self._find_share_left()
         if offer.error is None or left < LEAST_EPSILON:
             return ""
-        rest = Offer(share=left, delta=offer.delta, level=offer.level)
+        rest = Offer(share=left, delta=offer.delta, level=offer.level, ends=offer.ends)
         context = self._make_context(analyst)
         try:
             plan = quote(question, rest, context).plans[0]
@@ -397,12 +400,13 @@ class Curator:
         delta: Number | None = None,
         fixed: bool = False,
         level: Number = 0.95,
+        ends: bool = False,
         public: Mapping[str, Any] | None = None,
         analyst: str = "analyst",
         project: str = "",
     ) -> BatchPreview:
         """What several answers would cost together, and how far off each would be. Free."""
-        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level)
+        offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level, ends=ends)
         read = self._read_batch(questions, public)
         quoted = self._quote_in_any_case(
             lambda context: quote_batch(read, offer, context, weights=weights, fixed=fixed), analyst
@@ -452,7 +456,7 @@ class Curator:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
         asked = self._read(question, public)
         words = offer if offer or asked.offer else self._make_default_offer()
-        stated = _make_offer(asked, words, words.pop("level", 0.95))
+        stated = _make_offer(asked, words, words.pop("level", 0.95), ends=words.pop("ends", False))
         return explain(quote(asked.question, stated, replace(self._make_context(), left=None)).plans[0], self.budget)
 
     def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
@@ -627,7 +631,9 @@ def _without_trace(error: DiscreetError) -> DiscreetError:
     return error.with_traceback(None)
 
 
-def _make_offer(asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], level: Number) -> Offer:
+def _make_offer(
+    asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], level: Number, *, ends: bool = False
+) -> Offer:
     """What is offered: by the caller, else by the question's own words."""
     stated = {name: value for name, value in given.items() if value is not None}
     both = sorted(stated.keys() & asked.offer.keys())
@@ -635,7 +641,7 @@ def _make_offer(asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], leve
         rule = f"is said twice, in the question and beside it: {', '.join(both)}"
         raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
     # A text that states ε states a guarantee, and the question by itself keeps it.
-    return Offer(**{**asked.offer, **stated}, level=level, alone="epsilon" in asked.offer)
+    return Offer(**{**asked.offer, **stated}, level=level, alone="epsilon" in asked.offer, ends=ends)
 
 
 def _is_automatic(bounds: str | None) -> bool:

@@ -39,9 +39,8 @@ def _dump_groups(groups: NoisyGroups) -> dict[str, Any]:
     return {
         "keys": [[to_plain(value) for value in key] for key in groups.keys],
         "measures": {str(position): [str(value) for value in values] for position, values in groups.measures.items()},
-        "chosen": {
-            str(position): [[str(cell) for cell in cells] for cells in each] for position, each in groups.chosen.items()
-        },
+        "chosen": _dump_cells(groups.chosen),
+        **({"ends": _dump_cells(groups.ends)} if groups.ends else {}),
     }
 
 
@@ -53,11 +52,17 @@ def load_groups(record: Mapping[str, Any], kinds: Sequence[Type]) -> NoisyGroups
             int(position): np.array([int(value) for value in values], dtype=object)
             for position, values in record["measures"].items()
         },
-        chosen={
-            int(position): tuple(tuple(int(cell) for cell in cells) for cells in each)
-            for position, each in record["chosen"].items()
-        },
+        chosen=_load_cells(record["chosen"]),
+        ends=_load_cells(record.get("ends", {})),
     )
+
+
+def _dump_cells(chosen: Mapping[int, Sequence[Sequence[int]]]) -> dict[str, Any]:
+    return {str(position): [[str(cell) for cell in cells] for cells in each] for position, each in chosen.items()}
+
+
+def _load_cells(record: Mapping[str, Any]) -> dict[int, tuple[tuple[int, ...], ...]]:
+    return {int(at): tuple(tuple(int(cell) for cell in cells) for cells in each) for at, each in record.items()}
 
 
 def to_plain(value: Value) -> Any:

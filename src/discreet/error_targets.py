@@ -6,7 +6,6 @@ variances have one in a group of a given size (``sized_error``): named by the an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,9 +36,7 @@ class KnownTarget:
             if error is None:
                 raise InternalError("An error that is known is not.")
             return Fraction(error) <= self.wanted
-        parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
-        rows = math.ceil(release.choices[self.estimate.spread].error(1 - release.level) / parts)
-        return rows <= self.wanted
+        return release.rank_error(self.estimate.spread) <= self.wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Any
 from discreet.accounting.cost_words import describe_cost
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, group_count, sensitivity, unit_bits
 from discreet.mechanisms.laplace import Laplace
+from discreet.plan.expressions import ReleasedValue, walk
 from discreet.plan.show import show
 from discreet.privacy import Budget
-from discreet.release import Plan, Release
+from discreet.release import Plan, Release, format_level
 
 BEYOND = "covers the noise; what lies beyond limits and bounds is outside of it"
 """What an interval says, and what it does not say."""
@@ -22,6 +23,27 @@ def list_limits(plan: Plan) -> list[str]:
     for release in plan.releases:
         found |= dict.fromkeys(_describe_beyond(release.bounded.bounded, plan.unit.column or "unit"))
     return list(found)
+
+
+def list_chosen(plan: Plan) -> list[str]:
+    """What is to be said of columns that are chosen, in words: how good a mode is, and what ends of quantiles hold."""
+    question, release, level = plan.question, plan.releases[0], format_level(plan.level)
+    found = []
+    for output in question.outputs:
+        used = (part.index - len(question.keys) for part in walk(output.expression) if isinstance(part, ReleasedValue))
+        for index in (index for index in used if index >= 0):
+            recipe = release.bounded.estimates[index]
+            if recipe.spread is None:
+                continue
+            if recipe.share is None:
+                rows = release.rank_error(recipe.spread)
+                found.append(
+                    f"{output.name} has at most {rows:,} rows fewer than the most frequent value ({level}); "
+                    "it has no interval"
+                )
+            elif recipe.spread in release.ends and isinstance(output.expression, ReleasedValue):
+                found.append(f"the ends of {output.name} are chosen, too: they hold the quantile with {level} or more")
+    return list(dict.fromkeys(found))
 
 
 def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
@@ -89,6 +111,9 @@ def _describe_measures(release: Release) -> list[str]:
             f"{choice.max_rows / parts:g} rows in a group, as if in {choice.groups} groups; "
             "chosen by the exponential mechanism"
         )
+        if position in release.ends:
+            far = " or ".join(f"{release.ends[position].reach(q) / parts:g}" for q in release.ends[position].qs)
+            lines.append(f"  ends of its quantiles: chosen in the same way, for ranks {far} rows beyond each quantile")
     return lines
 
 

@@ -9,7 +9,8 @@ law, and the interval holds the middle share of what they give. A truth that lea
 within the limits of its statistic, so the intervals of small groups reach to the bounds and cover more than they say.
 The interval of a count that named its key holds given that it did (``mechanisms.named_count``). A level so high that it
 would take too many simulated truths leaves the ends unknown. What was chosen rather than measured (quantiles, modes)
-has no interval: how far off it is depends on the data around it; the preview tells its error in ranks.
+has no interval of its own: how far off it is depends on the data around it; the preview tells its error in ranks. The
+ends of quantiles are chosen, too, where they were asked for (``mechanisms.quantiles.ends``).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy.typing as npt
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
-from discreet.exact import Floats
+from discreet.exact import Floats, float_down, float_up
 from discreet.plan.evaluate import RowValues, evaluate
 from discreet.plan.expressions import Expression, ReleasedValue, walk
 from discreet.plan.nodes import Order, Question
@@ -79,7 +80,8 @@ def finish(plan: Plan, drawn: Sequence[NoisyGroups], *, source: EntropySource = 
     released = [parts[part][group] for part, group in places]
     chosen = _select_groups(question, released)
     outputs = [output.expression for output in question.outputs]
-    measured = tuple(_is_measured(expression, question) for expression in outputs)
+    first = plan.releases[0]
+    measured = tuple(_is_measured(e, question) or _find_ended(first, e) is not None for e in outputs)
     intervals = [
         _make_intervals(release, noisy, rows, [places[i][1] for i in chosen if places[i][0] == part], source)
         for part, (release, noisy, rows) in enumerate(zip(plan.releases, drawn, parts))
@@ -128,7 +130,7 @@ def _compute_column(
     chosen = noisy.chosen.get(estimate.spread, ())
     if spread.values is not None:
         return [spread.values[cells[0]] for cells in chosen]
-    place = release.bounded.shares_of(estimate.spread).index(estimate.share or Fraction(0))
+    place = _find_place(release, estimate)
     low, high = estimate.low or Fraction(0), estimate.high or Fraction(0)
     exact = [min(max(spread.origin + spread.resolution * cells[place], low), high) for cells in chosen]
     whole = spread.argument.type is Type.INTEGER
@@ -247,7 +249,8 @@ def _make_intervals(
     named = {column for column, e in enumerate(outputs) if _is_named_count(release, e)}
     found = ((c, _find_exact_error(release, e)) for c, e in enumerate(outputs) if c not in named)
     exact = {column: error for column, error in found if error is not None}
-    known = {*named, *exact}
+    ended = {column: recipe for column, e in enumerate(outputs) if (recipe := _find_ended(release, e)) is not None}
+    known = {*named, *exact, *ended}
     simulated = [c for c, e in enumerate(outputs) if c not in known and _is_measured(e, question)]
     ends = _simulate(release, noisy, chosen, simulated, source) if simulated and chosen else {}
 
@@ -256,6 +259,8 @@ def _make_intervals(
         if column in named and release.named_count is not None:
             value = evaluate(outputs[column], released[group])
             return release.named_count.find_ends(value, release.level)
+        if column in ended:
+            return _read_ends(release, ended[column], noisy, group)
         if column in exact:
             value = evaluate(outputs[column], released[group])
             low, high = value - exact[column], value + exact[column]
@@ -272,6 +277,39 @@ def _is_named_count(release: Release, expression: Expression) -> bool:
         return False
     estimate = release.bounded.estimates[expression.index - len(question.keys)]
     return estimate.steps is None and estimate.count is not None and estimate.count == release.counted
+
+
+def _find_ended(release: Release, expression: Expression) -> AggregateRecipe | None:
+    """The recipe of a column that is a quantile whose ends were chosen; None for other columns."""
+    question = release.bounded.question
+    if not isinstance(expression, ReleasedValue) or expression.index < len(question.keys):
+        return None
+    recipe = release.bounded.estimates[expression.index - len(question.keys)]
+    return recipe if recipe.spread in release.ends else None
+
+
+def _read_ends(release: Release, recipe: AggregateRecipe, noisy: NoisyGroups, group: int) -> tuple[Value, Value]:
+    """The values at both ends of a quantile. A cell holds the values that are rounded to it, half a step around."""
+    if recipe.spread is None:
+        raise InternalError("Ends of nothing that was chosen.")
+    spread, place = release.bounded.bounded.spreads[recipe.spread], _find_place(release, recipe)
+    cells = noisy.ends[recipe.spread][group][2 * place : 2 * place + 2]
+    half = spread.resolution / 2
+    least, most = recipe.low or Fraction(0), recipe.high or Fraction(0)
+    low, high = (
+        min(max(spread.origin + spread.resolution * cell + shift, least), most)
+        for cell, shift in zip(cells, (-half, half), strict=True)
+    )
+    if spread.argument.type is Type.INTEGER:
+        return math.ceil(low), math.floor(high)
+    return float_down(low), float_up(high)
+
+
+def _find_place(release: Release, recipe: AggregateRecipe) -> int:
+    """Which of the quantiles of its spread a recipe is."""
+    if recipe.spread is None:
+        raise InternalError("A quantile without a spread.")
+    return release.bounded.shares_of(recipe.spread).index(recipe.share or Fraction(0))
 
 
 def _find_exact_error(release: Release, expression: Expression) -> float | int | None:

@@ -114,6 +114,8 @@ class Offer:
 
     ``alone`` says that ``epsilon`` and ``delta`` are a guarantee, as a text in the GoogleSQL form states it: what is
     released for the question is (ε, δ)-private by itself. Without a ``delta`` it is that of the budget.
+
+    ``ends`` asks for intervals of quantiles, MIN and MAX, which take half of what is paid for these.
     """
 
     epsilon: Epsilon | None = None
@@ -124,8 +126,11 @@ class Offer:
     delta: Number | None = None
     level: Number = 0.95
     alone: bool = False
+    ends: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.ends, bool):
+            raise parameters.refuse("ends", "True or False", self.ends, "Say ends=True. Nothing was charged.")
         forms = [form is not None for form in (self.epsilon, self.rho, self.share, self.error)]
         if sum(forms) != 1:
             fix = "Say share=0.1, epsilon=0.5, rho=0.01, or error={'n': 12}. Nothing was charged."

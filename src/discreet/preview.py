@@ -15,7 +15,7 @@ from discreet.bounding.recipes import AggregateRecipe
 from discreet.error_curve import ColumnError, CurvePoint, draw_curve
 from discreet.errors import InternalError
 from discreet.exact import float_up
-from discreet.explanation import BEYOND, describe_grouping, list_clamped, list_limits
+from discreet.explanation import BEYOND, describe_grouping, list_chosen, list_clamped, list_limits
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import Expression, ReleasedValue
@@ -39,11 +39,13 @@ class ColumnPreview:
     by_size: tuple[tuple[int, float], ...] = ()
     rows: int | None = None
     usual: int | None = None
+    ends: int | None = None
 
     def words(self) -> str:
         """The error for people: ``± 12``."""
         if self.usual is not None:
-            return f"± {self.usual:,} rows in rank if values are spread evenly, ± {self.rows:,} at most"
+            ends = "" if self.ends is None else f"; interval of about ± {self.ends:,} rows in rank"
+            return f"± {self.usual:,} rows in rank if values are spread evenly, ± {self.rows:,} at most{ends}"
         if self.rows is not None:
             return f"± {self.rows:,} rows"
         if self.error is not None:
@@ -119,10 +121,12 @@ class Preview:
             "columns": [
                 {"name": c.name, "what": c.what, "error": c.error, "error_by_size": dict(c.by_size)}
                 | ({} if c.rows is None else {"error_in_rank": c.rows, "usual_error_in_rank": c.usual})
+                | ({} if c.ends is None else {"ends_in_rank": c.ends})
                 for c in self.columns
             ],
             "keys": self.keys,
             "mechanisms": [events.dump(event) for event in self.plan.events],
+            "chosen": list_chosen(self.plan),
             "clamped": list_clamped(self.plan),
             "limits": list_limits(self.plan),
             "interval": BEYOND,
@@ -210,6 +214,7 @@ def _format_table(preview: Preview) -> str:
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
             f"groups    {preview.keys}",
+            *(f"chosen    {line}" for line in list_chosen(plan)),
             *(f"limit     {line}" for line in list_limits(plan)),
             *(f"clamped   {line}" for line in list_clamped(plan)),
             f"interval  {BEYOND}",
@@ -295,12 +300,14 @@ def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecip
     release = plan.releases[0]
     choice = release.choices[spread]
     parts = 1 << release.bounded.bounded.weight_bits  # a spread counts in parts of rows
-    rows = math.ceil(choice.error(1 - plan.level) / parts)
+    rows = release.rank_error(spread)
     title = STATISTICS[estimate.statistic].title
     if estimate.share is None or isinstance(choice, CellMode):
         return ColumnPreview(name, f"{title}, chosen", None, rows=rows)
     usual = min(rows, math.ceil(choice.usual_error(1 - plan.level) / parts))
-    return ColumnPreview(name, f"{float(100 * estimate.share):g} % {title}, chosen", None, rows=rows, usual=usual)
+    ends = math.ceil(release.ends[spread].reach(estimate.share) / parts) if spread in release.ends else None
+    what = f"{float(100 * estimate.share):g} % {title}, chosen{' with its ends' * (ends is not None)}"
+    return ColumnPreview(name, what, None, rows=rows, usual=usual, ends=ends)
 
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:

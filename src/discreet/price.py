@@ -2,7 +2,8 @@
 
 What is shown gets equal shares of what the question may cost: the statistics that are computed from noisy integers,
 each spread that quantiles or modes are chosen from, and the choice of private keys. Which combinations of integers get
-noise, and in which shares, ``bounding.strategies`` chooses. Pure noise is discrete Laplace noise, in shares of ε;
+noise, and in which shares, ``bounding.strategies`` chooses. Where the ends of quantiles are wanted, they take half of
+what their quantiles get. Pure noise is discrete Laplace noise, in shares of ε;
 Gaussian noise is rounded, in shares of ρ. A budget of ε and δ can pay for both, so both are tried, and the one with the
 smaller errors is taken. Private keys are chosen by a rule that takes a δ, too. The groupings of a question share its
 price equally. All of it follows from the plan, the codebook and what is left of the budget, so that it can be shown
@@ -21,7 +22,7 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.bounding.bound import BoundedQuestion
-from discreet.bounding.contributions import Sensitivity, group_cap, reach, unit_bits
+from discreet.bounding.contributions import Reach, Sensitivity, group_cap, reach, unit_bits
 from discreet.bounding.joint_measures import Recovery, recover
 from discreet.bounding.named_counts import name_by_count
 from discreet.bounding.strategies import PricedBy, Strategy, choose_strategy, list_shown
@@ -30,6 +31,7 @@ from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbou
 from discreet.exact import sqrt_lower
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import better_selection
@@ -263,6 +265,7 @@ class GroupingPricer:
             parts=parts,
             recoveries=self._find_recoveries(strategy),
             choices={position: self._make_choice(position, share) for position in range(len(spreads))},
+            ends={position: self._make_ends(position, share / 2) for position in self._ended},
             selection=selection,
             level=self.offer.level,
             counted=selector if joint else None,
@@ -299,30 +302,42 @@ class GroupingPricer:
 
     def _make_choice(self, position: int, share: Fraction) -> CellChoice:
         """What chooses from a spread."""
+        stated = self._state_choice(position, share / 2 if position in self._ended else share)
+        shares = self.bounded.shares_of(position)
+        if not shares:
+            return CellMode(**stated)
+        return CellQuantiles(qs=shares, in_place=self._reach.in_place, **stated)
+
+    def _make_ends(self, position: int, share: Fraction) -> CellEnds:
+        """What chooses the ends of the quantiles of a spread."""
+        return CellEnds(
+            qs=self.bounded.shares_of(position),
+            in_place=self._reach.in_place,
+            beta=1 - self.offer.level,
+            **self._state_choice(position, share),
+        )
+
+    def _state_choice(self, position: int, share: Fraction) -> dict[str, Any]:
+        """What every choice from a spread is told: its cells, how far a unit reaches, and its price."""
         spread = self.bounded.bounded.spreads[position]
-        far = reach(self.bounded.bounded, self.terms.neighbours)
-        stated: dict[str, Any] = {
+        return {
+            "first": spread.first,
+            "last": spread.last,
+            "groups": self._reach.groups,
+            "max_rows": self._reach.rows,
             "epsilon" if self.family is NoiseFamily.PURE else "rho": share,
             **self.terms.protection,
         }
-        shares = self.bounded.shares_of(position)
-        if not shares:
-            return CellMode(
-                first=spread.first,
-                last=spread.last,
-                groups=far.groups,
-                max_rows=far.rows,
-                **stated,
-            )
-        return CellQuantiles(
-            qs=shares,
-            first=spread.first,
-            last=spread.last,
-            groups=far.groups,
-            max_rows=far.rows,
-            in_place=far.in_place,
-            **stated,
-        )
+
+    @property
+    def _reach(self) -> Reach:
+        return reach(self.bounded.bounded, self.terms.neighbours)
+
+    @property
+    def _ended(self) -> tuple[int, ...]:
+        """The spreads whose quantiles get ends."""
+        spreads = range(len(self.bounded.bounded.spreads)) if self.offer.offer.ends else ()
+        return tuple(position for position in spreads if self.bounded.shares_of(position))
 
     def _make_selection(self, share: Fraction) -> KeyRule:
         """The rule for private keys that costs the share and the δ it needs, and names keys from fewer units on."""

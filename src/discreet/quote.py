@@ -12,7 +12,9 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.batch_price import PricedBatch, price_batch, read_weights
 from discreet.bounding.bound import BoundedQuestion, bound_all
+from discreet.errors import ParameterError
 from discreet.exact import Ln
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
@@ -79,6 +81,7 @@ class Quote:
 def quote(question: Question, offer: Offer, context: QuoteContext) -> Quote:
     """One question, at what is offered."""
     forms, terms = bound_all(question, context.catalog), context.terms
+    _check_ends(offer, [forms])
     if offer.error is not None:
         size = choose_group_size(forms[0], offer, terms)
         return replace(_quote_forms(forms, offer, context, terms), group_size=size)
@@ -98,6 +101,15 @@ def _quote_forms(forms: Sequence[BoundedQuestion], offer: Offer, context: QuoteC
     quoted = _make_quote(PricedBatch((best.plan,), best.plan.events), context)
     others_plans = tuple(other.plan for other in others)
     return replace(quoted, identity=identity, paid=str(best.payment), alternatives=others_plans)
+
+
+def _check_ends(offer: Offer, batch: Sequence[Sequence[BoundedQuestion]]) -> None:
+    """Refuse to buy ends where there is nothing that they could belong to."""
+    recipes = (recipe for forms in batch for form in forms for recipe in form.estimates)
+    if offer.ends and all(recipe.share is None for recipe in recipes):
+        rule = "buys intervals of quantiles, MIN and MAX, and none is asked for"
+        fix = "Leave it out: numbers with noise have intervals without it, and a mode has none. Nothing was charged."
+        raise ParameterError("ends", rule, fix)
 
 
 # A payment at which questions are compared: with it two of them are the same release where all parameters are.
@@ -140,6 +152,7 @@ def quote_batch(
 ) -> Quote:
     """Several questions under one price; ``fixed`` prices them as one plan by its privacy-loss distribution."""
     bounded, terms = [bound_all(question, context.catalog) for question in questions], context.terms
+    _check_ends(offer, bounded)
     if context.budget.notion != "approx":
         return _make_quote(price_batch(bounded, offer, terms, weights=weights, fixed=fixed), context)
     read_weights(weights, len(bounded))  # refuses what is no batch
@@ -183,7 +196,8 @@ def _identify(
         facts += [version, *_list_lengths(plan.question, context.catalog)]
         for release in plan.releases:
             facts += [repr(release.bounded.bounded), repr(release.parts)]
-            for rules in (release.noises, release.choices, {} if release.selection is None else {0: release.selection}):
+            named = {} if release.selection is None else {0: release.selection}
+            for rules in (release.noises, release.choices, release.ends, named):
                 facts += [f"{position}: {_write_parameters(rule)}" for position, rule in rules.items()]
         facts += map(str, map(events.dump, plan.events))
     if charged != plans[0].events:
@@ -199,7 +213,7 @@ def _list_lengths(question: Question, catalog: Catalog) -> list[str]:
     return [f"{t}.{name}: {known.max_length}" for t, name, (_, known) in columns if known.max_length is not None]
 
 
-def _write_parameters(mechanism: Noise | CellChoice | KeyRule) -> str:
+def _write_parameters(mechanism: Noise | CellChoice | CellEnds | KeyRule) -> str:
     """A mechanism by its name and all parameters. Events alone would not do: they do not say which quantile it is."""
     known = [f"{field.name}={getattr(mechanism, field.name)!r}" for field in fields(mechanism) if field.init]
     return f"{type(mechanism).__name__}({', '.join(known)})"

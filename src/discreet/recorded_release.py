@@ -22,10 +22,11 @@ from discreet.bounding.strategies import list_shown
 from discreet.draw_record import load_groups
 from discreet.errors import InternalError
 from discreet.exact import Ln
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.privacy import Neighbours, Unit
 from discreet.release import CellChoice, KeyRule, Noise, NoisyGroups, NoisyPart, Plan, Release
 
-Mechanism = Noise | CellChoice | KeyRule
+Mechanism = Noise | CellChoice | CellEnds | KeyRule
 _CLASSES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Mechanism)}
 # What a bounded plan measures; the rest of it is the frame.
 _MEASURED = ("measures", "spreads", "spread_rows", "whole_totals")
@@ -57,6 +58,9 @@ def describe_release(release: Release, frame: str) -> dict[str, Any]:
         "choices": {
             str(at): {"of": _name_spread(release, at), "by": dump_mechanism(choice)}
             for at, choice in release.choices.items()
+        },
+        "ends": {
+            str(at): {"of": _name_spread(release, at), "by": dump_mechanism(rule)} for at, rule in release.ends.items()
         },
         "selection": None if release.selection is None else dump_mechanism(release.selection),
         "named_by_count": release.counted is not None,
@@ -102,24 +106,35 @@ def _fit(release: Release, known: Mapping[str, Any], groups: Mapping[str, Any]) 
     if known.get("named_by_count", False) != (release.counted is not None):
         return None
     measures = _fit_measures(release, known)
-    choices = {at: _find(known["choices"], _name_spread(release, at)) for at in release.choices}
     if measures is None:
         return None
-    for at, choice in release.choices.items():
-        if not _is_as_good_choice(choices[at][1], choice, release.level):
-            return None
+    choices = _fit_choices(release, release.choices, known["choices"])
+    ends = _fit_choices(release, release.ends, known.get("ends", {}))
+    if choices is None or ends is None:
+        return None
     every = load_groups(groups, [key.type for key in release.bounded.bounded.keys])
     places, noisy = measures
     fitted = replace(
         noisy,
         choices={at: law for at, (_, law) in choices.items()},
+        ends={at: law for at, (_, law) in ends.items()},
         selection=selection,
     )
     return fitted, NoisyGroups(
         every.keys,
         {at: every.measures[place] for at, place in places.items()},
         {at: every.chosen[place] for at, (place, _) in choices.items()},
+        {at: every.ends[place] for at, (place, _) in ends.items()},
     )
+
+
+def _fit_choices(
+    release: Release, wanted: Mapping[int, CellChoice | CellEnds], known: Mapping[str, Mapping[str, Any]]
+) -> dict[int, tuple[int, Any]] | None:
+    """Where what is chosen from spreads was chosen before, and by which mechanism; None where one is missing."""
+    found = {at: _find(known, _name_spread(release, at)) for at in wanted}
+    fits = all(_is_as_good_choice(found[at][1], choice, release.level) for at, choice in wanted.items())
+    return found if fits else None
 
 
 def _find(known: Mapping[str, Mapping[str, Any]], name: str) -> tuple[int, Any]:
@@ -158,7 +173,7 @@ def _load_recovery(record: Mapping[str, Any]) -> Recovery:
     return Recovery(tuple((int(place), int(factor)) for place, factor in record["terms"]), int(record["units"]))
 
 
-def _is_as_good_choice(known: Any, wanted: CellChoice, level: Fraction) -> bool:
+def _is_as_good_choice(known: Any, wanted: CellChoice | CellEnds, level: Fraction) -> bool:
     """Whether the same was chosen among the same, at no smaller price."""
     return (
         type(known) is type(wanted)

@@ -29,6 +29,7 @@ from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.named_count import NamedCount
 from discreet.mechanisms.noise_sums import bound_sum, deviation_of_sum
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.threshold import GaussianThreshold, KeySelection, LaplaceThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
@@ -54,7 +55,8 @@ class NoisyPart:
 class Release:
     """A priced question: the noise of its measures, the choice from each spread, the rule for keys, and their events.
 
-    Noise is added to ``parts``, which are combinations of measures; ``recoveries`` is the way back.
+    Noise is added to ``parts``, which are combinations of measures; ``recoveries`` is the way back. ``ends`` are the
+    intervals of quantiles, by the same places as their choices, where they were asked for.
 
     Privacy: the released values are a post-processing of the noisy measures and the selected keys, so their loss is
     the composition of ``events``. Why: all parts with one noise differ between neighbours by at most the
@@ -75,6 +77,7 @@ class Release:
     unit: Unit
     neighbours: Neighbours
     counted: int | None = None
+    ends: Mapping[int, CellEnds] = field(default_factory=dict)
 
     @cached_property
     def events(self) -> tuple[events.Event, ...]:
@@ -82,6 +85,7 @@ class Release:
         drawn = (
             *self.drawn_noises.values(),
             *self.choices.values(),
+            *self.ends.values(),
             *(() if self.selection is None else (self.selection,)),
         )
         return tuple(event for mechanism in drawn for event in mechanism.events)
@@ -148,6 +152,11 @@ class Release:
         found = combine_recoveries(self.recoveries, factors)
         divisor = math.lcm(*(factor.denominator for factor in found.values()))
         return [(int(factor * divisor), self.noises[self.parts[at].noise]) for at, factor in found.items()], divisor
+
+    def rank_error(self, spread: int) -> int:
+        """How far off what is chosen from a spread is at most, in rows, at the level."""
+        parts = 1 << self.bounded.bounded.weight_bits  # a spread counts in parts of rows
+        return math.ceil(self.choices[spread].error(1 - self.level) / parts)
 
     def error(self, estimate: AggregateRecipe) -> float | None:
         """The error of a count or a sum at the level, from public facts; None for what depends on unknown counts."""
@@ -230,12 +239,13 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class NoisyGroups:
     """What was drawn: the keys that may be named, in an order of their own, and for each of them the noisy integers of
-    every measure and the cells chosen from every spread.
+    every measure, the cells chosen from every spread, and the ends of their intervals (low, high, low, high, ...).
     """
 
     keys: tuple[tuple[Value, ...], ...]
     measures: Mapping[int, Integers]
     chosen: Mapping[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    ends: Mapping[int, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
 
 def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) -> NoisyGroups:
@@ -259,8 +269,10 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     order = [positions.get(key) for key in keys]
     exact = {p: _order_measure(groups.values[p], order) for p in release.recoveries}
     noisy = release.recover(parts | _add_noise(release, release.combine(exact), source))
-    chosen = {p: _choose_cells(choice, groups.spreads[p], order, source) for p, choice in release.choices.items()}
-    return NoisyGroups(keys, noisy, chosen)
+    spreads = {p: _order_spread(groups.spreads[p], order) for p in release.choices}
+    chosen = {p: tuple(choice.release_all(spreads[p], source=source)) for p, choice in release.choices.items()}
+    ends = {p: tuple(rule.release_all(spreads[p], chosen[p], source=source)) for p, rule in release.ends.items()}
+    return NoisyGroups(keys, noisy, chosen, ends)
 
 
 def _add_noise(release: Release, sums: Mapping[int, Integers], source: EntropySource) -> dict[int, Integers]:
@@ -287,11 +299,9 @@ def _weigh_keys(release: Release, groups: Groups) -> dict[tuple[Value, ...], int
     return {key: units * rule.weight(1) for key, units in zip(groups.keys, groups.values[bounded.selector])}
 
 
-def _choose_cells(
-    choice: CellChoice, spread: Sequence[GroupHistogram], order: list[int | None], source: EntropySource
-) -> tuple[tuple[int, ...], ...]:
-    """The cells chosen in each group; a group without rows has an empty spread to choose from."""
-    return tuple(choice.release_all([EMPTY if i is None else spread[i] for i in order], source=source))
+def _order_spread(spread: Sequence[GroupHistogram], order: list[int | None]) -> list[GroupHistogram]:
+    """One spread in the order of the keys; a group without rows has an empty one to choose from."""
+    return [EMPTY if i is None else spread[i] for i in order]
 
 
 def _order_measure(values: tuple[int, ...], order: list[int | None]) -> Integers:

@@ -194,6 +194,18 @@ def test_questions_hold_on_the_memory_engine(name: str) -> None:
     assert [str(f) for f in found if not f] == []
 
 
+ENDED = (*clinic.CHOICES[:2], clinic.PRIVATE_KEYS[1])
+
+
+@pytest.mark.parametrize("name", [name for name, (_, asked) in LINES.items() if set(asked) & set(ENDED)])
+def test_choices_with_ends_hold(name: str) -> None:
+    """Quantiles whose ends are bought: the same neighbours, and one mechanism more."""
+    line, asked = LINES[name]
+    ended = replace(line, make=in_memory, offer={**line.offer, "ends": True})
+    found = check_questions(ended, clinic.make_rows(), [each for each in asked if each in ENDED], most=8)
+    assert found and [str(f) for f in found if not f] == []
+
+
 def test_questions_hold_on_duckdb() -> None:
     """A few neighbours in the engine for real data; the long run has more."""
     line, asked = LINES["clinic, groups"]

@@ -57,7 +57,7 @@ def errors_of(document: Row) -> list[Row]:
     rows = []
     for column in document["columns"]:
         row = {"column": column["name"], "measured_by": column["what"], "group_size": None, "error": column["error"]}
-        row |= {name: column.get(name) for name in ("error_in_rank", "usual_error_in_rank")}
+        row |= {name: column.get(name) for name in ("error_in_rank", "usual_error_in_rank", "ends_in_rank")}
         sizes = column["error_by_size"].items()
         rows += [row | {"group_size": int(size), "error": error} for size, error in sizes] or [row]
     return rows
@@ -104,6 +104,8 @@ CASES = [
          lambda document: document["unread"]),
     Case("preview", (H, COUNT, "--epsilon", "1"), errors_of),
     Case("preview", (H, MEDIAN, "--epsilon", "1"), errors_of),
+    Case("preview", (H, MEDIAN, "--epsilon", "1", "--ends"), errors_of),
+    Case("ask", (H, MEDIAN, "--epsilon", "1", "--ends"), lambda document: document["rows"]),
     Case("preview", ("nobounds/hospital.toml", AUTO, "--epsilon", "1", "--bounds", "auto"),
          lambda document: errors_of(document["question"])),
     Case("ask", (H, COUNT, "--epsilon", "1"), lambda document: document["rows"]),

@@ -116,6 +116,7 @@ def check_curator() -> Iterator[Finding]:
         ("a question", lambda c: c.ask(COUNTS, epsilon=1)),
         ("private keys", lambda c: c.ask(TOWNS, epsilon=1)),
         ("a choice", lambda c: c.ask(CHOICES, epsilon=1)),
+        ("a choice with ends", lambda c: c.ask(CHOICES, epsilon=1, ends=True)),
         ("groupings", lambda c: c.ask(SETS, epsilon=1)),
         ("a batch", lambda c: c.ask_batch([COUNTS, TOWNS, CHOICES], epsilon=2)),
         ("a fixed batch", lambda c: c.ask_batch([COUNTS, CHOICES], epsilon=1, fixed=True)),

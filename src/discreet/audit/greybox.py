@@ -40,6 +40,7 @@ from discreet.mechanisms.noisy_max import NoisyMax, TopK
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.sparse_vector import SparseVector
@@ -66,6 +67,7 @@ PRIMITIVES: tuple[tuple[type, str], ...] = (
     (WeightedSelection, "release_array"),
     (CellQuantiles, "release_all"),
     (CellMode, "release_all"),
+    (CellEnds, "release_all"),
 )
 
 
@@ -268,7 +270,7 @@ def check_distance(mechanism: Any, one: Any, other: Any) -> str:
                 return "" if 0 <= changed <= 1 else "more than one answer differs"
             case Quantile() | Quantiles():
                 return _check_rows(mechanism, one, other)
-            case CellQuantiles() | CellMode():
+            case CellQuantiles() | CellEnds() | CellMode():
                 return _check_cells(mechanism, one, other)
             case WeightedSelection():
                 return _check_weights(mechanism, one, other)
@@ -332,10 +334,10 @@ def _check_rows(mechanism: Any, one: Any, other: Any) -> str:
     return "" if changed <= mechanism.max_rows else f"{changed} rows differ, declared {mechanism.max_rows}"
 
 
-def _check_cells(mechanism: CellQuantiles | CellMode, one: Any, other: Any) -> str:
+def _check_cells(mechanism: CellQuantiles | CellEnds | CellMode, one: Any, other: Any) -> str:
     if len(one) != len(other):
         return f"{len(one)} groups on D, {len(other)} on D'"
-    in_place = isinstance(mechanism, CellQuantiles) and mechanism.in_place
+    in_place = not isinstance(mechanism, CellMode) and mechanism.in_place
     relation = Neighbours.read(mechanism.neighbours)
     return check_bundles(one, other, mechanism.max_rows, mechanism.groups, relation, in_place=in_place)
 

@@ -42,7 +42,7 @@ def _swap_cached(owner: type, name: str, change: Any) -> Planter:
 
 
 def _without_selection(release: Release, _: tuple[Event, ...]) -> tuple[Event, ...]:
-    drawn = (*release.noises.values(), *release.choices.values())
+    drawn = (*release.noises.values(), *release.choices.values(), *release.ends.values())
     return tuple(event for mechanism in drawn for event in mechanism.events)
 
 

@@ -23,6 +23,7 @@ from discreet.engines.sql import distinct_values, lots, relations, unit_sums
 from discreet.engines.sql.statement import BoundedStatement
 from discreet.mechanisms import gaussian, laplace, rounded_gaussian, threshold, weighted_selection
 from discreet.mechanisms.quantiles.cells import CellMechanism, CellQuantiles
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.mechanisms.threshold import KeyMechanism, KeySelection, NoisyThreshold
 from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.expressions import Literal
@@ -163,6 +164,7 @@ def _draw_by_size(right: Any) -> Any:
             tuple(found.keys[i] for i in order),
             {p: values[order] for p, values in found.measures.items()},
             {p: tuple(chosen[i] for i in order) for p, chosen in found.chosen.items()},
+            {p: tuple(ends[i] for i in order) for p, ends in found.ends.items()},
         )
 
     return draw
@@ -395,6 +397,12 @@ MECHANISMS = (
         changes="quantiles are chosen at twice the loss",
         section="mechanisms",
         plant=swap(CellQuantiles, "_factor", lambda right: lambda self, q: 2 * right(self, q)),
+    ),
+    PlantedBug(
+        name="ends not halved",
+        changes="the ends of quantiles are chosen at twice the loss",
+        section="mechanisms",
+        plant=swap(CellEnds, "factor", lambda right: lambda self, q: 2 * right(self, q)),
     ),
 )
 

@@ -21,6 +21,7 @@ from discreet.mechanisms.noisy_max import NoisyMax, TopK
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
+from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.mechanisms.sparse_vector import SparseVector
@@ -212,7 +213,27 @@ def _list_cells() -> list[Subject]:
         ),
         Subject(mechanism=three, x=[few], y=[more], draw=_make_group_draw(three), label="three"),
         *_list_replaced_cells(),
+        _make_ends_subject(),
     ]
+
+
+def _make_ends_subject() -> Subject:
+    """The ends around an estimate that was released before, with and without one row below all others."""
+    ends, around = CellEnds(qs=[0.25], first=0, last=10, epsilon=1, beta=0.5), (5,)
+
+    def draw(given: Any, n: int) -> Any:
+        return np.array(ends.release_all([given] * n, [around] * n))
+
+    return Subject(
+        mechanism=ends,
+        x=_make_histogram([4], [18]),
+        y=_make_histogram([0, 4], [1, 18]),
+        draw=draw,
+        fit=20_000,
+        probability=lambda output, given: ends.probability(tuple(output), (given, around)),
+        outputs=list(product((5, 4, 3, 2, 1, 0), (5, 6, 7, 8, 9, 10))),
+        whole=True,
+    )
 
 
 def _list_replaced_cells() -> list[Subject]:

@@ -141,7 +141,9 @@ def _plan_steps(curator: CuratorProtocol, question: Question, offered: Offer) ->
         (value, make_values_question(question.source, value, curator.catalog), dict(offer))
         for value, offer in zip(unbounded, search_offers)
     )
-    return _SearchSteps(searches, {**question_offer, "delta": offered.delta, "level": offered.level})
+    return _SearchSteps(
+        searches, {**question_offer, "delta": offered.delta, "level": offered.level, "ends": offered.ends}
+    )
 
 
 def preview(curator: CuratorProtocol, question: Question, offered: Offer, **asker: Any) -> Preview:
@@ -233,7 +235,11 @@ def _find_open_outputs(question: Question, steps: _SearchSteps) -> tuple[str, ..
 def _to_offer_words(offered: Offer) -> dict[str, Any]:
     names = ("epsilon", "rho", "share", "error", "delta")
     offer = {name: getattr(offered, name) for name in names}
-    return {**{name: value for name, value in offer.items() if value is not None}, "level": offered.level}
+    return {
+        **{name: value for name, value in offer.items() if value is not None},
+        "level": offered.level,
+        "ends": offered.ends,
+    }
 
 
 def _name_request(asker: Mapping[str, Any], number: int) -> dict[str, Any]:

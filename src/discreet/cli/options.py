@@ -41,6 +41,9 @@ class OfferOptions:
     ] = None
     delta: DeltaOption = None
     level: Annotated[str, typer.Option(help="The confidence of errors and intervals.")] = _LEVEL
+    ends: Annotated[
+        bool, typer.Option("--ends", help="Buy intervals of quantiles, MIN and MAX with half of their price.")
+    ] = False
     public: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,7 +79,7 @@ class OfferOptions:
 
     def read_if_stated(self, question: str) -> dict[str, Any]:
         """The offer for an explanation, which needs none; but what belongs to a price needs the price."""
-        stated = self.prices or _states_price(question) or self.delta is not None or self.level != _LEVEL
+        stated = self.prices or _states_price(question) or self.delta is not None or self.ends or self.level != _LEVEL
         return self.read_for(question) if stated else self._read_public()
 
     def _read_all(self) -> dict[str, Any]:
@@ -88,6 +91,8 @@ class OfferOptions:
             offer["group_size"] = read_number(self.group_size, "--group-size")
         if self.error:
             offer["error"] = dict(_read_error(pair) for pair in self.error)
+        if self.ends:
+            offer["ends"] = True
         names = {"bounds": self.bounds, "analyst": self.analyst, "project": self.project}
         return offer | self._read_public() | {word: name for word, name in names.items() if name is not None}
 

@@ -16,7 +16,7 @@ from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.curator import Curator
 from discreet.error_curve import draw_curve
 from discreet.exact import float_down, float_up
-from discreet.explanation import BEYOND, list_clamped, list_limits
+from discreet.explanation import BEYOND, list_chosen, list_clamped, list_limits
 from discreet.finish import Cell
 from discreet.picture import show
 from discreet.plan.types import Value
@@ -106,7 +106,8 @@ def print_preview(console: Console, shown: Preview) -> None:
         table.add_row(Text(column.name), column.what, words)
     if table.row_count:
         console.print(table)
-    pairs = [("groups", shown.keys), *(("limit", line) for line in list_limits(shown.plan))]
+    pairs = [("groups", shown.keys), *(("chosen", line) for line in list_chosen(shown.plan))]
+    pairs += [("limit", line) for line in list_limits(shown.plan)]
     pairs += [*(("clamped", line) for line in list_clamped(shown.plan)), ("interval", BEYOND)]
     pairs += [("protects", f"{shown.plan.unit} ({shown.plan.neighbours})")]
     pairs += [("cost", describe_cost(shown)), ("left", shown.remaining)]

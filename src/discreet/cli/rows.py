@@ -19,6 +19,7 @@ _PREVIEW = {
     "error": "real",
     "error_in_rank": "integer",
     "usual_error_in_rank": "integer",
+    "ends_in_rank": "integer",
 }
 
 
@@ -56,7 +57,8 @@ def batch_preview_rows(each: Sequence[Preview]) -> pyarrow.Table:
 def _list_errors(shown: Preview, known_later: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     for column in shown.columns:
         row = {"column": column.name, "measured_by": column.what, "group_size": None, "error": column.error,
-               "error_in_rank": column.rows, "usual_error_in_rank": column.usual}  # fmt: skip
+               "error_in_rank": column.rows, "usual_error_in_rank": column.usual,
+               "ends_in_rank": column.ends}  # fmt: skip
         if column.name in known_later:
             yield row | {"error": None}
         elif column.by_size:

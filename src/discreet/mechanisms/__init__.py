@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.mechanisms.permute_and_flip import PermuteAndFlip
     from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
     from discreet.mechanisms.quantiles.column_quantiles import Quantile, Quantiles
+    from discreet.mechanisms.quantiles.ends import CellEnds
     from discreet.mechanisms.randomized_response import RandomizedResponse
     from discreet.mechanisms.rounded_gaussian import RoundedGaussian
     from discreet.mechanisms.sparse_vector import SparseVector
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # The module of each name, so that the first use of a mechanism loads one file only.
 _HOMES = {
+    "CellEnds": "quantiles.ends",
     "CellMode": "quantiles.cells",
     "CellQuantiles": "quantiles.cells",
     "Count": "count",
@@ -62,6 +64,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CellEnds",
     "CellMode",
     "CellQuantiles",
     "Count",

@@ -25,7 +25,7 @@ class Mechanism(Protocol):
     - local answers: ``RandomizedResponse``;
     - selection: ``Exponential``, ``PermuteAndFlip``, ``NoisyMax``, ``TopK``, ``SparseVector``, ``LaplaceThreshold``,
       ``GaussianThreshold``, ``KeySelection``, ``WeightedSelection``, ``Quantile``, ``Quantiles``, and in many groups
-      ``CellQuantiles`` and ``CellMode``;
+      ``CellQuantiles``, ``CellEnds`` and ``CellMode``;
     - built from others: ``Composition``, ``AdaptiveComposition``, ``PostProcessing``, ``Query``.
 
     Most of them also have ``error(beta, of=1)``, the bound that holds for all outputs together with probability

@@ -22,7 +22,7 @@ from discreet.errors import ParameterError
 from discreet.exact import Interval
 from discreet.mechanisms.quantiles import cells as cells_module
 from discreet.mechanisms.quantiles import lazy_rows, segments
-from discreet.mechanisms.quantiles.cells import CellMechanism, CellMode, CellQuantiles
+from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.column_quantiles import Quantile
 from discreet.mechanisms.quantiles.lazy_rows import LazyRows, Side, draw_quantiles
 from discreet.mechanisms.quantiles.ranks import CellCounts, runs_of_counts
@@ -34,7 +34,7 @@ Rows = tuple[int, ...]
 Law = dict[Rows, float]
 GRID = range(4)
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
-Make = Callable[..., CellMechanism]
+Make = Callable[..., CellQuantiles | CellMode]
 
 
 def histogram(rows: Sequence[int]) -> CellCounts:

@@ -6,7 +6,6 @@ A unit may have rows in several groups. These mechanisms state the loss of all g
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,6 +46,9 @@ class CellMechanism(OneEventMechanism):
     The groups that one unit has rows in can be put into ``groups`` bundles with at most ``max_rows`` of its rows each.
     So groups=5, max_rows=3 is for a unit with up to 3 rows in each of 5 groups, and groups=1, max_rows=20 is for one
     with up to 20 rows in any groups. Rows may be counted in parts, if ``max_rows`` is counted in the same parts.
+
+    ``release_all`` draws in all groups at once; a group is its cells and the rows in each of them. Their order is the
+    caller's, who must make it independent of the data. A group without rows is an empty histogram.
 
     Privacy: ``event`` covers the draws of all groups together. A choice in one group has the range ε₀·c/M if c rows of
     it come or go, where ε₀ = ``loss`` and M = ``max_rows``, or 2·``max_rows`` under replace: the rows of the old unit
@@ -119,13 +121,12 @@ class CellMechanism(OneEventMechanism):
             epsilon=self.loss, count=self.rounds * self.groups, neighbours=self.neighbours, unit=self.unit
         )
 
-    @abstractmethod
-    def release_all(self, histograms: Sequence[CellCounts], *, source: EntropySource = SYSTEM) -> list[tuple[int, ...]]:
-        """The chosen cells of each group, all groups at once; a group is its cells and the rows in each of them.
-
-        The order is the caller's, who must make it independent of the data. A group without rows is an empty
-        histogram, and every cell is equally likely for it. ``event`` covers a call for all groups, not one for each.
-        """
+    def find_rank_factor(self, q: Fraction, *, in_place: bool) -> Fraction:
+        """The multiple of a rank error in the exponent, where one choice is by the error for the rank q·n."""
+        moved: Fraction | int = self._changes * max(q, 1 - q)
+        if in_place:
+            moved = min(moved, self.max_rows)
+        return shorten_down(lower(self.loss) / (2 * moved))
 
     def _read(self, histograms: Sequence[CellCounts]) -> list[CellCounts]:
         """Cells in ascending order within the declared ones, with whole counts of one or more."""
@@ -167,10 +168,7 @@ class CellQuantiles(CellMechanism):
     in_place: bool = False
 
     def __post_init__(self) -> None:
-        qs = read_qs(self.qs)
-        if not isinstance(self.in_place, bool):
-            raise parameters.refuse("in_place", "True or False", self.in_place, "Say True if there is one group only.")
-        settle(self, qs=qs)
+        settle(self, qs=read_qs(self.qs), in_place=read_in_place(self.in_place))
         CellMechanism.__post_init__(self)
 
     @property
@@ -184,10 +182,7 @@ class CellQuantiles(CellMechanism):
 
     def _factor(self, q: Fraction) -> Fraction:
         """The multiple of the rank error in the exponent, for a quantile q of a group or of one side."""
-        moved: Fraction | int = self._changes * max(q, 1 - q)
-        if self.in_place and len(self.qs) == 1:
-            moved = min(moved, self.max_rows)
-        return shorten_down(lower(self.loss) / (2 * moved))
+        return self.find_rank_factor(q, in_place=self.in_place and len(self.qs) == 1)
 
     def release(self, cells: Integers, counts: Integers, *, source: EntropySource = SYSTEM) -> tuple[int, ...]:
         """The chosen cells of one group, in the order of ``qs``; ``counts`` are the rows in each of ``cells``."""
@@ -321,6 +316,13 @@ class CellMode(CellMechanism):
         """How many rows fewer than the fullest cell a chosen one may have, in all of ``of`` groups."""
         share = parameters.read_probability(beta, "beta") / parameters.read_whole(of, "of")
         return utility_loss(self.factor, beta=share, candidates=self.size)
+
+
+def read_in_place(value: object) -> bool:
+    """Whether there is one group only, so that a replaced unit stays in it."""
+    if not isinstance(value, bool):
+        raise parameters.refuse("in_place", "True or False", value, "Say True if there is one group only.")
+    return value
 
 
 def _read_whole(values: object, name: str) -> Integers:
