@@ -23,6 +23,7 @@ FLOORS: list[dict[str, str]] = [
         "privacy": "units, neighbours, losses, budgets",
         "entropy": "the only source of randomness",
         "divergence": "how far apart two laws are",
+        "lectures": "the pages of the lectures",
     },
     {"samplers": "exact draws", "plan": "questions as immutable values, and the table of statistics"},
     {"accounting": "what events cost together", "bounding": "how far one unit can move an answer"},
