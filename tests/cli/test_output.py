@@ -119,7 +119,7 @@ CASES = [
         | {"by": "ward, emergency"}]),
     Case("bounds", (*BOUNDS[1:], "--by", "ward", "--epsilon", "30", "--preview"), errors_of),
     Case("budget", (H,), lambda document: document["charges"]),
-    Case("demo", ("--folder", "hospital"), lambda document: document["rows"]),
+    Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
     Case("attack", ("sum-order",), lambda document: document["picture"]),
