@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from discreet import parameters
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DiscreetError, ParameterError, UsageError
 from discreet.exact import ln
 from tests.worlds.visits import curator
 
@@ -142,3 +142,11 @@ def test_an_odd_offer_is_refused_before_anything_is_charged(epsilon: Any) -> Non
     assert not holder.history()
     holder.ask("SELECT COUNT(*) AS n, AVG(age) AS a FROM visits", epsilon=1e-12)
     assert len(holder.history()) == 1
+
+
+@pytest.mark.parametrize("name", ["", "-", "e", "three"])
+def test_names_that_nothing_or_several_have_are_refused(name: str) -> None:
+    """The error lists the names; a part that two names have is no name."""
+    with pytest.raises(UsageError, match="no such number"):
+        parameters.find_name(name, ["one-more", "seven"], "number")
+    assert parameters.find_name("One more", ["one-more", "seven"], "number") == "one-more"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -15,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, UsageError
 from discreet.exact import Exact, Integers, Ln, decimal
 
 Number: TypeAlias = int | float | Fraction | Decimal
@@ -155,3 +156,19 @@ def read_integers(values: object, name: str) -> Integers:
     if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and bool((array > np.uint64(2**63 - 1)).any())):
         raise ParameterError(name, f"must be whole numbers that fit int64; got an array of {array.dtype}", fix)
     return array.astype(np.int64)
+
+
+def find_name(name: str, known: Iterable[str], what: str) -> str:
+    """The known name that was meant: written with spaces, underscores or capitals, or an unambiguous part of it.
+
+    >>> [find_name(typed, ["float-bits", "timing"], "attack") for typed in ("Float_Bits", "tim")]
+    ['float-bits', 'timing']
+    """
+    names = tuple(known)
+    wanted = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+    if wanted in names:
+        return wanted
+    near = [one for one in names if wanted and (wanted in one or one in wanted)]
+    if len(near) == 1:
+        return near[0]
+    raise UsageError(f"There is no such {what}. Choose one of: {', '.join(names)}.")

@@ -25,7 +25,7 @@ def test_help_names_every_command(run: Run) -> None:
     """--help lists the commands, and each has a help of its own with an example of use."""
     code, out, _ = run("--help")
     assert code == 0
-    for name in ("init", "check", "preview", "ask", "batch", "bounds", "explain", "budget", "demo"):
+    for name in ("init", "check", "preview", "ask", "batch", "bounds", "explain", "budget", "demo", "learn"):
         assert re.search(rf"^  {name} +\w", out, re.M), name
         code, text, _ = run(name, "--help")
         assert code == 0 and "--json" in text

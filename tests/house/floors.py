@@ -19,7 +19,12 @@ FLOORS: list[dict[str, str]] = [
     },
     {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
     {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},
-    {"privacy": "units, neighbours, losses, budgets", "entropy": "the only source of randomness"},
+    {
+        "privacy": "units, neighbours, losses, budgets",
+        "entropy": "the only source of randomness",
+        "divergence": "how far apart two laws are",
+        "lectures": "the pages of the lectures",
+    },
     {"samplers": "exact draws", "plan": "questions as immutable values, and the table of statistics"},
     {"accounting": "what events cost together", "bounding": "how far one unit can move an answer"},
     {"mechanisms": "randomised answers that know their loss"},

@@ -174,3 +174,13 @@ def test_bad_scores_are_refused_before_anything_is_drawn(bad: Any) -> None:
     """The source is never touched for scores that cannot be used."""
     with pytest.raises(ParameterError):
         PermuteAndFlip(sensitivity=1, epsilon=1).release(bad, source=Untouched())
+
+
+def test_the_candidate_itself_is_chosen() -> None:
+    """``choose`` gives the candidate that ``release`` names by its index, from the same bits."""
+    mechanism = PermuteAndFlip(sensitivity=1, epsilon=1)
+    scores = {"tea": 3, "coffee": 4, "milk": 2}
+    for seed in range(20):
+        index = mechanism.release(list(scores.values()), source=SeededForTestsOnly(seed))
+        found = mechanism.choose(list(scores), scores.__getitem__, source=SeededForTestsOnly(seed))
+        assert found == list(scores)[index]

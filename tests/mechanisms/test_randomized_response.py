@@ -232,3 +232,25 @@ def test_bad_questions_about_errors_are_refused() -> None:
         coin.people_needed(alpha=1e-200)
     with pytest.raises(ParameterError, match="people"):
         coin.error(people=0)
+
+
+@pytest.mark.parametrize("share", [0, Fraction(1, 10), Fraction(1, 2), 1])
+def test_expected_share_of_yes(share: Fraction | int) -> None:
+    """1/4 + p/2 for the coin, 1/2 − γ + 2γp for γ; what ``estimate`` makes of it is p again."""
+    coin = RandomizedResponse.coin()
+    assert coin.expected_share(share) == Interval.of(Fraction(1, 4) + Fraction(share) / 2)
+    gamma = Fraction(1, 10)
+    assert RandomizedResponse(gamma=gamma).expected_share(share) == Interval.of(
+        Fraction(1, 2) - gamma + 2 * gamma * share
+    )
+    by_hand = coin.probability(1, given=1) * Interval.of(share) + coin.probability(1, given=0) * Interval.of(1 - share)
+    assert coin.expected_share(share) == by_hand
+    yes = int(1000 * coin.expected_share(share).low)
+    assert coin.estimate([1] * yes + [0] * (1000 - yes)).value == pytest.approx(float(share))
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_shares_beyond_one_are_refused(share: float) -> None:
+    """A share is between 0 and 1."""
+    with pytest.raises(ParameterError, match="share"):
+        RandomizedResponse.coin().expected_share(share)

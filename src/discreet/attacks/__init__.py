@@ -10,7 +10,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from discreet.errors import UsageError
+from discreet.parameters import find_name
 
 if TYPE_CHECKING:
     from discreet.attacks.outcome import Outcome
@@ -52,13 +52,7 @@ def find(name: str) -> str:
     >>> find("float_bits"), find("Ratings"), find("census-style")
     ('float-bits', 'sparse-ratings', 'census')
     """
-    wanted = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
-    if wanted in LESSONS:
-        return wanted
-    near = [known for known in LESSONS if wanted and (wanted in known or known in wanted)]
-    if len(near) == 1:
-        return near[0]
-    raise UsageError(f"There is no such attack. Choose one of: {', '.join(LESSONS)}.")
+    return find_name(name, LESSONS, "attack")
 
 
 def run(name: str) -> Outcome:

@@ -6,7 +6,6 @@ are very rare on the other dataset, and no affordable number of runs would show 
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -18,36 +17,11 @@ from discreet.accounting.account import compose
 from discreet.accounting.events import Event
 from discreet.audit.claims import Claim, ClaimLike
 from discreet.audit.findings import Finding, Verdict, Witness
+from discreet.divergence import Probability, hockey_stick, max_divergence
 from discreet.exact import Floats, Interval, decimal
-
-Probability = Callable[[Any, Any], Interval]
 
 # How much wider than the claim certified bounds may be and still count as equal to it.
 _TOLERANCE = 1e-6
-
-
-def max_divergence(probability: Probability, x: Any, y: Any, outputs: Iterable[Any]) -> tuple[float, Any]:
-    """A certified lower bound on the largest log-ratio of two laws over these outputs, and where it is reached.
-
-    It covers both directions. It is infinite where an output is possible on one side only.
-    """
-    best, where = 0.0, None
-    for output in outputs:
-        p, q = probability(output, x), probability(output, y)
-        found = max(_log_ratio(p, q), _log_ratio(q, p))
-        if found > best:
-            best, where = found, output
-    return best, where
-
-
-def hockey_stick(probability: Probability, epsilon: float, x: Any, y: Any, outputs: Iterable[Any]) -> Interval:
-    """δ(ε) from x to y: Σ max(0, P(o|x) − e^ε·P(o|y)) over these outputs, certified."""
-    growth = Interval.of(1) / Interval.exp_minus(decimal(epsilon))
-    low = high = Fraction(0)
-    for output in outputs:
-        gap = probability(output, x) - growth * probability(output, y)
-        low, high = low + max(Fraction(0), gap.low), high + max(Fraction(0), gap.high)
-    return Interval(low, high)
 
 
 def check_law(
@@ -133,6 +107,7 @@ def check_events(events: Iterable[Event], claim: ClaimLike, *, name: str = "even
     """Whether declared noise keeps a claim, by the certified bounds of its privacy-loss distribution.
 
     >>> from discreet.accounting.events import Gaussian
+    >>> import math
     >>> classical = (2 * math.log(1.25 / 0.01)) ** 0.5 / 10
     >>> check_events([Gaussian(sensitivity=1, sigma=classical)], (10, 0.01)).verdict
     <Verdict.BROKEN: 'broken'>
@@ -201,14 +176,3 @@ def _tail(value: float, freedom: int) -> float:
     from scipy.special import gammaincc
 
     return float(gammaincc(freedom / 2, value / 2))
-
-
-def _log_ratio(p: Interval, q: Interval) -> float:
-    """ln(p/q), rounded down by the ends of the intervals and a little more."""
-    if p.low <= 0:
-        return -math.inf
-    if q.high <= 0:
-        return math.inf
-    ratio = p.low / q.high
-    found = math.log(ratio.numerator) - math.log(ratio.denominator)
-    return found - abs(found) * 1e-12 - 1e-12

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, ledger, local
+from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, learn, ledger, local
 from discreet.cli.output import make_console, to_json, wants_json
 from discreet.errors import DiscreetError
 
@@ -81,6 +81,7 @@ for command in (
     bounds.bounds,
     audit.audit,
     attack.attack,
+    learn.learn,
 ):
     app.command()(command)
 app.command("import")(import_file.import_file)

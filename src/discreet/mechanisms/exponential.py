@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,6 +46,30 @@ class SelectionMechanism(OneEventMechanism):
         """The multiple of a score in the exponent, rounded down where the loss is irrational."""
         sensitivity = parameters.read_positive(self.sensitivity, "sensitivity")
         return shorten_down(lower(loss) / (sensitivity if self.monotone else 2 * sensitivity))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ChoiceMechanism(SelectionMechanism):
+    """The base of mechanisms that choose one candidate. It is not a mechanism by itself."""
+
+    @abstractmethod
+    def release(self, scores: ScoresLike, *, source: EntropySource = SYSTEM) -> int:
+        """The index of the chosen candidate."""
+
+    def choose(
+        self,
+        candidates: Sequence[CandidateT],
+        utility: Callable[[CandidateT], Score],
+        *,
+        source: EntropySource = SYSTEM,
+    ) -> CandidateT:
+        """The chosen candidate itself; ``utility`` scores one candidate on the private data.
+
+        >>> sure = Exponential(sensitivity=1, epsilon=1000)
+        >>> sure.choose(["tea", "coffee"], {"tea": 3, "coffee": 9}.__getitem__)
+        'coffee'
+        """
+        return candidates[self.release([utility(candidate) for candidate in candidates], source=source)]
 
 
 def check_monotone(*, monotone: object, neighbours: Neighbours | str) -> None:
@@ -103,7 +128,7 @@ def utility_loss(factor: Fraction, *, beta: Fraction, candidates: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Exponential(SelectionMechanism):
+class Exponential(ChoiceMechanism):
     """Choose candidate r with probability ∝ exp(ε·u(r)/(2Δ)), for scores u that one unit changes by at most Δ.
 
     Scores are exact: ints, Fractions, or floats as the dyadic rationals they are. A sensitivity of 1/n is best kept by
@@ -153,21 +178,6 @@ class Exponential(SelectionMechanism):
         """The index of the chosen candidate."""
         read = read_scores(scores)
         return categorical_exp(read.steps, self.factor * read.unit, source=source)
-
-    def choose(
-        self,
-        candidates: Sequence[CandidateT],
-        utility: Callable[[CandidateT], Score],
-        *,
-        source: EntropySource = SYSTEM,
-    ) -> CandidateT:
-        """The chosen candidate itself; ``utility`` scores one candidate on the private data.
-
-        >>> sure = Exponential(sensitivity=1, epsilon=1000)
-        >>> sure.choose(["tea", "coffee"], {"tea": 3, "coffee": 9}.__getitem__)
-        'coffee'
-        """
-        return candidates[self.release([utility(candidate) for candidate in candidates], source=source)]
 
     def probability(self, output: int, given: ScoresLike) -> Interval:
         """The probability of choosing the candidate at index ``output``, certified to about 150 bits."""

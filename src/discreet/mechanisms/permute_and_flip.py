@@ -12,7 +12,7 @@ from discreet import parameters
 from discreet.accounting.events import Event, Pure
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Exact, Interval
-from discreet.mechanisms.exponential import SelectionMechanism, utility_loss
+from discreet.mechanisms.exponential import ChoiceMechanism, SelectionMechanism, utility_loss
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.scores import ScoresLike, read_position, read_scores, weights
 from discreet.parameters import Epsilon, Number
@@ -20,7 +20,7 @@ from discreet.samplers import bernoulli_exp_each, uniform_below
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PermuteAndFlip(SelectionMechanism):
+class PermuteAndFlip(ChoiceMechanism):
     """Flip a coin for each candidate, heads with exp(ε·(u − best)/(2Δ)); return a uniform one of the heads.
 
     The best candidate always shows heads. To take the candidates in random order and to stop at the first heads gives

@@ -215,6 +215,21 @@ class RandomizedResponse(OneEventMechanism):
         small = math.exp(-float(self._epsilon))
         return -math.expm1(-float(self._epsilon)) / (1 + (self.size - 1) * small)
 
+    def expected_share(self, share: Number) -> Interval:
+        """The expected share of responses in a category that ``share`` of the people truly have.
+
+        It is share·keep + (1 − share)·(1 − keep)/(k − 1): with the coin 1/4 + p/2, with γ it is 1/2 − γ + 2γp. So the
+        plain share of responses is biased towards 1/k, and ``estimate`` undoes exactly this.
+
+        >>> RandomizedResponse.coin().expected_share(0.1)  # 1/4 + 0.1/2
+        Interval(low=Fraction(3, 10), high=Fraction(3, 10))
+        """
+        true = parameters.read_nonnegative(share, "share")
+        if true > 1:
+            raise parameters.refuse("share", "at most 1", share, "Give a share such as share=0.1.")
+        move = (Interval.of(1) - self.keep) / Interval.of(self.size - 1)
+        return Interval.of(true) * self.keep + Interval.of(1 - true) * move
+
     def error(self, beta: Number = 0.05, of: int = 1, *, people: int) -> float:
         """How far estimated shares are off, at most, with probability 1 − ``beta``: Õ(1/(γ√n)).
 
