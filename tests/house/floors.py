@@ -53,7 +53,11 @@ FLOORS: list[dict[str, str]] = [
     },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
     {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
-    {"audit": "does it hold?", "attacks": "what goes wrong without it"},
+    {
+        "audit": "does it hold?",
+        "attacks": "what goes wrong without it",
+        "service": "who asks, and how answers and refusals look on the wire",
+    },
     {"cli": "the command line"},
 ]
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, ledger, local
+from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, ledger, local, token
 from discreet.cli.output import make_console, to_json, wants_json
 from discreet.errors import DiscreetError
 
@@ -86,6 +86,7 @@ for command in (
 app.command("import")(import_file.import_file)
 app.add_typer(ledger.app)
 app.add_typer(local.app)
+app.add_typer(token.app)
 
 if __name__ == "__main__":
     main()
