@@ -28,10 +28,11 @@ from discreet.audit.findings import Finding, Verdict, Witness
 from discreet.cli import main
 from discreet.cli.option_groups import leave_out, take_groups
 from discreet.cli.options import OfferOptions
-from discreet.cli.output import Format, OutputOptions, to_csv, to_json, wants_json
+from discreet.cli.output import Format, OutputOptions, wants_json
 from discreet.errors import DiscreetError, UsageError
 from discreet.local.protocol_choice import Choice
 from discreet.opening import open_codebook
+from discreet.row_formats import to_csv, to_json
 from tests.cli.commands import on_terminal
 
 COUNT = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward"

@@ -16,6 +16,7 @@ FLOORS: list[dict[str, str]] = [
         "errors": "every error, and who has to act on it",
         "uninterrupted": "work that no interrupt cuts in two",
         "answer_times": "when a request may learn something",
+        "row_formats": "rows and documents as bytes",
     },
     {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
     {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},

@@ -53,6 +53,7 @@ OPEN = {
     "mechanisms.composition._fits": NOTIONS,
     "mechanisms.keys._sort_key": VALUES,
     "plan.types.type_of": VALUES,
+    "service.routes._find_route": "paths of anybody, of which all others are refused",
 }
 
 

@@ -13,9 +13,25 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, ledger, local, token
-from discreet.cli.output import make_console, to_json, wants_json
+from discreet.cli import (
+    ask,
+    attack,
+    audit,
+    batch,
+    bounds,
+    budget,
+    check,
+    demo,
+    import_file,
+    init,
+    ledger,
+    local,
+    serve,
+    token,
+)
+from discreet.cli.output import make_console, wants_json
 from discreet.errors import DiscreetError
+from discreet.row_formats import to_json
 
 app = typer.Typer(
     name="discreet",
@@ -81,6 +97,7 @@ for command in (
     bounds.bounds,
     audit.audit,
     attack.attack,
+    serve.serve,
 ):
     app.command()(command)
 app.command("import")(import_file.import_file)
