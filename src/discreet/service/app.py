@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.to_thread
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -36,15 +37,14 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service, close: Callable[[], None] = lambda: None) -> Starlette:
-    """The application of a service; ``close`` is called when it has stopped and no question runs any more."""
+def make_app(service: Service) -> Starlette:
+    """The application of a service."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
         threads.append(anyio.CapacityLimiter(THREADS))
         yield
-        close()
 
     async def answer(incoming: Request) -> Response:
         try:
@@ -59,8 +59,15 @@ def make_app(service: Service, close: Callable[[], None] = lambda: None) -> Star
             Route("/healthz", _report_health, methods=["GET"]),
             Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
         ],
+        exception_handlers={HTTPException: _refuse_method},
         lifespan=live,
     )
+
+
+async def _refuse_method(incoming: Request, _: Exception) -> Response:
+    """A method that no route has; the routes cover all paths, so nothing else is refused by Starlette."""
+    refused = RequestRefused(RefusalCode.METHOD_NOT_ALLOWED, "The route has no such method.", "Use GET or POST.")
+    return _to_response(incoming.method, problems.refuse_request(refused))
 
 
 async def _report_health(_: Request) -> Response:
@@ -94,9 +101,10 @@ async def _read_request(incoming: Request) -> ApiRequest:
             raise _make_too_large()
     return ApiRequest(
         method="GET" if incoming.method == "HEAD" else incoming.method,
-        path=incoming.url.path if incoming.scope.get("path") is None else str(incoming.scope["path"]),
+        path=str(incoming.scope["path"]),
         query=dict(incoming.query_params),
-        headers={name.lower(): value for name, value in incoming.headers.items()},
+        # A header that is sent twice has both values, so that no two readers can take different ones for true.
+        headers={name: ", ".join(incoming.headers.getlist(name)) for name in incoming.headers},
         body=bytes(body),
     )
 
@@ -109,6 +117,7 @@ def _make_too_large() -> RequestRefused:
 
 def _to_response(method: str, made: ApiResponse) -> Response:
     """The bytes of a response, and its line in the log: who, what and how it ended; no token, question or answer."""
-    LOG.info("%s %s %s %d", made.token or "-", method, made.route or "-", made.status)
+    known = method if method in _METHODS else "-"
+    LOG.info("%s %s %s %d", made.token or "-", known, made.route or "-", made.status)
     headers = {**SECURITY_HEADERS, **made.headers, "Content-Type": made.media}
     return Response(made.body, status_code=made.status, headers=headers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -21,6 +22,7 @@ from discreet.service.tokens import TokenStore, tokens_path_of
 
 # How long a server that is told to stop waits for the questions that run.
 _PATIENCE = 30
+_BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +94,6 @@ def serve(codebooks: Sequence[str | Path], address: ServerAddress, announce: Cal
                 announce(f"Nobody may ask {name} yet: discreet token create CODEBOOK --name NAME")
         config = uvicorn.Config(
             make_app(service),
-            host=address.host,
-            port=address.port,
             ssl_certfile=address.certificate,
             ssl_keyfile=address.key,
             access_log=False,
@@ -104,8 +104,17 @@ def serve(codebooks: Sequence[str | Path], address: ServerAddress, announce: Cal
             timeout_graceful_shutdown=_PATIENCE,
             h11_max_incomplete_event_size=1 << 16,
         )
+        listening = stack.enter_context(_listen(address))
         announce(f"Serving {', '.join(service.datasets)} at {address.url}/api/v1/ (ctrl-C stops)")
-        uvicorn.Server(config).run()
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(address: ServerAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UsageError(f"{address.url} cannot be used: {error.strerror}. Give another --port or --host.") from None
 
 
 def _load_uvicorn() -> Any:
