@@ -27,12 +27,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-_TOKEN = {"id": "text", "name": "text", "role": "text", "project": "text", "per_query": "text", "state": "text"}
-_TIMES = {"created": "text", "expires": "text"}
+_TOKEN = {"id": "text", "name": "text", "role": "text", "project": "text", "per_query": "text", "state": "text",
+          "created": "text", "expires": "text"}  # fmt: skip
 
 
 @app.command()
-@take_groups
 def create(
     codebook: CodebookPath,
     *,
@@ -41,41 +40,42 @@ def create(
     project: Annotated[str, typer.Option(help="The project that is charged.")] = "",
     per_query: Annotated[str | None, typer.Option(help="The most that one question may cost.", metavar="ε")] = None,
     expires: Annotated[int, typer.Option(help="Days until it ends.", metavar="DAYS", min=1, max=3660)] = 90,
-    output: OutputOptions,
 ) -> None:
-    """Make a token and show it, once."""
+    """Make a token and show it, once: the token on standard output, what it is for on standard error."""
     cap = None if per_query is None else Fraction(read_number(per_query, "--per-query"))
     made, secret = _open_store(codebook).create(
         name=name, role=role, project=project, per_query=cap, life=timedelta(days=expires)
     )
-    shown = {**_describe(made), "token": secret}
-
-    def draw(console: Console) -> None:
-        console.out(secret, highlight=False)
-        console.out(f"This is the token of {name} ({role}). It is not kept: it cannot be shown again.", highlight=False)
-
-    output.print(_make_printout([shown], {"token": "text"}, draw, shown))
+    typer.echo(secret)
+    typer.echo(f"The token {made.id} of {name} ({role}). It is not kept: it cannot be shown again.", err=True)
 
 
 @app.command("list")
 @take_groups
 def list_tokens(codebook: CodebookPath, *, output: OutputOptions) -> None:
     """Show every token that was made; not the tokens themselves."""
-    _print_all(_open_store(codebook).list_all(), output)
+    from discreet.cli.rows import make_rows
+
+    shown = [_describe(token) for token in _open_store(codebook).list_all()]
+
+    def draw(console: Console) -> None:
+        for each in shown:
+            line = f"{each['id']}  {each['role']:<8} {each['state']:<8} ends {each['expires'][:10]}  {each['name']}"
+            console.out(line, highlight=False)
+        if not shown:
+            console.out("No token was made yet: discreet token create CODEBOOK --name NAME", highlight=False)
+
+    output.print(Printout(rows=lambda: make_rows(_TOKEN, shown), document=lambda: {"tokens": shown}, draw=draw))
 
 
 @app.command()
-@take_groups
 def revoke(
     codebook: CodebookPath,
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="The id of a token, or the name of whom it was for.")],
-    *,
-    output: OutputOptions,
 ) -> None:
     """Revoke a token, or all of a name; they are refused from the next request on."""
-    store = _open_store(codebook)
-    gone = {each.id for each in store.revoke(token)}
-    _print_all([each for each in store.list_all() if each.id in gone], output)
+    for each in _open_store(codebook).revoke(token):
+        typer.echo(f"The token {each.id} of {each.name} is revoked.")
 
 
 def _open_store(codebook: str) -> TokenStore:
@@ -101,22 +101,3 @@ def _describe(token: Token) -> dict[str, Any]:
         "created": token.created.isoformat(timespec="seconds"),
         "expires": token.expires.isoformat(timespec="seconds"),
     }
-
-
-def _print_all(tokens: Any, output: OutputOptions) -> None:
-    shown = [_describe(token) for token in tokens]
-
-    def draw(console: Console) -> None:
-        for each in shown:
-            line = f"{each['id']}  {each['role']:<8} {each['state']:<8} ends {each['expires'][:10]}  {each['name']}"
-            console.out(line, highlight=False)
-        if not shown:
-            console.out("No token was made yet: discreet token create CODEBOOK --name NAME", highlight=False)
-
-    output.print(_make_printout(shown, {}, draw, {"tokens": shown}))
-
-
-def _make_printout(shown: list[dict[str, Any]], more: dict[str, str], draw: Any, document: Any) -> Printout:
-    from discreet.cli.rows import make_rows
-
-    return Printout(rows=lambda: make_rows({**_TOKEN, **_TIMES, **more}, shown), document=lambda: document, draw=draw)
