@@ -87,7 +87,7 @@ def test_right_functions_replay(fn: Any, d: Any, d2: Any) -> None:
         ),
         (lambda rows: Exponential(sensitivity=1, epsilon=1).release([1] * len(rows)), [1], [1, 5], "1 scores on D"),
         (lambda rows: KeySelection(epsilon=1, delta=0.01).release(rows), {"a": 3, "b": 1}, {"a": 4, "b": 2}, "2 keys"),
-        (lambda rows: KeySelection(epsilon=1, delta=0.01).release(rows), {"a": 3}, {"a": 5}, "more than one"),
+        (lambda rows: KeySelection(epsilon=1, delta=0.01).release(rows), {"a": 3}, {"a": 5}, "more than 1"),
         (lambda groups: CellMode(first=0, last=9, epsilon=1).release_all(groups), TWO, MORE, "2 bundles of 1 rows"),
         (lambda groups: CellMode(first=0, last=9, epsilon=1).release_all(groups[:1]), TWO, MOVED, "2 rows of a group"),
         (lambda groups: CellMode(first=0, last=9, epsilon=1).release_all(groups), TWO, TWO[:1], "2 groups on D"),

@@ -123,7 +123,7 @@ CASES = [
     Case("bounds", (*BOUNDS[1:], "--by", "ward", "--epsilon", "30", "--preview"), errors_of),
     Case("budget", (H,), lambda document: document["charges"]),
     Case("token list", (H,), lambda document: document["tokens"]),
-    Case("demo", ("--folder", "hospital"), lambda document: document["rows"]),
+    Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
     Case("attack", ("sum-order",), lambda document: document["picture"]),

@@ -106,7 +106,7 @@ def check(question: Question, catalog: Catalog) -> None:
     below += [aggregate.argument for aggregate in question.aggregates if aggregate.argument is not None]
     above = [output.expression for output in question.outputs] + [order.expression for order in question.order]
     above += [] if question.having is None else [question.having]
-    assert question.aggregates and len(set(question.aggregates)) == len(question.aggregates)
+    assert (question.aggregates or question.keys) and len(set(question.aggregates)) == len(question.aggregates)
     assert len(set(question.keys)) == len(question.keys)
     source = find_relation_facts(question.source, catalog)
     for part in (part for expression in below for part in walk(expression)):
