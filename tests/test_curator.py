@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -274,3 +275,25 @@ def test_bounds_are_not_bought_within_a_stated_guarantee() -> None:
             act(text, bounds="auto")
     assert holder.preview(text.replace("SUM(age)", "COUNT(*)"), bounds="auto").loss.epsilon(1e-6) <= 1
     assert holder.preview("SELECT SUM(age) AS s FROM visits", share=0.1, bounds="auto").fits
+
+
+def test_a_request_is_found_again_by_its_analyst_alone() -> None:
+    """With its answers, for nothing; a request that was never made is None."""
+    holder = curator()
+    answer = holder.ask(BY_WARD, epsilon=1, analyst="ana", request="one")
+    left = holder.remaining
+    found = holder.find_answers("one", analyst="ana")
+    assert found is not None and found[0].table.equals(answer.table) and found[0].replayed
+    assert holder.find_answers("one", analyst="ben") is None and holder.find_answers("two", analyst="ana") is None
+    assert holder.remaining == left
+
+
+def test_a_limited_curator_refuses_dearer_questions_and_shares_the_rest() -> None:
+    """The smaller of two caps holds; charges are on one record; the curator itself is as before."""
+    holder = curator()
+    limited = holder.limit(Fraction(1)).limit(Fraction(2))
+    with pytest.raises(BudgetExceeded):
+        limited.ask(BY_WARD, epsilon=1.5)
+    limited.ask(BY_WARD, epsilon=1)
+    assert len(holder.history()) == 1
+    assert not holder.ask(BY_WARD, epsilon=1.5).replayed

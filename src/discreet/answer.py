@@ -116,6 +116,15 @@ class Answer:
             f"protects {self.receipt['protects']} · cost {self.receipt['cost']} · left {self.remaining}",
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values: rows, receipt, and what is left."""
+        return {
+            "rows": self.table.to_pylist(),
+            "receipt": dict(self.receipt),
+            "remaining": self.remaining,
+            "replayed": self.replayed,
+        }
+
     def record(self) -> dict[str, Any]:
         """The answer as plain JSON values, for the ledger."""
         return {

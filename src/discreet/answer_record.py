@@ -65,6 +65,11 @@ def to_record(answers: tuple[Answer, ...]) -> dict[str, Any]:
     return records[0] if len(records) == 1 else {"batch": records}
 
 
+def read_record(record: Record, remaining: str) -> tuple[Answer, ...]:
+    """The answers on record, as they were given."""
+    return tuple(_read_answer(one, remaining) for one in record.get("batch", [record]))
+
+
 Known: TypeAlias = Reservation | tuple[tuple[Reservation, RecordedPlan], ...]
 """A charge for the same release, or for each question a charge with what of its draws answers it."""
 
@@ -97,7 +102,7 @@ def _answer_again(reservation: Reservation, quoted: Quote, budget: Budget, remai
     record = reservation.record or {}
     records = record.get("batch", [record])
     if reservation.draw is None:  # recorded before draws were
-        return tuple(_read_answer(one, remaining) for one in records)
+        return read_record(record, remaining)
     draws = load_draws(reservation.draw, quoted.plans)
     return tuple(
         _finish_again(one, plan, drawn, budget, remaining) for one, plan, drawn in zip(records, quoted.plans, draws)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -19,7 +20,7 @@ from typing import Any, Self
 from discreet.accounting.cost_words import describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
-from discreet.answer_record import Known, answer_known, find_known, make_answer, to_record
+from discreet.answer_record import Known, answer_known, find_known, make_answer, read_record, to_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
@@ -451,6 +452,20 @@ class Curator:
         """Whether the answer follows from what is on record for this analyst, so that asking is free."""
         quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
         return self._find_known(quoted, analyst) is not None
+
+    def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
+        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
+        found = self._ledger.find_request(analyst, request)
+        if found is None:
+            return None
+        return () if found.record is None else read_record(found.record, self.remaining)
+
+    def limit(self, per_query: Fraction) -> Curator:
+        """The same curator, for somebody whose questions may cost no more than this each, in the budget's terms."""
+        limited = copy(self)
+        own = self._per_query
+        limited._per_query = per_query if own is None else min(per_query, own)  # noqa: SLF001  # a copy of our own
+        return limited
 
     def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""

@@ -28,10 +28,13 @@ from discreet.audit.findings import Finding, Verdict, Witness
 from discreet.cli import main
 from discreet.cli.option_groups import leave_out, take_groups
 from discreet.cli.options import OfferOptions
-from discreet.cli.output import Format, OutputOptions, to_csv, to_json, wants_json
+from discreet.cli.output import Format, OutputOptions, wants_json
 from discreet.errors import DiscreetError, UsageError
 from discreet.local.protocol_choice import Choice
 from discreet.opening import open_codebook
+from discreet.row_formats import to_csv, to_json
+from discreet.service.roles import Role
+from discreet.service.tokens import TokenStore
 from tests.cli.commands import on_terminal
 
 COUNT = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward"
@@ -121,6 +124,7 @@ CASES = [
         | {"by": "ward, emergency"}]),
     Case("bounds", (*BOUNDS[1:], "--by", "ward", "--epsilon", "30", "--preview"), errors_of),
     Case("budget", (H,), lambda document: document["charges"]),
+    Case("token list", (H,), lambda document: document["tokens"]),
     Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
@@ -139,6 +143,9 @@ CASES = [
 
 # Commands that print no rows, and what they do instead.
 WITHOUT_ROWS = {
+    "serve": "runs until it is told to stop",
+    "token create": "prints the token alone, so that a shell can keep it",
+    "token revoke": "prints what is revoked",
     "ledger show": "prints one entry as it was written, which is JSON",
     "ledger export": "writes the log out, in forms of its own",
     "ledger head": "prints one line of JSON to be kept",
@@ -176,6 +183,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         Path("script.sql").write_text(
             "SELECT COUNT(*) AS n FROM visits;\nSELECT ward, COUNT(*) AS n FROM visits GROUP BY 1"
         )
+        TokenStore(Path(H).with_suffix(".tokens")).create(name="ana", role=Role.ANALYST)
         Path("colours.txt").write_text("red\ngreen\nred\n" * 100)
         Path("ages.txt").write_text("40\n" * 300)
         domains: dict[str, list[object]] = {

@@ -16,6 +16,7 @@ FLOORS: list[dict[str, str]] = [
         "errors": "every error, and who has to act on it",
         "uninterrupted": "work that no interrupt cuts in two",
         "answer_times": "when a request may learn something",
+        "row_formats": "rows and documents as bytes",
     },
     {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
     {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},
@@ -60,7 +61,11 @@ FLOORS: list[dict[str, str]] = [
     },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
     {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
-    {"audit": "does it hold?", "attacks": "what goes wrong without it"},
+    {
+        "audit": "does it hold?",
+        "attacks": "what goes wrong without it",
+        "service": "who asks, and how answers and refusals look on the wire",
+    },
     {"cli": "the command line"},
 ]
 

@@ -112,20 +112,10 @@ def _make_printout(answer: Answer) -> Printout:
 
     return Printout(
         rows=lambda: answer.table,
-        document=lambda: answer_to_document(answer),
+        document=answer.to_dict,
         draw=draw,
         note=printing.describe_receipt(answer),
     )
-
-
-def answer_to_document(answer: Answer) -> dict[str, Any]:
-    """An answer as plain JSON values, as ``--public`` reads it again."""
-    return {
-        "rows": answer.table.to_pylist(),
-        "receipt": dict(answer.receipt),
-        "remaining": answer.remaining,
-        "replayed": answer.replayed,
-    }
 
 
 def _ask_with_progress(curator: Curator, question: str, offered: Mapping[str, Any]) -> Answer:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.ask import answer_to_document
 from discreet.cli.option_groups import leave_out, take_groups
 from discreet.cli.options import CodebookPath, OfferOptions, note_forgetful, open_curator, read_number, read_question
 from discreet.cli.output import OutputOptions, Printout
@@ -70,7 +69,7 @@ def _make_printout(questions: Sequence[str], answers: Sequence[Answer]) -> Print
 
     return Printout(
         rows=lambda: rows.batch_rows(answers),
-        document=lambda: [answer_to_document(answer) for answer in answers],
+        document=lambda: [answer.to_dict() for answer in answers],
         draw=lambda console: _draw(console, questions, answers),
         note=printing.describe_receipt(answers[-1]),
     )

@@ -13,9 +13,26 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import ask, attack, audit, batch, bounds, budget, check, demo, import_file, init, learn, ledger, local
-from discreet.cli.output import make_console, to_json, wants_json
+from discreet.cli import (
+    ask,
+    attack,
+    audit,
+    batch,
+    bounds,
+    budget,
+    check,
+    demo,
+    import_file,
+    init,
+    learn,
+    ledger,
+    local,
+    serve,
+    token,
+)
+from discreet.cli.output import make_console, wants_json
 from discreet.errors import DiscreetError
+from discreet.row_formats import to_json
 
 app = typer.Typer(
     name="discreet",
@@ -82,11 +99,13 @@ for command in (
     audit.audit,
     attack.attack,
     learn.learn,
+    serve.serve,
 ):
     app.command()(command)
 app.command("import")(import_file.import_file)
 app.add_typer(ledger.app)
 app.add_typer(local.app)
+app.add_typer(token.app)
 
 if __name__ == "__main__":
     main()

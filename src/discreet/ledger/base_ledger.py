@@ -142,6 +142,13 @@ class BaseLedger:
 
         return self._read(work)
 
+    def find_request(self, analyst: str, request: str) -> Reservation | None:
+        def work() -> Reservation | None:
+            row = self._store.find_by_request(analyst, request)
+            return None if row is None else self._read_reservation(row)
+
+        return self._read(work)
+
     def fits(self, charge: Charge) -> bool:
         price = self._price_charge(charge)
 

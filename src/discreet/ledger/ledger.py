@@ -108,6 +108,10 @@ class Ledger(Protocol):
         """What a charge of this analyst for the same release was priced at; of anybody, where answers are shared."""
         ...
 
+    def find_request(self, analyst: str, request: str) -> Reservation | None:
+        """The charge of a request of an analyst, with its answer where it was answered."""
+        ...
+
     def fits(self, charge: Charge) -> bool:
         """Whether a charge would be accepted now."""
         ...

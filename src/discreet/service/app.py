@@ -1,0 +1,123 @@
+"""The service on Starlette: bytes from the wire become a request, and its response becomes bytes again.
+
+The curator works in threads, because it computes and waits. The body is read and the response is sent by the event
+loop, so that a slow client holds no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from discreet.service import problems
+from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused
+from discreet.service.routes import Service
+
+LOG = logging.getLogger("discreet.service")
+MAX_BODY = 4 << 20
+THREADS = 128
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+SECURITY_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def make_app(service: Service) -> Starlette:
+    """The application of a service."""
+    threads: list[anyio.CapacityLimiter] = []
+
+    @asynccontextmanager
+    async def live(_: Starlette) -> AsyncIterator[None]:
+        threads.append(anyio.CapacityLimiter(THREADS))
+        yield
+
+    async def answer(incoming: Request) -> Response:
+        try:
+            request = await _read_request(incoming)
+        except RequestRefused as refused:
+            return _to_response(incoming.method, problems.refuse_request(refused))
+        made = await anyio.to_thread.run_sync(service.answer, request, limiter=threads[0])
+        return _to_response(incoming.method, made)
+
+    return Starlette(
+        routes=[
+            Route("/healthz", _report_health, methods=["GET"]),
+            Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
+        ],
+        exception_handlers={HTTPException: _refuse_method},
+        lifespan=live,
+    )
+
+
+async def _refuse_method(incoming: Request, _: Exception) -> Response:
+    """A method that no route has; the routes cover all paths, so nothing else is refused by Starlette."""
+    refused = RequestRefused(RefusalCode.METHOD_NOT_ALLOWED, "The route has no such method.", "Use GET or POST.")
+    return _to_response(incoming.method, problems.refuse_request(refused))
+
+
+async def _report_health(_: Request) -> Response:
+    return Response(b'{"status": "ok"}', media_type="application/json", headers=SECURITY_HEADERS)
+
+
+def _answer_in_any_case(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """The last resort: what goes wrong outside the service is one constant document, too."""
+
+    async def call(incoming: Request) -> Response:
+        try:
+            return await answer(incoming)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody is there to read it
+        except Exception as error:
+            LOG.error("An error that nobody foresaw: %s", type(error).__name__)
+            return _to_response(incoming.method, problems.describe_unforeseen(charged=None))
+
+    return call
+
+
+async def _read_request(incoming: Request) -> ApiRequest:
+    """A request as a value. A body that is too large is refused as soon as it is."""
+    declared = incoming.headers.get("content-length", "0")
+    body = bytearray()
+    if not declared.isdecimal() or len(declared) > 19 or int(declared) > MAX_BODY:
+        raise _make_too_large()
+    async for part in incoming.stream():
+        body += part
+        if len(body) > MAX_BODY:
+            raise _make_too_large()
+    return ApiRequest(
+        method="GET" if incoming.method == "HEAD" else incoming.method,
+        path=str(incoming.scope["path"]),
+        query=dict(incoming.query_params),
+        # A header that is sent twice has both values, so that no two readers can take different ones for true.
+        headers={name: ", ".join(incoming.headers.getlist(name)) for name in incoming.headers},
+        body=bytes(body),
+    )
+
+
+def _make_too_large() -> RequestRefused:
+    return RequestRefused(
+        RefusalCode.TOO_LARGE, f"The body has more than {MAX_BODY:,} bytes.", "Send less, or declare public tables."
+    )
+
+
+def _to_response(method: str, made: ApiResponse) -> Response:
+    """The bytes of a response, and its line in the log: who, what and how it ended; no token, question or answer."""
+    known = method if method in _METHODS else "-"
+    LOG.info("%s %s %s %d", made.token or "-", known, made.route or "-", made.status)
+    headers = {**SECURITY_HEADERS, **made.headers, "Content-Type": made.media}
+    return Response(made.body, status_code=made.status, headers=headers)

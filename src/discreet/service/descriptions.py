@@ -1,0 +1,78 @@
+"""What the service says about a dataset and its charges, as plain values: public facts and released numbers alone."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting.cost_words import describe_cost
+from discreet.exact import float_down, float_up
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+    from discreet.ledger.ledger import Entry
+    from discreet.plan.catalog import ColumnFacts, TableFacts
+    from discreet.plan.types import Type
+
+
+def describe_dataset(curator: Curator) -> dict[str, Any]:
+    """The public facts that the codebook declares."""
+    return {
+        "name": curator.name,
+        "neighbours": str(curator.catalog.neighbours),
+        "budget": str(curator.budget),
+        "remaining": curator.remaining,
+        "tables": [_describe_table(table) for table in curator.catalog.tables.values()],
+    }
+
+
+def describe_budget(curator: Curator, odds: str) -> dict[str, Any]:
+    """What is left, in numbers and in words, and what the whole budget means for one unit."""
+    return {
+        "left": float_down(curator.ledger.remaining),
+        "whole": float_up(curator.budget.amount()),
+        "words": curator.remaining,
+        "odds": odds,
+    }
+
+
+def describe_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
+    """One charge of the history."""
+    charge = entry.charge
+    return {
+        "number": entry.number,
+        "time": entry.time,
+        "analyst": charge.analyst,
+        "project": charge.project,
+        "request": charge.request,
+        "question": charge.question,
+        "cost": describe_cost(curator.budget, charge.loss),
+        "answered": entry.answered,
+    }
+
+
+def _describe_table(table: TableFacts) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "public": table.public,
+        "protects": None if table.public else str(table.unit),
+        "limits": _describe_facts(table.limits),
+        "columns": [_describe_column(name, kind, facts) for name, (kind, facts) in table.columns.items()],
+    }
+
+
+def _describe_column(name: str, kind: Type, facts: ColumnFacts) -> dict[str, Any]:
+    return {"name": name, "type": str(kind), **_describe_facts(facts)}
+
+
+def _describe_facts(facts: Any) -> dict[str, Any]:
+    """The members of a value that say something."""
+    stated = ((each.name, getattr(facts, each.name)) for each in fields(facts))
+    return {name: _to_plain(value) for name, value in stated if value is not None}
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,136 @@
+"""Opens codebooks and serves them with uvicorn, on loopback unless the owner says how tokens are kept from others."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.codebook import Codebook
+from discreet.codebook.checklist import find_worst_odds
+from discreet.errors import UsageError
+from discreet.ledger.memory import MemoryLedger
+from discreet.opening import open_codebook
+from discreet.service.routes import ServedDataset, Service
+from discreet.service.tokens import TokenStore, tokens_path_of
+
+# How long a server that is told to stop waits for the questions that run.
+_PATIENCE = 30
+_BACKLOG = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """Where to listen, and how what is sent is kept from others on the way."""
+
+    host: str = "127.0.0.1"
+    port: int = 8780
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise UsageError("A certificate and its key come together. Give --certificate and --key, or neither.")
+        if not is_loopback(self.host) and self.certificate is None and not self.behind_proxy:
+            raise UsageError(
+                "Tokens and answers would travel in the clear to other machines. Give --certificate and --key, or "
+                "--behind-proxy where a proxy on this machine speaks TLS; or leave out --host."
+            )
+
+    @property
+    def url(self) -> str:
+        """The address for people."""
+        scheme = "http" if self.certificate is None else "https"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def open_service(codebooks: Sequence[str | Path], stack: ExitStack) -> Service:
+    """The service of some codebooks. The stack closes their curators."""
+    datasets: dict[str, ServedDataset] = {}
+    for path in codebooks:
+        book = Codebook.load(path)
+        if book.name in datasets:
+            raise UsageError(f"Two codebooks describe a dataset {book.name!r}. Serve one of them.")
+        curator = stack.enter_context(open_codebook(path))
+        if isinstance(curator.ledger, MemoryLedger):
+            raise UsageError(
+                f"The ledger of {book.name!r} is in memory and would forget its charges. Keep it in a file."
+            )
+        tokens = TokenStore(tokens_path_of(path))
+        datasets[book.name] = ServedDataset(curator=curator, tokens=tokens, odds=find_worst_odds(book).sentence())
+    return Service(datasets=datasets)
+
+
+def serve(codebooks: Sequence[str | Path], address: ServerAddress, announce: Callable[[str], None]) -> None:
+    """Serve until told to stop. Questions that run then are finished, within half a minute."""
+    uvicorn = _load_uvicorn()
+    from discreet.service.app import make_app
+
+    _log_to_stderr()
+    with ExitStack() as stack:
+        service = open_service(codebooks, stack)
+        for name, dataset in service.datasets.items():
+            if not dataset.tokens.list_all():
+                announce(f"Nobody may ask {name} yet: discreet token create CODEBOOK --name NAME")
+        config = uvicorn.Config(
+            make_app(service),
+            ssl_certfile=address.certificate,
+            ssl_keyfile=address.key,
+            access_log=False,
+            log_level="warning",
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=_PATIENCE,
+            h11_max_incomplete_event_size=1 << 16,
+        )
+        listening = stack.enter_context(_listen(address))
+        announce(f"Serving {', '.join(service.datasets)} at {address.url}/api/v1/ (ctrl-C stops)")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(address: ServerAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UsageError(f"{address.url} cannot be used: {error.strerror}. Give another --port or --host.") from None
+
+
+def _load_uvicorn() -> Any:
+    try:
+        import starlette  # noqa: F401  # both are needed
+        import uvicorn
+    except ImportError:
+        raise UsageError("The service needs two more packages: pip install 'discreet[serve]'.") from None
+    return uvicorn
+
+
+def _log_to_stderr() -> None:
+    """The log of requests goes to standard error, where no other place was set."""
+    log = logging.getLogger("discreet.service")
+    log.setLevel(logging.INFO)
+    if not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        log.addHandler(handler)

@@ -1,0 +1,267 @@
+"""The running server on loopback: real sockets, signals and kills."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet
+from discreet.errors import UsageError
+from discreet.service.app import MAX_BODY, SECURITY_HEADERS
+from discreet.service.roles import Role
+from discreet.service.server import ServerAddress
+from discreet.service.tokens import TokenStore, tokens_path_of
+from tests.cli.commands import Run
+from tests.service.served import WARDS
+
+SLOW = 'answer_after = "2s"\n'
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    def send(self, secret: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
+        """Status, headers and body of one request."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent |= {"Authorization": f"Bearer {secret}"} if secret else {}
+        sent |= {} if body is None else {"Content-Type": "application/json"}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body if body is None else json.dumps(body), sent)
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            connection.close()
+
+    def ask(self, secret: str, key: str, sql: str = WARDS, epsilon: str = "0.1") -> tuple[int, Any]:
+        """Ask; the status and the document."""
+        body = {"sql": sql, "epsilon": epsilon}
+        path = "/api/v1/datasets/hospital/ask"
+        status, _, made = self.send(secret, "POST", path, body, Idempotency_Key=key)
+        return status, json.loads(made)
+
+    def wait_for_charge(self, secret: str, key: str) -> None:
+        """Wait until a request is on record."""
+        deadline = time.monotonic() + 60
+        while self.send(secret, "GET", f"/api/v1/requests/{key}")[0] != 200:
+            assert time.monotonic() < deadline
+
+
+@contextmanager
+def start_server(codebook: Path) -> Iterator[RunningServer]:
+    """Start a server, wait for its word, and end it in any case."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = codebook.parent / "server.log"
+    command = [sys.executable, "-m", "discreet.cli.main", "serve", str(codebook), "--port", str(port)]
+    with log.open("ab") as file, subprocess.Popen(command, stderr=subprocess.PIPE) as process:  # noqa: S603  # ours
+        assert process.stderr is not None
+        os.set_blocking(process.stderr.fileno(), True)
+        seen = b""
+        while b"ctrl-C stops" not in seen:
+            assert select.select([process.stderr], [], [], 60)[0]
+            part = os.read(process.stderr.fileno(), 4096)
+            assert part, seen
+            seen += part
+        pump = threading.Thread(target=_copy, args=(process.stderr.fileno(), file.fileno()))
+        pump.start()
+        try:
+            yield RunningServer(process, port, log)
+        finally:
+            process.kill()
+            process.wait()
+            pump.join()
+
+
+def _copy(source: int, target: int) -> None:
+    while part := os.read(source, 65536):
+        os.write(target, part)
+
+
+def create(codebook: Path, name: str, role: Role = Role.ANALYST) -> str:
+    return TokenStore(tokens_path_of(codebook)).create(name=name, role=role)[1]
+
+
+def test_a_day_of_a_server(hospital: Path, run: Run) -> None:
+    """Answers, headers, limits, revocation and the log, on one server."""
+    ana, olga = create(hospital, "ana"), create(hospital, "olga", Role.OWNER)
+    with start_server(hospital) as server:
+        status, answer = server.ask(ana, "one")
+        assert status == 200 and not answer["replayed"]
+        assert server.ask(ana, "one")[1]["rows"] == answer["rows"]
+        status, headers, rows = server.send(ana, "GET", "/api/v1/requests/one", Accept="text/csv")
+        assert headers["Content-Type"] == "text/csv" and rows.startswith(b'"ward","n"')
+        _check_headers(server, ana)
+        _check_large_bodies(server, ana)
+        _check_slow_clients(server, ana)
+        assert run("token", "revoke", hospital, "ana")[0] == 0
+        assert server.ask(ana, "two")[0] == 401
+        assert server.send(olga, "GET", "/api/v1/datasets")[0] == 200
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(60)
+    log = server.log.read_text()
+    assert "POST datasets/{d}/ask 200" in log and " 401" in log
+    for secret in (ana, olga, "SELECT", "ward", "127.0.0.1"):
+        assert secret not in log
+
+
+def _check_headers(server: RunningServer, secret: str) -> None:
+    """Every response has them, also refusals of every kind."""
+    requests = [
+        ("GET", "/healthz"),
+        ("POST", "/healthz"),
+        ("GET", "/api/v1/datasets"),
+        ("GET", "/"),
+        ("BREW", "/api/v1/x"),
+    ]
+    requests += [
+        ("GET", "/api/v1/datasets/hospital/ask"),
+        ("HEAD", "/api/v1/datasets"),
+        ("OPTIONS", "/api/v1/datasets"),
+    ]
+    for who in (secret, ""):
+        for method, path in requests:
+            status, headers, _ = server.send(who, method, path)
+            assert status < 500
+            assert [name for name, value in SECURITY_HEADERS.items() if headers[name] != value] == [], (method, path)
+            assert not [name for name in headers if name.lower().startswith(("access-control", "server", "set-cookie"))]
+
+
+def _check_large_bodies(server: RunningServer, secret: str) -> None:
+    """A body that is too large is refused, whether it says so or comes in parts."""
+    path = "/api/v1/datasets/hospital/preview"
+    head = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    for more in ({"Content-Length": str(MAX_BODY + 1)}, {"Content-Length": "9" * 30}):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.putrequest("POST", path)
+        for name, value in {**head, **more}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        assert connection.getresponse().status in (400, 413)
+        connection.close()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    parts = (b" " * (1 << 16) for _ in range((MAX_BODY >> 16) + 1))
+    connection.request("POST", path, parts, head, encode_chunked=True)
+    response = connection.getresponse()
+    assert response.status == 413 and json.loads(response.read())["code"] == "too-large"
+    connection.close()
+
+
+def _check_slow_clients(server: RunningServer, secret: str) -> None:
+    """Clients that stop in the middle of a request hold nobody up."""
+    start = f"POST /api/v1/datasets/hospital/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {secret}\r\n"
+    slow = []
+    for _ in range(200):
+        client = socket.create_connection(("127.0.0.1", server.port))
+        client.sendall(f"{start}Content-Length: 100\r\n\r\n{{".encode())
+        slow.append(client)
+    assert server.send(secret, "GET", "/api/v1/datasets")[0] == 200
+    for client in slow:
+        client.close()
+
+
+def test_many_analysts_never_exceed_the_budget(hospital: Path) -> None:
+    """24 analysts race; what was accepted is within the budget, and the rest is refused without a charge."""
+    secrets = [create(hospital, f"analyst {number}") for number in range(24)]
+    found: list[tuple[int, Any]] = []
+    with start_server(hospital) as server:
+
+        def race(number: int) -> None:
+            sql = f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"
+            found.append(server.ask(secrets[number], "one", sql, epsilon="0.3"))
+
+        threads = [threading.Thread(target=race, args=(number,)) for number in range(24)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    answered = [made for status, made in found if status == 200]
+    refused = [made for status, made in found if status != 200]
+    assert {made["code"] for made in refused} == {"budget-exceeded"} and not any(made["charged"] for made in refused)
+    with discreet.open(hospital) as curator:
+        assert len(curator.history()) == len(answered) >= 1
+        assert all(entry.answered for entry in curator.history())
+        whole = curator.budget.amount()
+        assert curator.ledger.spent <= whole
+
+
+def test_a_server_that_is_told_to_stop_finishes_what_runs(hospital: Path) -> None:
+    secret = create(hospital, "ana")
+    _slow_down(hospital)
+    found: list[tuple[int, Any]] = []
+    with start_server(hospital) as server:
+        asking = threading.Thread(target=lambda: found.append(server.ask(secret, "one")))
+        asking.start()
+        server.wait_for_charge(secret, "one")
+        server.process.send_signal(signal.SIGTERM)
+        asking.join()
+        server.process.wait(60)
+    assert found[0][0] == 200
+    with discreet.open(hospital) as curator:
+        assert [entry.answered for entry in curator.history()] == [True]
+
+
+def test_a_server_that_is_killed_goes_on_under_the_same_charge(hospital: Path) -> None:
+    secret = create(hospital, "ana")
+    _slow_down(hospital)
+
+    def ask() -> None:
+        with pytest.raises((http.client.HTTPException, OSError)):
+            server.ask(secret, "one")
+
+    with start_server(hospital) as server:
+        asking = threading.Thread(target=ask)
+        asking.start()
+        server.wait_for_charge(secret, "one")
+        server.process.kill()
+        asking.join()
+    with start_server(hospital) as server:
+        status, _ = server.ask(secret, "one")
+        assert status == 200
+    with discreet.open(hospital) as curator:
+        assert [entry.answered for entry in curator.history()] == [True]
+
+
+def _slow_down(codebook: Path) -> None:
+    text = codebook.read_text()
+    codebook.write_text(text.replace("[budget]", f"{SLOW}[budget]", 1))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104  # refused
+def test_tokens_do_not_travel_in_the_clear(host: str) -> None:
+    with pytest.raises(UsageError, match="in the clear"):
+        ServerAddress(host=host)
+    assert ServerAddress(host=host, behind_proxy=True).certificate is None
+    with pytest.raises(UsageError, match="come together"):
+        ServerAddress(host=host, certificate=Path("c.pem"))
+
+
+def test_a_port_that_is_taken_is_told(hospital: Path, run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, _, err = run("serve", hospital, "--port", taken.getsockname()[1])
+    assert code == 2 and "cannot be used" in err
+
+
+def test_a_dataset_is_served_once(hospital: Path, run: Run) -> None:
+    code, _, err = run("serve", hospital, hospital)
+    assert code == 2 and "Two codebooks" in err
