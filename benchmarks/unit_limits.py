@@ -76,7 +76,9 @@ RULES: dict[str, Fraction | None] = {"loss and noise": None, "95 % of units": SH
 def show(found: dict[str, dict[str, tuple[float, int]]], tell: Callable[[str], None]) -> None:
     tell(f"| rows of a unit | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}")
     for name, ratios in found.items():
-        cells = (f"{ratio:.2f}" + (f" ({missing} not found)" if missing else "") for ratio, missing in ratios.values())
+        cells = (
+            f"{ratio:.2f}" if not missing else f"{ratio:.2f}, {missing} not found" for ratio, missing in ratios.values()
+        )
         tell(f"| {name} | {' | '.join(cells)} |")
 
 
