@@ -97,6 +97,14 @@ def columns_of(document: Row) -> list[Row]:
     return [{"table": table, "column": name, "type": kind} for table, s in found for name, kind in s.items()]
 
 
+def pictures_of(document: Row) -> list[Row]:
+    rows = []
+    for name, pair in document.items():
+        found = zip(map(str, pair["outputs"]), pair["p"], pair["q"], pair["losses"])
+        rows += [dict(zip(("picture", "output", "p", "q", "loss"), (name, *row))) for row in found]
+    return rows
+
+
 BOUNDS = ("bounds", "nobounds/hospital.toml", "visits")
 H = "hospital/hospital.toml"
 CASES = [
@@ -128,6 +136,7 @@ CASES = [
     Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
+    Case("show", ("rr", "laplace", "--epsilon", "2"), pictures_of),
     Case("attack", ("sum-order",), lambda document: document["picture"]),
     Case("ledger verify", (H,), lambda document: [
         document | {"head": json.dumps(document["head"], separators=(",", ":"))}]),
