@@ -116,7 +116,7 @@ CASES = [
     Case("preview", (H, COUNT, "--epsilon", "1"), errors_of),
     Case("preview", (H, MEDIAN, "--epsilon", "1"), errors_of),
     Case("preview", (H, MEDIAN, "--epsilon", "1", "--ends"), errors_of),
-    Case("ask", (H, MEDIAN, "--epsilon", "1", "--ends"), lambda document: document["rows"]),
+    Case("ask", (H, MEDIAN, "--epsilon", "0.2", "--ends"), lambda document: document["rows"]),
     Case("preview", ("nobounds/hospital.toml", AUTO, "--epsilon", "1", "--bounds", "auto"),
          lambda document: errors_of(document["question"])),
     Case("ask", (H, COUNT, "--epsilon", "1"), lambda document: document["rows"]),
@@ -137,6 +137,8 @@ CASES = [
     Case("audit", ("--quick",), findings_of),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
     Case("show", ("rr", "laplace", "--epsilon", "2"), pictures_of),
+    Case("learn", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
+    Case("learn", ("laplace",), pick("name", "title", "about", "text")),
     Case("attack", ("sum-order",), lambda document: document["picture"]),
     Case("ledger verify", (H,), lambda document: [
         document | {"head": json.dumps(document["head"], separators=(",", ":"))}]),
