@@ -66,7 +66,7 @@ def explain(
     offer: Annotated[OfferOptions, leave_out("bounds", "analyst", "project")],
     output: OutputOptions,
 ) -> None:
-    """Show the plan of a question, its limits and its noise; or what a parameter means.
+    """Show the plan of a question, or what a parameter means.
 
     Without a price it is shown at a tenth of the budget. Free: no data is read, nothing is charged.
     A parameter takes the place of the codebook: discreet explain epsilon 0.5 tells the odds, the error that it buys and
