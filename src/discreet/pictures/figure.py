@@ -24,7 +24,7 @@ _FEW = 60
 """Up to so many outputs are drawn as bars, more as a line."""
 FORMATS = (".svg", ".png", ".pdf")
 """The endings of files that a figure can be written to."""
-_STYLE: Any = {
+STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -36,18 +36,24 @@ _STYLE: Any = {
     "svg.hashsalt": "discreet",  # the same picture has the same bytes
     "svg.fonttype": "path",
 }
+"""How every figure of the project looks."""
+
+
+def check_installed() -> None:
+    """Refuse to draw where matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise UsageError("Pictures need matplotlib. Install it: pip install 'discreet[plots]'.")
 
 
 def draw_figure(*pairs: LawPair) -> Figure:
     """One row of four panels for each pair."""
-    if find_spec("matplotlib") is None:
-        raise UsageError("Pictures need matplotlib. Install it: pip install 'discreet[plots]'.")
+    check_installed()
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     if not pairs:
         raise UsageError("There is nothing to draw. Give at least one pair of laws.")
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=(12, 3.4 * len(pairs) + 0.2), layout="constrained")
         for pair, part in zip(pairs, figure.subfigures(len(pairs), 1, squeeze=False)[:, 0]):
             part.suptitle(pair.about, x=0.01, ha="left", fontweight="bold")
@@ -58,21 +64,25 @@ def draw_figure(*pairs: LawPair) -> Figure:
 
 
 def save_figure(path: str | Path, *pairs: LawPair) -> None:
-    """Write the figure to a file; its ending says the format: .svg, .png or .pdf."""
+    """Write the figure of some pairs to a file; its ending says the format: .svg, .png or .pdf."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise UsageError(f"{target.name} does not end in {' or '.join(FORMATS)}. Name it for example laws.svg.")
-    figure, buffer = draw_figure(*pairs), io.BytesIO()
-    kind = target.suffix.lower().removeprefix(".")
-    undated: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    from matplotlib import rc_context
-
-    with rc_context(_STYLE):
-        figure.savefig(buffer, format=kind, dpi=120, metadata=undated.get(kind, {}))
+    content = encode_figure(draw_figure(*pairs), target.suffix.lower().removeprefix("."))
     try:
-        target.write_bytes(buffer.getvalue())
+        target.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from None
+
+
+def encode_figure(figure: Figure, kind: str) -> bytes:
+    """A figure as the bytes of a file, without a date: the same figure has the same bytes."""
+    from matplotlib import rc_context
+
+    buffer, undated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with rc_context(STYLE):
+        figure.savefig(buffer, format=kind, dpi=120, metadata=undated.get(kind, {}))
+    return buffer.getvalue()
 
 
 def _find_places(pair: LawPair) -> tuple[np.ndarray, np.ndarray]:
