@@ -39,8 +39,8 @@ def draw_curves(
         figure = Figure(figsize=(6.4, 3.8), layout="constrained")
         panel = figure.subplots()
         for index, (label, values) in enumerate(curves.items()):
-            style = {"color": _COLOURS[index % len(_COLOURS)], "marker": _MARKS[index % len(_MARKS)], "markersize": 4}
-            panel.plot(x, values, label=label, **style)
+            colour, mark = _COLOURS[index % len(_COLOURS)], _MARKS[index % len(_MARKS)]
+            panel.plot(x, values, label=label, color=colour, marker=mark, markersize=4)
         panel.set_title(title, fontweight="bold")
         panel.set_xlabel(names[0])
         panel.set_ylabel(names[1])
