@@ -24,6 +24,7 @@ FLOORS: list[dict[str, str]] = [
         "privacy": "units, neighbours, losses, budgets",
         "entropy": "the only source of randomness",
         "divergence": "how far apart two laws are",
+        "pictures": "two laws, the loss and the best attack, as text and figures",
         "lectures": "the pages of the lectures",
     },
     {"samplers": "exact draws", "plan": "questions as immutable values, and the table of statistics"},
@@ -60,7 +61,11 @@ FLOORS: list[dict[str, str]] = [
         "answer_record": "answers and receipts, made and given again",
     },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
-    {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
+    {
+        "demo": "fictional data",
+        "parameter_guide": "what a privacy parameter means",
+        "opening": "a curator from a codebook or from frames",
+    },
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",

@@ -28,6 +28,7 @@ from discreet.cli import (
     ledger,
     local,
     serve,
+    show,
     token,
 )
 from discreet.cli.output import make_console, wants_json
@@ -99,6 +100,7 @@ for command in (
     audit.audit,
     attack.attack,
     learn.learn,
+    show.show,
     serve.serve,
 ):
     app.command()(command)
