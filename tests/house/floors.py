@@ -65,6 +65,7 @@ FLOORS: list[dict[str, str]] = [
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
+        "publish": "releases that are paid for once: tables, synthetic rows, series",
     },
     {"cli": "the command line"},
 ]
