@@ -66,6 +66,25 @@ def test_units_with_weights_stay_within_the_claim(neighbours: Neighbours) -> Non
     assert max(moves) > found.squared_sensitivity // 2, "a halved claim is exceeded"
 
 
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_fine_histograms_are_part_of_the_claim(neighbours: Neighbours) -> None:
+    """A column of 2 cells that is also seen in 6 finer ones: all rows and pairs of rows, from the definition."""
+    workload = Workload((2, 3), {(0, 1): 1.0}, {0: 6})
+    found = allocate_any(workload, neighbours)
+    multipliers, m = dict(found.multipliers), found.fine_multipliers[0]
+
+    def vector(fine: int, other: int) -> list[int]:
+        cube = np.zeros(workload.sizes, dtype=np.int64)
+        cube[fine // 3, other] = 1
+        return [*stack(cube, workload, multipliers).tolist(), *(m * (fine == place) for place in range(6))]
+
+    rows = [vector(fine, other) for fine in range(6) for other in range(3)]
+    others = rows if neighbours is Neighbours.REPLACE else [[0] * len(rows[0])]
+    moves = [sum((a - b) ** 2 for a, b in zip(one, two)) for one in rows for two in others]
+    assert max(moves) == found.squared_sensitivity
+    assert m * m / found.squared_sensitivity < 0.06
+
+
 def test_the_rule_of_root_two_is_false_for_residuals() -> None:
     """Negative control: under replace, twice the square of one row is too small a claim."""
     workload = Workload((2, 2), {(0, 1): 1.0})
@@ -110,7 +129,7 @@ def test_the_allocation_is_the_best_of_its_neighbourhood() -> None:
 
     def score(multipliers: dict[Attributes, int]) -> float:
         distance = find_distance(workload, multipliers, Neighbours.ADD_REMOVE)
-        trial = Allocation(workload, multipliers, Fraction(distance), 1, 1, Neighbours.ADD_REMOVE, Unit())  # μ² = 1
+        trial = Allocation(workload, multipliers, {}, Fraction(distance), 1, 1, Neighbours.ADD_REMOVE, Unit())  # μ² = 1
         return sum(w * workload.cells(a) * trial.cell_variance(a) for a, w in workload.weights.items())
 
     best = dict(allocate_any(workload, Neighbours.ADD_REMOVE).multipliers)

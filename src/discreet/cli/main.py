@@ -27,6 +27,7 @@ from discreet.cli import (
     learn,
     ledger,
     local,
+    publish,
     serve,
     token,
 )
@@ -95,6 +96,7 @@ for command in (
     budget.budget,
     demo.demo,
     batch.batch,
+    publish.publish,
     bounds.bounds,
     audit.audit,
     attack.attack,

@@ -13,6 +13,9 @@ same for every x.
   D(S) = Σ_A 2·m_A²·N_A²·(p_A − Π_{i∈A}(1 − 1/n_i if i∈S, else −1/n_i)). The rule of thumb 2·λ is too small here.
   With more columns than can be gone through, the maximum is taken for each A by itself, which is no less.
 
+A column may also be counted in finer cells: a block h of the vector is m_h times this histogram. A row adds m_h in one
+place, so λ grows by m_h²; two rows are at most √2·m_h apart in it, so D grows by 2·m_h².
+
 docs/proofs/residuals.md proves it. What follows from the noisy vector is post-processing.
 """
 
@@ -20,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -36,6 +39,8 @@ from discreet.publish.workload import Attributes, Workload
 
 # With so many columns at most, all sets of agreeing columns are gone through.
 MOST_ENUMERATED = 16
+# What fine histograms get of μ², all of them together.
+FINE_SHARE = Fraction(1, 20)
 # The least multiplier: with it the shape of an allocation is right to a thousandth.
 _LEAST = 256
 
@@ -49,6 +54,7 @@ class Allocation:
 
     workload: Workload
     multipliers: Mapping[Attributes, int]
+    fine_multipliers: Mapping[int, int]
     variance: Fraction
     steps: int
     max_rows: int
@@ -59,6 +65,8 @@ class Allocation:
     def squared_sensitivity(self) -> int:
         """Δ²: how far one unit can move the vector, squared."""
         distance = find_distance(self.workload, self.multipliers, self.neighbours)
+        fine = sum(m * m for m in self.fine_multipliers.values())
+        distance += fine if self.neighbours is Neighbours.ADD_REMOVE else 2 * fine
         return max(1, (self.max_rows * self.steps) ** 2 * distance)
 
     @property
@@ -94,6 +102,11 @@ class Allocation:
                 found += length * self.residual_variance(part) / others**2
         return found
 
+    def fine_variance(self, column: int) -> float:
+        """The variance of one fine cell, in squared rows."""
+        scale = self.fine_multipliers[column] * self.steps
+        return float((self.variance + Fraction(1, 12)) / scale**2)
+
     def covers(self, attributes: Attributes) -> bool:
         """Whether a marginal follows from what is measured."""
         return attributes in self.multipliers
@@ -118,9 +131,15 @@ def allocate(
     wanted = {part: _find_precision(workload, part) for part in workload.closure}
     least = min(wanted.values())
     multipliers = {part: max(1, round(_LEAST * precision / least)) for part, precision in wanted.items()}
-    found = Allocation(workload, multipliers, Fraction(1), steps, max_rows, neighbours, unit or Unit())
-    variance = shorten(found.squared_sensitivity / mu_squared)
-    return Allocation(workload, multipliers, variance, steps, max_rows, neighbours, unit or Unit())
+    fine = dict.fromkeys(workload.fine, _share_fine(workload, multipliers))
+    found = Allocation(workload, multipliers, fine, Fraction(1), steps, max_rows, neighbours, unit or Unit())
+    return replace(found, variance=shorten(found.squared_sensitivity / mu_squared))
+
+
+def _share_fine(workload: Workload, multipliers: Mapping[Attributes, int]) -> int:
+    """The multiplier of each fine histogram, where all of them together get their share of μ²."""
+    whole = find_distance(workload, multipliers, Neighbours.ADD_REMOVE)
+    return max(1, math.isqrt(int(whole * FINE_SHARE / (1 - FINE_SHARE)) // max(1, len(workload.fine))))
 
 
 def _find_precision(workload: Workload, part: Attributes) -> float:

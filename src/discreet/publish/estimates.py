@@ -20,6 +20,7 @@ from discreet.publish.residuals import center
 from discreet.publish.workload import Attributes
 
 _FITTING_ROUNDS = 3
+_TRACE = 1e-9
 
 
 def estimate_total(measured: Measurements) -> float:
@@ -46,7 +47,8 @@ def estimate_table(measured: Measurements, attributes: Attributes) -> Floats:
     guess = independent if len(attributes) == 2 else _add_pairs(measured, attributes, independent)
     beyond = measured.residuals[attributes] - center(guess)
     found = guess + _shrink(beyond, measured.allocation.residual_variance(attributes))
-    return fit(to_simplex(found, total), sides)
+    # A trace of independence, so that no line of the table is empty where its side is not.
+    return fit(to_simplex(found, total) + _TRACE * independent, sides)
 
 
 def _add_pairs(measured: Measurements, attributes: Attributes, independent: Floats) -> Floats:

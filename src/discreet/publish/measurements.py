@@ -7,8 +7,8 @@ returns, so they cost nothing more.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers
 from discreet.publish.allocation import Allocation
-from discreet.publish.residuals import assemble, center, find_scale, gather, take_residual
+from discreet.publish.residuals import assemble, center, gather, take_residual
 from discreet.publish.workload import Attributes, list_subsets
 
 _WIDEST = 1 << 62
@@ -25,10 +25,11 @@ _WIDEST = 1 << 62
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was drawn: for each residual its noisy integers m_A·q_A."""
+    """What was drawn: for each residual its noisy integers m_A·q_A, and for each fine histogram m_h times it."""
 
     allocation: Allocation
     noisy: Mapping[Attributes, Integers]
+    noisy_fine: Mapping[int, Integers] = field(default_factory=dict)
 
     @cached_property
     def residuals(self) -> dict[Attributes, Floats]:
@@ -40,6 +41,11 @@ class Measurements:
     def total(self) -> float:
         """The noisy number of rows."""
         return float(self.residuals[()])
+
+    def fine_table(self, column: int) -> Floats:
+        """The fine histogram of a column in rows, without bias."""
+        scale = self.allocation.fine_multipliers[column] * self.allocation.steps
+        return np.asarray(self.noisy_fine[column], dtype=np.float64) / scale
 
     def table(self, attributes: Attributes) -> Floats:
         """A marginal without bias: its cells may be negative, and they add up like all other tables of the release."""
@@ -55,23 +61,37 @@ class Measurements:
 
 
 def measure(
-    tables: Mapping[Attributes, Integers], allocation: Allocation, *, source: EntropySource = SYSTEM
+    tables: Mapping[Attributes, Integers],
+    allocation: Allocation,
+    fine: Mapping[int, Integers] | None = None,
+    *,
+    source: EntropySource = SYSTEM,
 ) -> Measurements:
-    """Draw the noise of all residuals, once, as one vector. ``tables`` are the exact counts, a row being ``steps``.
+    """Draw the noise of all residuals and fine histograms, once, as one vector.
+
+    ``tables`` and ``fine`` are the exact counts, a row being ``steps``.
 
     Privacy: the loss of ``allocation.noise``, for its unit and neighbours, if every unit adds at most
     ``max_rows``·``steps`` to the counts in all, and the tables are marginals of one table (see ``allocation``). Noise
     is added to whole numbers, and drawn exactly.
     """
-    workload = allocation.workload
-    if set(tables) != set(workload.closure):
+    workload, fine = allocation.workload, fine or {}
+    if set(tables) != set(workload.closure) or set(fine) != set(workload.fine):
         raise InternalError("Counts and allocation are about different marginals.")
     exact = {part: take_residual(_check(np.asarray(tables[part]), workload.shape(part))) for part in workload.closure}
     vector = [_multiply(residual, allocation.multipliers[part]) for part, residual in exact.items()]
+    for column, size in workload.fine.items():
+        vector.append(_multiply(_check(np.asarray(fine[column]), (size,)), allocation.fine_multipliers[column]))
     drawn = np.asarray(allocation.noise.release(np.concatenate([each.reshape(-1) for each in vector]), source=source))
     ends = np.cumsum([each.size for each in vector])[:-1]
-    parts = zip(workload.closure, np.split(drawn, ends))
-    return Measurements(allocation, {part: noisy.reshape(workload.shape(part)) for part, noisy in parts})
+    return to_measurements(allocation, np.split(drawn, ends))
+
+
+def to_measurements(allocation: Allocation, blocks: Sequence[Integers]) -> Measurements:
+    """What was drawn, by its blocks: the residuals in the order of the closure, then the fine histograms."""
+    workload = allocation.workload
+    noisy = {part: block.reshape(workload.shape(part)) for part, block in zip(workload.closure, blocks)}
+    return Measurements(allocation, noisy, dict(zip(workload.fine, blocks[len(noisy) :], strict=True)))
 
 
 def _check(table: Integers, shape: tuple[int, ...]) -> Integers:
@@ -94,4 +114,5 @@ def project(table: Integers, attributes: Attributes, part: Attributes) -> Intege
 
 def find_cells(allocation: Allocation) -> int:
     """How many noisy numbers are drawn."""
-    return sum(find_scale(allocation.workload.shape(part)) for part in allocation.multipliers)
+    workload = allocation.workload
+    return sum(map(workload.cells, workload.closure)) + sum(workload.fine.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
@@ -30,10 +30,12 @@ def list_subsets(attributes: Attributes) -> tuple[Attributes, ...]:
 
 @dataclass(frozen=True)
 class Workload:
-    """Marginals over columns of these sizes, and how much the error of each one counts."""
+    """Marginals over columns of these sizes, how much the error of each counts, and what is counted finely."""
 
     sizes: tuple[int, ...]
     weights: Mapping[Attributes, float]
+    # Columns that are also counted in finer cells, with how many of these there are.
+    fine: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if any(size < 1 for size in self.sizes):
@@ -77,4 +79,4 @@ class Workload:
     def without(self, dropped: Iterable[Attributes]) -> Workload:
         """The same without some marginals."""
         gone = set(dropped)
-        return Workload(self.sizes, {part: weight for part, weight in self.weights.items() if part not in gone})
+        return replace(self, weights={part: weight for part, weight in self.weights.items() if part not in gone})

@@ -36,7 +36,8 @@ def tabulate_rows(
 
 def mark_empty(bounded: BoundedPlan) -> BoundedPlan:
     """The same rows, with whether the argument of each spread is NULL as keys: so NULL differs from other values."""
-    return replace(bounded, keys=tuple(Call("is_null", (s.argument,), Type.BOOLEAN) for s in bounded.spreads))
+    empty = tuple(Call("is_null", (spread.argument,), Type.BOOLEAN) for spread in bounded.spreads)
+    return replace(bounded, keys=empty, domain=None)
 
 
 def _write_codes(statement: BoundedStatement) -> str:
