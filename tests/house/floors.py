@@ -37,7 +37,11 @@ FLOORS: list[dict[str, str]] = [
         "codebook": "the declaration of a dataset",
         "local": "privacy before the data leaves the person",
     },
-    {"offer": "what an analyst would pay", "release": "what is drawn, and the one function that draws"},
+    {
+        "offer": "what an analyst would pay",
+        "charged_draw": "one charge, one draw, whatever is drawn",
+        "release": "what is drawn, and the one function that draws",
+    },
     {"sized_error": "errors that depend on the size of a group"},
     {"error_targets": "the errors that an analyst wants"},
     {
@@ -70,6 +74,7 @@ FLOORS: list[dict[str, str]] = [
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
+        "publish": "releases that are paid for once: tables, synthetic rows, series",
     },
     {"cli": "the command line"},
 ]
