@@ -66,12 +66,12 @@ def read(
 ) -> tuple[Question, dict[str, Fraction]]:
     """The question, and the epsilon and delta that the text offers for it."""
     tokens = parsing.split_words(text, google=True)
-    clause = _cut_clause(tokens, Places(text, tokens))
-    rest, bounds = cut_bounds(clause.rest, Places(text, clause.rest))
+    kept, bounds = cut_bounds(tokens, Places(text, tokens), lambda at: _is_clause(tokens, at))
+    clause = _cut_clause(kept, Places(text, kept))
     used: set[int] = set()
     forms = {**FORMS, **FUNCTIONS}
     forms |= {name: apply_bounds(form, bounds, used) for name, form in forms.items()}
-    parsed = parsing.parse(text, rest, google=True)
+    parsed = parsing.parse(text, clause.rest, google=True)
     try:
         draft = SelectReader(parsed.places, forms).read(parsed.tree)
         _check_all_used(bounds, used)
@@ -126,19 +126,23 @@ def _apply_options(
         _check_strategy(question, options["group_selection_strategy"], catalog)
     least = options.get("min_privacy_units_per_group")
     return (
-        replace(question, limits=_read_limits(options), min_units=None if least is None else least.read_whole()),
+        replace(question, limits=_read_limits(options), min_units=None if least is None else least.read_limit()),
         offer,
     )
 
 
 def _read_limits(options: Mapping[str, Option]) -> ContributionLimits | None:
-    groups, rows = options.get("max_groups_contributed"), options.get("max_rows_contributed")
+    """The limits of the question. NULL sets none, so that those of the codebook hold; it never lifts them."""
+    groups, rows = (
+        None if option is None else option.read_limit()
+        for option in (options.get("max_groups_contributed"), options.get("max_rows_contributed"))
+    )
     if groups is not None and rows is not None:
         rule = "max_groups_contributed and max_rows_contributed cannot both be set."
-        raise refusal(rows.place, rule, "Keep one of them.")
+        raise refusal(options["max_rows_contributed"].place, rule, "Keep one of them.")
     if rows is not None:
-        return ContributionLimits(max_rows=rows.read_whole())
-    return None if groups is None else ContributionLimits(max_groups=groups.read_whole())
+        return ContributionLimits(max_rows=rows)
+    return None if groups is None else ContributionLimits(max_groups=groups)
 
 
 def _check_unit(question: Question, option: Option, catalog: Catalog) -> None:

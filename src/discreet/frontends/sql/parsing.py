@@ -13,6 +13,7 @@ from discreet.frontends.sql import refusals
 from discreet.frontends.sql.expression_forms import split_chain
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.refusals import ONE_SELECT
+from discreet.frontends.sql.schema_names import check_schemas
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import MAX_DEPTH
@@ -53,6 +54,7 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     _check_tokens(tokens, places)
     tree = _parse(text, tokens, places, google=google)
     _check_depth(tree, places)
+    check_schemas(tree, places)
     return ParsedStatement(tree, places)
 
 

@@ -67,8 +67,6 @@ INNER_CLAUSES: Mapping[str, RefusalReason] = {
 
 # Parts of a table in FROM.
 TABLE_PARTS: Mapping[str, RefusalReason] = {
-    "db": RefusalReason("A table has no schema here.", "Write its declared name alone."),
-    "catalog": RefusalReason("A table has no database or schema here.", "Write its declared name alone."),
     "sample": RefusalReason("Sampling is not available.", "Leave TABLESAMPLE out.", "TABLESAMPLE"),
     "pivots": CLAUSES["pivots"],
 }
@@ -225,5 +223,4 @@ PARTS: Mapping[tuple[str, str], RefusalReason] = {
         "MIN(x, n) would show the values of n people.", "Use QUANTILE(x, 0.05) and the like."
     ),
     ("Count", "expressions"): RefusalReason("COUNT takes one column.", "Count each column on its own."),
-    ("Column", "db"): RefusalReason("A column has no schema here.", "Write table.column, or the column alone."),
 }
