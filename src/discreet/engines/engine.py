@@ -38,6 +38,7 @@ import numpy as np
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.exact import Integers
+from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value
 
 ProgressCallback: TypeAlias = Callable[[float], None]
@@ -102,6 +103,10 @@ class Engine(Protocol):
 
         Without columns: all of its rows. A private table is refused.
         """
+        ...
+
+    def read_public(self, table: str) -> Values:
+        """All rows of a declared public table, in an order that is the same each time. A private table is refused."""
         ...
 
     def prepare(self, table: str) -> None:

@@ -58,6 +58,13 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     return ParsedStatement(tree, places)
 
 
+def unwrap(tree: Expr) -> Expr:
+    """A statement without parentheses around all of it."""
+    while type(tree).__name__ == "Subquery" and not any(value for part, value in tree.args.items() if part != "this"):
+        tree = tree.this
+    return tree
+
+
 def _make_dialect(*, google: bool) -> Dialect:
     from sqlglot.dialects.bigquery import BigQuery
     from sqlglot.dialects.duckdb import DuckDB
@@ -109,7 +116,7 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
             why = _find_list_reason(tokens, token)
             raise refusal(places.of_token(token), why.rule, why.fix)
     first = statement[0]
-    if first.token_type.name not in {"SELECT", "FROM", "WITH"}:
+    if first.token_type.name not in {"SELECT", "FROM", "WITH", "L_PAREN"}:
         reason = refusals.STATEMENTS.get(first.text.upper())
         rule = reason.rule if reason else "Only SELECT can be asked."
         raise refusal(places.of_token(first), rule, reason.fix if reason else ONE_SELECT)
