@@ -56,11 +56,15 @@ FLOORS: list[dict[str, str]] = [
         "preview": "cost and error before anything is spent",
         "recorded_release": "what follows from earlier draws, for nothing",
     },
-    {"quote": "questions with their price and identity"},
+    {
+        "quote": "questions with their price and identity",
+        "computation_preview": "what the questions of a computation cost",
+    },
     {"picture": "answers as text and HTML"},
     {"answer": "what is handed out"},
     {
         "public_tables": "rows that an analyst brings",
+        "post_processing": "computations over released answers",
         "bound_search": "bounds and limits that are bought",
         "answer_record": "answers and receipts, made and given again",
     },

@@ -30,7 +30,8 @@ ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
         "chain": {"terms", "resolve"},
         "sql": {"terms"},
         "google": {"terms", "resolve", "sql"},
-        "read_sql": {"terms", "resolve", "sql", "google"},
+        "outer": {"terms", "resolve", "sql", "google"},
+        "read_sql": {"terms", "resolve", "sql", "google", "outer"},
     },
 }
 

@@ -38,9 +38,10 @@ from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
 from discreet.exact import Integers
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Scan, find_tables, split
-from discreet.plan.types import Type
+from discreet.plan.relations import Scan, Values, find_tables, split
+from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
 
@@ -115,6 +116,27 @@ class DuckDBEngine:
         with Session(self._settings, [source]) as session:
             found = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)})")
         return int(found[0][0] or 0)
+
+    def read_public(self, table: str) -> Values:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not shown. Nothing was charged.")
+        try:
+            rows = self._run_mended([table], lambda: self._read_rows(facts))
+        except Exception as error:
+            LOG.error("The public table %r cannot be read.", table, exc_info=error)
+            raise UsageError(f"The public table {table!r} cannot be read. Nothing was charged.") from None
+        return Values(facts.name, tuple((name, kind) for name, (kind, _) in facts.columns.items()), rows)
+
+    def _read_rows(self, facts: TableFacts) -> tuple[tuple[Value, ...], ...]:
+        source = self._find_rows(facts.name)
+        stored = self._make_table(facts.name, source)
+        listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(facts.columns))
+        kinds = [kind for kind, _ in facts.columns.values()]
+        with Session(self._settings, [source]) as session:
+            found = session.read(f"SELECT {listed} FROM {stored.source}")
+            rows = [tuple(settle(value, kind) for value, kind in zip(row, kinds)) for row in found]
+        return tuple(sorted(rows, key=key_order))
 
     def close(self) -> None:
         self._prepared.clear()
