@@ -110,7 +110,10 @@ NODES: Mapping[str, RefusalReason] = {
         "Window functions are available in subqueries only.", "Leave OVER (...) out and use GROUP BY.", "OVER"
     ),
     "IgnoreNulls": RefusalReason("IGNORE NULLS is not available.", "Aggregates pass NULLs over anyway.", "IGNORE"),
-    "Interval": RefusalReason("INTERVAL is not available.", "Use date_diff('day', a, b) or a date: DATE '2024-01-31'."),
+    "Interval": RefusalReason(
+        "INTERVAL is added to constant dates only.",
+        "Write DATE '2024-01-31' + INTERVAL 1 MONTH, or date_diff('day', a, b) <= 30.",
+    ),
     "Placeholder": _PARAMETER,
     "Parameter": _PARAMETER,
     "SessionParameter": _PARAMETER,
@@ -139,10 +142,6 @@ NODES: Mapping[str, RefusalReason] = {
     "CurrentDate": _CLOCK,
     "CurrentTimestamp": _CLOCK,
     "CurrentTime": _CLOCK,
-    "Log": RefusalReason(
-        "LOG is not available, as its base differs between systems.", "Use LN(x) / LN(10) or LN(x) / LN(2)."
-    ),
-    "IntDiv": RefusalReason("a // b is not available.", "Use FLOOR(a / b)."),
     "Right": RefusalReason("RIGHT is not available.", "Use ends_with(x, 'end') or x LIKE '%end'."),
     "RegexpLike": _REGEX,
     "RegexpILike": _REGEX,
