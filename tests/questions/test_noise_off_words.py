@@ -32,6 +32,28 @@ QUESTIONS = [
     "WHERE days > 10) AS t GROUP BY ward",
     "SELECT COUNT(*) AS n FROM (SELECT patient_id, ward, days FROM visits WHERE cost > 100 INTERSECT "
     "SELECT patient_id, ward, days FROM visits WHERE cost IS NULL OR days IS NULL OR days > 3) AS t",
+    # EXISTS and IN anywhere in a condition
+    "SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id "
+    "AND w.ward <> v.ward)",
+    "SELECT COUNT(*) AS n FROM visits v WHERE NOT EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id "
+    "AND w.days > v.days AND w.cost > 500)",
+    "SELECT ward, COUNT(*) AS n FROM visits v WHERE days > 15 OR patient_id IN (SELECT patient_id FROM patients "
+    "WHERE smoker) GROUP BY ward",
+    "SELECT COUNT(*) AS n FROM visits v WHERE ward IN (SELECT ward FROM wards WHERE floor = 2) OR "
+    "NOT EXISTS (SELECT 1 FROM labs l WHERE l.visit_id = v.visit_id AND l.value <= v.cost)",
+    "SELECT COUNT(*) AS n FROM visits v WHERE NOT (days > 5 AND EXISTS (SELECT 1 FROM wards w WHERE w.ward = v.ward "
+    "AND w.floor < v.days))",
+    # groups by a key that says whose rows these are
+    "SELECT AVG(n) AS a, COUNT(*) AS k FROM (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) AS t",
+    "SELECT COUNT(*) AS n FROM (SELECT DISTINCT visit_id FROM labs WHERE value > 50) AS t",
+    "SELECT SUM(value) AS s FROM (SELECT value, ROW_NUMBER() OVER (PARTITION BY visit_id ORDER BY value, test) AS r "
+    "FROM labs) AS t WHERE r = 1",
+    "SELECT v.ward, SUM(t.n) AS s FROM visits v JOIN (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) AS t "
+    "ON t.visit_id = v.visit_id GROUP BY v.ward",
+    # conditions on one side of a LEFT JOIN
+    "SELECT COUNT(*) AS n, COUNT(v.visit_id) AS m FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id "
+    "AND p.born < 1960 AND v.days > 5",
+    "SELECT w.kind, COUNT(*) AS n FROM visits v LEFT JOIN wards w ON v.ward = w.ward AND v.days > 5 GROUP BY w.kind",
 ]
 
 
