@@ -36,7 +36,7 @@ ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
 
 # The same inside engines/: the oracle and the SQL that all share know no engine, and blocks are DuckDB's own affair.
 ENGINE_FLOORS: list[set[str]] = [
-    {"engine", "failure", "matching", "private_folder", "steps", "unread"},
+    {"engine", "failure", "matching", "private_folder", "proposal", "steps", "unread"},
     {"order", "lookups"},
     {"memory", "sql"},
     {"duckdb"},
