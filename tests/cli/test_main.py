@@ -164,7 +164,7 @@ def test_budget(run: Run, hospital: Path) -> None:
 
 def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     """0 where nothing is wrong, 2 where something is, with every line in JSON, too."""
-    code, out, _ = run("check", hospital)
+    code, out, _ = run("check", hospital, "--all")
     assert code == 0 and "0 wrong" in out and "the data has all 10 declared columns" in out
     bad = tmp_path / "bad.toml"
     text = demo.CODEBOOK.replace('"visits.parquet"', f'"{hospital.parent}/visits.parquet"')
@@ -268,14 +268,17 @@ def test_a_closed_pipe_is_no_error(hospital: Path) -> None:
 
 
 def test_init_without_questions(run: Run, hospital: Path, tmp_path: Path) -> None:
-    """Blanks are named and refused by check; an existing file is never overwritten."""
+    """Blanks are named and refused by check; asking again changes nothing that was not said."""
     out_file = tmp_path / "visits.toml"
     data = hospital.parent / "visits.parquet"
     code, out, _ = run("init", data, "--out", out_file, "--yes")
     assert code == 0 and "Fill in: unit, max_rows, epsilon." in out and "no value was read" in out
     before = out_file.read_text()
-    code, _, err = run("init", data, "--out", out_file, "--yes")
-    assert code == 2 and "exists" in err and out_file.read_text() == before
+    code, out, _ = run("init", data, "--out", out_file, "--yes")
+    assert code == 0 and "nothing to add" in " ".join(out.split()) and out_file.read_text() == before
+    (tmp_path / "notes.toml").write_text("Dear diary")
+    code, _, err = run("init", data, "--out", tmp_path / "notes.toml", "--yes")
+    assert code == 2 and "no codebook" in err and (tmp_path / "notes.toml").read_text() == "Dear diary"
     code, _, err = run("check", out_file)
     assert code == 2 and "unit is still blank" in err
 
@@ -327,7 +330,7 @@ def test_init_takes_several_files(run: Run, hospital: Path, tmp_path: Path) -> N
     assert code == 2 and "tables.labs.columns lacks the unit column 'patient_id'" in " ".join(err.split())
     text = out_file.read_text()
     out_file.write_text(text.replace("# foreign_keys = { visit_id", "foreign_keys = { visit_id"))
-    code, out, _ = run("check", out_file)
+    code, out, _ = run("check", out_file, "--all")
     assert code == 0 and "visit_id → visits.visit_id" in out
     code, _, err = run("init", data[0], data[0], "--out", tmp_path / "twice.toml", "--yes")
     assert code == 2 and "Two files would be the table" in err

@@ -233,7 +233,8 @@ SHAPE = [
     ("time as key", with_column("x = { type = 'text', keys = [10:00:00] }"), "x.keys.0 must be a truth value", ""),
     ("table for text", GOOD.replace('name = "hospital"', "name = 3"), "name must be", ""),
     ("blank", GOOD.replace('unit = "patient_id"', 'unit = "?"'), "unit is still blank", "who is protected"),
-    ("unknown file", GOOD.replace("visits.parquet", "visits.xlsx"), "tables.visits.source needs its kind", ""),
+    ("unknown file", GOOD.replace("visits.parquet", "visits.docx"), "tables.visits.source needs its kind", ""),
+    ("other file", GOOD.replace("visits.parquet", "visits.jsonl"), "questions cannot read", "discreet import visits"),
     ("not TOML", "name = = 1", "is not TOML", "line 1"),
 ]
 

@@ -37,7 +37,11 @@ FLOORS: list[dict[str, str]] = [
         "codebook": "the declaration of a dataset",
         "local": "privacy before the data leaves the person",
     },
-    {"offer": "what an analyst would pay", "release": "what is drawn, and the one function that draws"},
+    {
+        "offer": "what an analyst would pay",
+        "charged_draw": "one charge, one draw, whatever is drawn",
+        "release": "what is drawn, and the one function that draws",
+    },
     {"sized_error": "errors that depend on the size of a group"},
     {"error_targets": "the errors that an analyst wants"},
     {
@@ -52,11 +56,15 @@ FLOORS: list[dict[str, str]] = [
         "preview": "cost and error before anything is spent",
         "recorded_release": "what follows from earlier draws, for nothing",
     },
-    {"quote": "questions with their price and identity"},
+    {
+        "quote": "questions with their price and identity",
+        "computation_preview": "what the questions of a computation cost",
+    },
     {"picture": "answers as text and HTML"},
     {"answer": "what is handed out"},
     {
         "public_tables": "rows that an analyst brings",
+        "post_processing": "computations over released answers",
         "bound_search": "bounds and limits that are bought",
         "answer_record": "answers and receipts, made and given again",
     },
@@ -70,6 +78,7 @@ FLOORS: list[dict[str, str]] = [
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
+        "publish": "releases that are paid for once: tables, synthetic rows, series",
     },
     {"cli": "the command line"},
 ]

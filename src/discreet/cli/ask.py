@@ -94,7 +94,15 @@ def explain(
 def _make_preview(shown: Preview) -> Printout:
     from discreet.bound_search import AutomaticPreview
     from discreet.cli import printing, rows
+    from discreet.computation_preview import ComputationPreview
 
+    if isinstance(shown, ComputationPreview):
+        return Printout(
+            rows=lambda: rows.batch_preview_rows(shown.each),
+            document=shown.to_dict,
+            draw=lambda console: console.out(str(shown), highlight=False),
+            note=printing.describe_price(shown),
+        )
     if not isinstance(shown, AutomaticPreview):
         return Printout(
             rows=lambda: rows.preview_rows(shown),

@@ -32,6 +32,7 @@ from discreet.plan.catalog import (
     ContributionLimits,
     TableFacts,
 )
+from discreet.plan.csv_form import CsvEncoding, CsvForm, DateOrder, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
@@ -39,11 +40,15 @@ from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file."""
+    """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file.
+
+    ``form`` says how a CSV file is written; it is None for other kinds.
+    """
 
     kind: SourceKind
     path: str
     table: str | None = None
+    form: CsvForm | None = None
 
     def __str__(self) -> str:
         return self.path if self.table is None else f"{self.path}, table {self.table}"
@@ -287,7 +292,18 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
     kind = SourceKind.PARQUET if place.parquet else SourceKind.CSV if place.csv else SourceKind.DUCKDB
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
-    return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
+    form = _make_form(place) if kind is SourceKind.CSV else None
+    return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table, form=form)
+
+
+def _make_form(place: SourceEntry) -> CsvForm:
+    return CsvForm(
+        delimiter=place.delimiter or delimiter_of_path(place.csv or ""),
+        encoding=CsvEncoding(place.encoding or CsvEncoding.UTF8),
+        decimal=place.decimal or ".",
+        thousands=place.thousands or "",
+        dates=DateOrder(place.dates or DateOrder.YMD),
+    )
 
 
 def _make_limits(table: TableEntry, unit: Unit) -> ContributionLimits:

@@ -17,11 +17,14 @@ from discreet.codebook import owners, spending
 from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.errors import Problem
 from discreet.plan.catalog import DEFAULT_LENGTH, MAX_LENGTH
+from discreet.plan.conversions import advise_conversion
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
 # A double cannot distinguish more steps than this, so a finer resolution would have no meaning.
 MAX_STEPS = 2**52
 MAX_REAL = Fraction(10) ** 300
+# Words about how a CSV file is written.
+FORM_WORDS = ("delimiter", "encoding", "decimal", "thousands", "dates")
 # The least number of days in a bin of dates.
 DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 # The largest number of days in a bin of dates. So many days after the start of a bin, the next one has begun.
@@ -146,9 +149,17 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
         yield Problem(path, "for all tables can only be a DuckDB file", fix)
     if place.table is not None and kinds != ["duckdb"]:
         yield Problem(f"{path}.table", "goes with duckdb only", "Remove it: a file holds one table.")
+    forms = [word for word in FORM_WORDS if getattr(place, word) is not None]
+    if forms and kinds != ["csv"]:
+        yield Problem(
+            f"{path}.{forms[0]}", "goes with csv only", "Remove it: other files say themselves how they are written."
+        )
+    if place.thousands is not None and place.thousands == (place.decimal or "."):
+        yield Problem(f"{path}.thousands", "is the decimal sign, too", 'Write decimal = "," if 1.234,5 is a number.')
     target: str = getattr(place, kinds[0])
     if not target.strip() or "://" in target or "\0" in target:
-        yield Problem(f"{path}.{kinds[0]}", "must be a local file", "Give a path relative to the codebook.")
+        advice = advise_conversion(target) if "://" in target else None
+        yield Problem(f"{path}.{kinds[0]}", "must be a local file", advice or "Give a path relative to the codebook.")
 
 
 def _check_column(path: str, column: ColumnEntry) -> Iterator[Problem]:

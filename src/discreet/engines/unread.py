@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """So many values of a column, or lines where it is None, are missing for one reason."""
+    """So many values of a column, or lines where it is None, are missing for one reason.
+
+    ``example`` is one of the values. ``meant`` is true where the value says itself that it is missing, such as NA.
+    """
 
     column: str | None
     reason: str
     count: int
+    example: str | None = None
+    meant: bool = False
 
 
 @dataclass(frozen=True, slots=True)

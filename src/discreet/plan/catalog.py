@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Relation, Values
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -22,6 +23,9 @@ DEFAULT_JOINED_ROWS = 10_000
 
 PublicCounter: TypeAlias = Callable[[str, tuple[str, ...]], int]
 """The most rows of a declared public table with the same values, none of them NULL, of some columns."""
+
+PublicRelationReader: TypeAlias = Callable[[Relation], Values]
+"""The rows of a relation over declared public tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +132,14 @@ class Catalog:
 
     ``max_joined_rows`` is the most rows that one unit may have in a relation that joins have multiplied.
     ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key.
+    ``read_public`` gives the rows of public relations; without it, only keys that are declared are known.
     """
 
     tables: Mapping[str, TableFacts]
     neighbours: Neighbours
     max_joined_rows: int = DEFAULT_JOINED_ROWS
     count_public: PublicCounter | None = field(default=None, compare=False, repr=False)
+    read_public: PublicRelationReader | None = field(default=None, compare=False, repr=False)
 
     @property
     def unit(self) -> Unit:
