@@ -219,7 +219,7 @@ def test_other_stored_types_have_no_plan_type(kind: str, tmp_path: Path) -> None
 
 
 def test_whole_reals_are_integers_where_declared(tmp_path: Path) -> None:
-    """As pandas stores integers beside missing ones. What is not whole, or too large, is NULL alone, as by the oracle."""
+    """As pandas stores integers beside missing ones. What is not whole or too large is NULL alone, as by the oracle."""
     values = [3750.0, -0.0, None, float("nan"), float("inf"), 1.5, 2.0**63, -(2.0**63), 2.0**53 + 2, 1e300, 5e-324]
     pq.write_table(pa.table({"x": pa.array(values, pa.float64())}), tmp_path / "n.parquet")
     catalog = catalog_of({"x": Type.INTEGER}, name="n")
