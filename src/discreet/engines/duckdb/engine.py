@@ -27,17 +27,21 @@ from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.clauses import write_order
+from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import write_by_units
 from discreet.engines.steps import round_total
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
+from discreet.exact import Integers
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Scan, find_tables, split
-from discreet.plan.types import Type
+from discreet.plan.relations import Scan, Values, find_tables, split
+from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
 
@@ -113,6 +117,27 @@ class DuckDBEngine:
             found = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)})")
         return int(found[0][0] or 0)
 
+    def read_public(self, table: str) -> Values:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not shown. Nothing was charged.")
+        try:
+            rows = self._run_mended([table], lambda: self._read_rows(facts))
+        except Exception as error:
+            LOG.error("The public table %r cannot be read.", table, exc_info=error)
+            raise UsageError(f"The public table {table!r} cannot be read. Nothing was charged.") from None
+        return Values(facts.name, tuple((name, kind) for name, (kind, _) in facts.columns.items()), rows)
+
+    def _read_rows(self, facts: TableFacts) -> tuple[tuple[Value, ...], ...]:
+        source = self._find_rows(facts.name)
+        stored = self._make_table(facts.name, source)
+        listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(facts.columns))
+        kinds = [kind for kind, _ in facts.columns.values()]
+        with Session(self._settings, [source]) as session:
+            found = session.read(f"SELECT {listed} FROM {stored.source}")
+            rows = [tuple(settle(value, kind) for value, kind in zip(row, kinds)) for row in found]
+        return tuple(sorted(rows, key=key_order))
+
     def close(self) -> None:
         self._prepared.clear()
         self._copies.clear()
@@ -150,6 +175,31 @@ class DuckDBEngine:
             return self._run_mended(tables, lambda: self._run(bounded, salt, watch, settings))
         except Exception as error:
             raise hide_error(error) from None
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        settings = self._settings.make_generous() if generous else self._settings
+        tables = find_tables(split(tabulation.bounded.source)[0])
+        try:
+            return self._run_mended(tables, lambda: self._tabulate(tabulation, salt, watch, settings))
+        except Exception as error:
+            raise hide_error(error) from None
+
+    def _tabulate(
+        self, tabulation: Tabulation, salt: bytes, watch: ProgressCallback | None, settings: Settings
+    ) -> tuple[Integers, ...]:
+        bounded = mark_empty(tabulation.bounded)
+        sources = {
+            table: self._find_prepared(table) or self._find_rows(table)
+            for table in find_tables(split(bounded.source)[0])
+        }
+        relation, values, _ = self._choose_rows(bounded, sources, salt)
+        statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
+        with Session(settings, list(sources.values())) as session:
+            for name, table in (*values.items(), *make_lookups(bounded).items()):
+                session.fill(name, table)
+            return tabulate_rows(session, statement, tabulation, watch)
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)

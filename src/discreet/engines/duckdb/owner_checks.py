@@ -38,7 +38,7 @@ def count_unread(
 ) -> ValueReport:
     """Count what questions about a table will miss: lines that are no rows, values that do not fit, texts too long.
 
-    With ``unit``, the column that names the unit, also the rows that name nobody.
+    With ``unit``, the column that names the unit, also the rows that name nobody, and the units.
     """
     source = open_source(value, table=table)
     folder = PrivateFolder()
@@ -109,12 +109,13 @@ def count_unfit(
         too_long = f"longer than {lengths[name]} characters" if name in lengths else ""
         lost += [Unread(name, too_long or f"no {declared}", unfit, example)] if unfit else []
         lost += [Unread(name, "written as missing", missing, word, meant=True)] if missing else []
+    units = None
     if unit is not None:
         read = write_stored_column(*columns[unit], ANY_LENGTH)
-        query = f"SELECT count(*) FILTER (WHERE ({read}) IS NULL) FROM {relation}"
-        nobody = connection.execute(query).fetchall()[0][0]
+        query = f"SELECT count(*) FILTER (WHERE ({read}) IS NULL), count(DISTINCT ({read})) FROM {relation}"
+        nobody, units = connection.execute(query).fetchall()[0]
         lost += [Unread(None, f"rows without a {unit}", nobody)] if nobody else []
-    return ValueReport(rows, tuple(lost))
+    return ValueReport(rows, tuple(lost), units)
 
 
 def _write_unfit(stored: StoredColumn, declared: Type, length: int) -> Iterator[str]:
