@@ -23,7 +23,18 @@ from discreet.mechanisms import GaussianThreshold, WeightedSelection
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Distinct, Feature, FeatureCall, Join, PerUnit, Projection, Relation, Union, Window
+from discreet.plan.relations import (
+    Distinct,
+    Feature,
+    FeatureCall,
+    Join,
+    PerUnit,
+    Projection,
+    Relation,
+    Union,
+    Values,
+    Window,
+)
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from discreet.release import Release
@@ -294,6 +305,9 @@ class Bent:
 
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.plain.count_public(table, columns)
+
+    def read_public(self, table: str) -> Values:
+        return self.plain.read_public(table)
 
     def prepare(self, table: str) -> None:
         self.plain.prepare(table)

@@ -35,6 +35,7 @@ from discreet.mechanisms import (
     WeightedSelection,
 )
 from discreet.plan.catalog import Catalog
+from discreet.plan.relations import Values
 from discreet.privacy import Neighbours
 
 ONE = Laplace(sensitivity=1, epsilon=1)
@@ -200,6 +201,9 @@ class Bent:
 
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.plain.count_public(table, columns)
+
+    def read_public(self, table: str) -> Values:
+        return self.plain.read_public(table)
 
     def prepare(self, table: str) -> None:
         self.plain.prepare(table)

@@ -30,13 +30,14 @@ ROOMS_INSIDE: dict[str, dict[str, set[str]]] = {
         "chain": {"terms", "resolve"},
         "sql": {"terms"},
         "google": {"terms", "resolve", "sql"},
-        "read_sql": {"terms", "resolve", "sql", "google"},
+        "outer": {"terms", "resolve", "sql", "google"},
+        "read_sql": {"terms", "resolve", "sql", "google", "outer"},
     },
 }
 
 # The same inside engines/: the oracle and the SQL that all share know no engine, and blocks are DuckDB's own affair.
 ENGINE_FLOORS: list[set[str]] = [
-    {"failure", "matching", "private_folder", "steps", "tabulation", "unread"},
+    {"failure", "matching", "private_folder", "proposal", "steps", "tabulation", "unread"},
     {"engine"},
     {"order", "lookups"},
     {"memory", "sql"},

@@ -27,6 +27,7 @@ from discreet.ledger.ledger import Record, Reservation
 from discreet.ledger.memory import MemoryLedger
 from discreet.offer import Offer
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.relations import Values
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.quote import QuoteContext, quote
@@ -79,6 +80,9 @@ class WatchedEngine:
 
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.engine.count_public(table, columns)
+
+    def read_public(self, table: str) -> Values:
+        return self.engine.read_public(table)
 
     def run(
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False

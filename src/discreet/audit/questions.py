@@ -32,6 +32,7 @@ from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.expressions import ReleasedValue
+from discreet.plan.relations import Values
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Loss, Neighbours
 
@@ -64,6 +65,9 @@ class RecordingEngine:
 
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.engine.count_public(table, columns)
+
+    def read_public(self, table: str) -> Values:
+        return self.engine.read_public(table)
 
     def prepare(self, table: str) -> None:
         self.engine.prepare(table)

@@ -29,6 +29,7 @@ from discreet.cli import (
     local,
     publish,
     serve,
+    show,
     token,
 )
 from discreet.cli.output import make_console, wants_json
@@ -101,6 +102,7 @@ for command in (
     audit.audit,
     attack.attack,
     learn.learn,
+    show.show,
     serve.serve,
 ):
     app.command()(command)

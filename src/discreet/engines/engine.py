@@ -39,6 +39,7 @@ import numpy as np
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.tabulation import Tabulation
 from discreet.exact import Integers
+from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value
 
 ProgressCallback: TypeAlias = Callable[[float], None]
@@ -103,6 +104,10 @@ class Engine(Protocol):
 
         Without columns: all of its rows. A private table is refused.
         """
+        ...
+
+    def read_public(self, table: str) -> Values:
+        """All rows of a declared public table, in an order that is the same each time. A private table is refused."""
         ...
 
     def prepare(self, table: str) -> None:

@@ -29,7 +29,8 @@ from discreet.exact import Integers
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
-from discreet.plan.relations import Scan
+from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan, Values
 from discreet.plan.types import Type, Value, type_of
 
 _versions = itertools.count(1)
@@ -89,6 +90,15 @@ class MemoryEngine:
         wanted = [column for column in read.columns if column.name in columns]
         found = Counter(key for row in read.rows if None not in (key := tuple(row[column] for column in wanted)))
         return max(found.values(), default=0)
+
+    def read_public(self, table: str) -> Values:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not shown. Nothing was charged.")
+        read = RelationReader(self._tables, self._catalog, b"").read(Scan(facts.name))
+        columns = [Column(facts.name, name, kind) for name, (kind, _) in facts.columns.items()]
+        rows = (tuple(row[column] for column in columns) for row in read.rows)
+        return Values(facts.name, tuple((c.name, c.type) for c in columns), tuple(sorted(rows, key=key_order)))
 
     def prepare(self, table: str) -> None:
         """Nothing to do: rows are as ready as they will be."""
