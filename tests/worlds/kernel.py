@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -32,7 +33,10 @@ def run_notebook(notebook: Any, folder: Path, *, allow_errors: bool = False) -> 
 
 def run_cells(cells: Sequence[str], folder: Path) -> list[str]:
     """Run cells of code one after the other; what each shows as text, or its traceback."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    blank: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    written = [{**blank, "source": cell} for cell in cells]
+    document = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": written}
+    notebook = nbformat.reads(json.dumps(document), as_version=4)  # type: ignore[no-untyped-call]  # nbformat has no types
     return ["\n".join(map(_show, outputs)) for outputs in run_notebook(notebook, folder, allow_errors=True)]
 
 
