@@ -2,6 +2,7 @@
 
     DiscreetError
     ├── UsageError              you asked wrongly: change the call       (exit code 2)
+    │   ├── CallError           arguments are too many, missing or unknown; also a TypeError
     │   ├── CodebookError       the file about a dataset is wrong; lists every problem with its fix
     │   ├── LedgerError         this is not the ledger that was meant, or it does not allow this
     │   │   ├── DrawLost        the one draw of this charge was begun and did not get on record
@@ -57,6 +58,12 @@ class ParameterError(UsageError, ValueError):
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str, str]]:
         return type(self), (self.name, self.problem, self.fix)
+
+
+class CallError(UsageError, TypeError):
+    """A call does not fit the function: its message shows the call to write. Nothing was read or charged."""
+
+    code = "call"
 
 
 class Problem(NamedTuple):

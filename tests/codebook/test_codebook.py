@@ -874,9 +874,9 @@ def test_curate_takes_the_parameters_of_from_frames() -> None:
     ours, theirs = inspect.signature(discreet.curate), inspect.signature(Codebook.from_frames)
     assert ours.parameters == theirs.parameters and len(ours.parameters) > 15
     assert ours.return_annotation == "Curator"
-    with pytest.raises(TypeError, match=r"^curate\(\) missing a required argument: 'budget'"):
+    with pytest.raises(TypeError, match=r"^curate\(\): missing a required argument: 'budget'"):
         discreet.curate({})  # type: ignore[call-arg]  # what is tested
-    with pytest.raises(TypeError, match=r"^curate\(\) got an unexpected keyword argument 'bugdet'"):
+    with pytest.raises(TypeError, match=r"^curate\(\): got an unexpected keyword argument 'bugdet'"):
         discreet.curate({}, budget=Budget(epsilon=1), bugdet=1)  # type: ignore[call-arg]  # what is tested
 
 
