@@ -85,6 +85,7 @@ _AGGREGATES = (
 )  # fmt: skip  # a list of words
 _LATE = {
     "curate": ("discreet.opening", "curate"),
+    "load_ipython_extension": ("discreet.magic", "load_ipython_extension"),
     "open": ("discreet.opening", "open_codebook"),
     **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},
     **{name: ("discreet.frontends.chain.aggregates", f"{name}_") for name in ("max", "min", "sum")},

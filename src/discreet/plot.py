@@ -119,7 +119,7 @@ def _draw_bars(axes: Axes, rows: Rows, keys: Sequence[int], measured: int) -> No
     places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
     names = [show_key(row[keys[1]].value) if grouped else "" for row in rows.rows]
     series = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    height = 0.8 / len(series)
+    height, ink = 0.8 / len(series), axes.xaxis.label.get_color()  # dark on light pages, and light on dark ones
     for name, number in series.items():
         chosen = [(places[label], row[measured]) for label, row, n in zip(labels, rows.rows, names) if n == name]
         known = [(place, cell) for place, cell in chosen if isinstance(cell.value, int | float)]
@@ -127,7 +127,7 @@ def _draw_bars(axes: Axes, rows: Rows, keys: Sequence[int], measured: int) -> No
         below = [_measure_end(cell.low, cell.value, -1) for _, cell in known]
         above = [_measure_end(cell.high, cell.value, 1) for _, cell in known]
         middles = [place + (number - (len(series) - 1) / 2) * height for place, _ in known]
-        axes.barh(middles, values, height, xerr=(below, above), capsize=3, label=name, ecolor="0.4")
+        axes.barh(middles, values, height, xerr=(below, above), capsize=3, label=name, alpha=0.75, ecolor=ink)
     axes.set_yticks(list(places.values()), list(places))
     axes.invert_yaxis()
 
@@ -148,7 +148,8 @@ def _set_titles(axes: Axes, rows: Rows, keys: Sequence[int], measured: int, leve
         axes.set_xlabel(said)
         axes.set_ylabel(first)
     if len(keys) == 2 and _count_series(rows, keys) <= MAX_SERIES:
-        axes.legend(title=rows.names[keys[1]])
+        # Beside the chart, where it hides no value.
+        axes.legend(title=rows.names[keys[1]], loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.accounting import cost_words, events
 from discreet.accounting.events import to_exact
 from discreet.bounding.recipes import AggregateRecipe
-from discreet.error_curve import ColumnError, CurvePoint, draw_curve
+from discreet.error_curve import ColumnError, CurvePoint, draw_curve, format_error
 from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_chosen, list_clamped, list_limits
@@ -57,9 +57,9 @@ class ColumnPreview:
         if self.rows is not None:
             return f"± {self.rows:,} rows"
         if self.error is not None:
-            return f"± {self.error:g}"
+            return f"± {format_error(self.error)}"
         if self.by_size:
-            return ", ".join(f"± {error:.3g} of {size:,}" for size, error in self.by_size)
+            return ", ".join(f"± {format_error(error)} of {size:,}" for size, error in self.by_size)
         return "from the others"
 
 
@@ -178,7 +178,7 @@ class Preview:
 
     def _repr_html_(self) -> str:
         curve = f"<pre>{escape(draw_curve(self.curve))}</pre>" if self.curve else ""
-        return f"<div>{_make_html(self, self._list_facts())}{curve}<p>{_FREE}</p></div>"
+        return f"<div>{_make_html(self, [*self._list_facts(), ('charged', _FREE)])}{curve}</div>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +220,8 @@ class BatchPreview:
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>question {i}</b></p>{_make_html(each)}" for i, each in enumerate(self.each, 1)]
-        facts = make_facts([("together", describe_cost(self)), ("left", self.remaining)])
-        return f"<div>{''.join(parts)}{facts}<p>{_FREE}</p></div>"
+        facts = make_facts([("together", describe_cost(self)), ("left", self.remaining), ("charged", _FREE)])
+        return f"<div>{''.join(parts)}{facts}</div>"
 
 
 def describe_cost(shown: Preview | BatchPreview) -> str:
@@ -277,10 +277,10 @@ def make_point(plan: Plan, share: Fraction, budget: Budget, group_size: Fraction
 def _find_point_error(column: ColumnPreview) -> ColumnError:
     if column.by_size:
         size, error = column.by_size[len(column.by_size) // 2]
-        return ColumnError(column.name, f"± {error:.3g} of {size:,}", error)
+        return ColumnError(column.name, f"± {format_error(error)} of {size:,}", error)
     if column.rows is not None:
         return ColumnError(column.name, f"± {column.rows:,} rows", float(column.rows))
-    return ColumnError(column.name, "–" if column.error is None else f"± {column.error:g}", column.error)
+    return ColumnError(column.name, "–" if column.error is None else f"± {format_error(column.error)}", column.error)
 
 
 def _describe_groups(release: Release) -> str:

@@ -68,7 +68,11 @@ FLOORS: list[dict[str, str]] = [
         "answer_record": "answers and receipts, made and given again",
     },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
-    {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
+    {
+        "demo": "fictional data",
+        "opening": "a curator from a codebook or from frames",
+        "magic": "questions in a cell of a notebook",
+    },
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",

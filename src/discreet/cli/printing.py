@@ -14,7 +14,7 @@ from discreet.accounting import cost_words
 from discreet.answer import Answer
 from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.curator import Curator
-from discreet.error_curve import draw_curve
+from discreet.error_curve import draw_curve, format_error
 from discreet.exact import float_down, float_up
 from discreet.explanation import BEYOND, list_chosen, list_clamped, list_limits
 from discreet.finish import Cell
@@ -120,7 +120,7 @@ def print_preview(console: Console, shown: Preview) -> None:
 
 def _format_by_size(column: ColumnPreview) -> str:
     """An error that depends on how many values a group has, one size a line."""
-    return "\n".join(f"± {error:.3g} in a group of {size:,}" for size, error in column.by_size)
+    return "\n".join(f"± {format_error(error)} in a group of {size:,}" for size, error in column.by_size)
 
 
 def print_answer(console: Console, given: Answer) -> None:
