@@ -18,7 +18,7 @@ HOLDER = discreet.curate(
     {"t": pa.table({"day": [DAY], "cost": [1.5], "code": ["<b>"], "n": [1]}), "wards": pa.table({"ward": ["A"]})},
     bounds={"day": (dt.date(2024, 1, 1), dt.date(2024, 12, 31)), "cost": (0.5, 2000)},
     keys={"code": [f"<{i}>" for i in range(9)]},
-    nullable={"n": False},
+    not_null=["n"],
     public=["wards"],
     budget=discreet.Budget(epsilon=1),
 )

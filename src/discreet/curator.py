@@ -25,9 +25,11 @@ from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
 from discreet.call_forms import check_call
+from discreet.charged_draw import ChargedDraw
 from discreet.declared_table import PrivateRows, format_table_facts, table_to_html
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
+from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.error_curve import CurvePoint, list_shares
 from discreet.errors import (
@@ -40,11 +42,11 @@ from discreet.errors import (
     ParameterError,
     UsageError,
 )
-from discreet.exact import lower, upper
+from discreet.exact import Integers, lower, upper
 from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
-from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
+from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
@@ -52,7 +54,7 @@ from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
 from discreet.plan.show import show
 from discreet.preview import BatchPreview, Preview, make_point
-from discreet.price import choose_group_size
+from discreet.price import PriceTerms, choose_group_size
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch
@@ -497,6 +499,34 @@ class Curator:
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
         return Table(self.catalog, self.catalog.find_table(name).name, curator=self)
+
+    def draw_tables(
+        self,
+        tabulation: Tabulation,
+        charge: Charge,
+        draw: Callable[[tuple[Integers, ...]], Record],
+        watch: ProgressCallback | None = None,
+    ) -> tuple[Reservation, Record]:
+        """Count tables and draw from them once, under one charge; what was drawn for it before is given again.
+
+        For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
+        """
+        self._check_analyst(charge.analyst)
+        times = AnswerTimes.begin(self._answer_after, self._clock)
+        shown = None if times.after else watch
+
+        def count(generous: bool) -> tuple[Integers, ...]:  # noqa: FBT001  # the one flag of a callback
+            return self._engine.tabulate(tabulation, salt=_draw_salt(SYSTEM), watch=shown, generous=generous)
+
+        return ChargedDraw(self._ledger, charge, times).run(count, draw)
+
+    def terms_for(self, analyst: str) -> PriceTerms:
+        """What a price depends on now, for what this analyst asks."""
+        return self._make_context(analyst).terms
+
+    def find_version(self, question: Question) -> str:
+        """The versions of all tables that a question reads, as they go on record."""
+        return self._version_of(question)
 
     def prepare(self, *tables: str) -> None:
         """Make tables ready, all of them if none is named, so that later questions about units run faster.

@@ -67,11 +67,13 @@ def _choose_column(rows: Rows, column: str | None) -> int:
 
 
 def _make_axes() -> Axes:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise UsageError("plot() needs matplotlib: pip install 'discreet[plots]'.") from None
-    _, axes = pyplot.subplots(layout="constrained")
+    from discreet.pictures.figure import STYLE, check_installed
+
+    check_installed()
+    from matplotlib import pyplot, rc_context
+
+    with rc_context(STYLE):
+        _, axes = pyplot.subplots(layout="constrained")
     return axes
 
 
@@ -150,7 +152,6 @@ def _set_titles(axes: Axes, rows: Rows, keys: Sequence[int], measured: int, leve
     if len(keys) == 2 and _count_series(rows, keys) <= MAX_SERIES:
         # Beside the chart, where it hides no value.
         axes.legend(title=rows.names[keys[1]], loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _measure_end(end: Value, value: Value, side: int) -> float:

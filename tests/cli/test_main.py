@@ -186,6 +186,29 @@ def test_the_cause_of_an_unreadable_source_is_told_beside_it(run: Run, hospital:
         assert "No magic bytes" in said
 
 
+@pytest.mark.parametrize(
+    ("unit", "word", "true"), [("row", "exact_rows", 4), ("who", "exact_units", 3)], ids=["rows", "units"]
+)
+def test_check_tells_the_owner_whether_an_exact_size_is_true(
+    run: Run, tmp_path: Path, unit: str, word: str, true: int
+) -> None:
+    """With --values only. A question takes the declared number and does not fail."""
+    (tmp_path / "v.csv").write_text("who,age\n1,2\n1,3\n2,4\n3,5\n")
+    limits = "" if unit == "row" else "max_rows = 2\n"
+    for size, code, words in ((true, 0, f"exactly {true}"), (9, 2, f"9 is declared, and the data has {true}")):
+        book = tmp_path / f"{size}.toml"
+        book.write_text(
+            f'name = "v{size}"\nunit = "{unit}"\nneighbours = "replace"\nbudget = {{ epsilon = 1 }}\n\n'
+            f'[tables.v]\nsource = "v.csv"\n{limits}{word} = {size}\ncolumns = {{ who = "integer", age = "integer" }}\n'
+        )
+        found, out, _ = run("check", book, "--values")
+        assert found == code and words in " ".join(out.split()) and f"v: {word}" in out
+        assert run("check", book)[0] == 0
+        count = "COUNT(*)" if unit == "row" else "COUNT(DISTINCT who)"
+        found, out, _ = run("ask", book, f"SELECT {count} AS n FROM v", "--epsilon", "1", "--json")
+        assert found == 0 and json.loads(out)["rows"][0]["n"] == size
+
+
 def test_wrong_codebooks_leave_with_2(run: Run, tmp_path: Path) -> None:
     """A wrong codebook is refused by every command that reads one, in the same words."""
     bad = tmp_path / "bad.toml"

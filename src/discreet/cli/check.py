@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from discreet.codebook import Codebook
     from discreet.codebook.check_lines import CheckLine
+    from discreet.engines.unread import ValueReport
+    from discreet.plan.catalog import TableFacts
     from discreet.plan.types import Type
 
 
@@ -89,6 +91,22 @@ def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
     return found
 
 
+def _check_size(facts: TableFacts, report: ValueReport) -> Iterator[CheckLine]:
+    """Whether an exact size is true. Only the owner is told: questions take what is declared, true or not."""
+    from discreet.codebook.check_lines import CheckLine, Grade
+
+    if facts.exact_units is None:
+        return
+    by_row = facts.unit_column is None
+    word, counted = ("exact_rows", report.rows) if by_row else ("exact_units", report.units)
+    topic = f"{facts.name}: {word}"
+    if counted == facts.exact_units:
+        yield CheckLine(Grade.GOOD, topic, f"The data has exactly {counted:,}.")
+        return
+    finding = f"{facts.exact_units:,} is declared, and the data has {counted:,}."
+    yield CheckLine(Grade.WRONG, topic, finding, "Mend the number or the data: counts and averages take it as true.")
+
+
 def _check_values(book: Codebook) -> Iterator[CheckLine]:
     """What questions will miss, by table, column and reason."""
     from discreet.codebook.check_lines import CheckLine, Grade
@@ -99,7 +117,9 @@ def _check_values(book: Codebook) -> Iterator[CheckLine]:
         columns = facts[table].columns
         types = {name: kind for name, (kind, _) in columns.items()}
         lengths = {name: known.max_length for name, (_, known) in columns.items() if known.max_length is not None}
-        report = count_unread(source, table, types, lengths)
+        unit = facts[table].unit_column
+        report = count_unread(source, table, types, lengths, None if unit is None else unit.name)
+        yield from _check_size(facts[table], report)
         if not report.unread:
             yield CheckLine(Grade.GOOD, f"values of {table}", f"All of {report.rows} rows can be read as declared.")
         for unread in report.unread:

@@ -103,8 +103,8 @@ class Codebook:
         resolution: Mapping[str, Any] | None = None,
         keys: Mapping[str, Iterable[Any]] | None = None,
         bins: Mapping[str, Any] | None = None,
-        nullable: Mapping[str, bool] | None = None,
         constant_per_unit: Collection[str] = (),
+        not_null: Collection[str] = (),
         public: Collection[str] = (),
         foreign_keys: Mapping[str, str] | None = None,
         unique: Collection[str] = (),
@@ -112,6 +112,8 @@ class Codebook:
         max_length: Mapping[str, int] | None = None,
         max_values: Mapping[str, int] | None = None,
         max_joined_rows: int | None = None,
+        exact_rows: Mapping[str, int] | None = None,
+        exact_units: Mapping[str, int] | None = None,
         per_query: Any = None,
         shared_answers: bool = False,
         answer_after: str | None = None,
@@ -121,9 +123,10 @@ class Codebook:
 
         The name of a column means this column in every table that has it; ``table.column`` means the column of one
         table. A key None makes NULL a group. Bounds of timestamps may be dates, which mean their midnights. ``bins`` is
-        for columns that hold starts of bins: a width (10, "month") or the starts. ``nullable`` says of columns whether
-        values may be missing, as an Arrow schema does. ``public`` names tables. A bare name in ``unique`` means columns
-        of public tables, and in ``max_frequency`` and ``max_values`` columns of private ones.
+        for columns that hold starts of bins: a width (10, "month") or the starts. ``public``, ``exact_rows`` and
+        ``exact_units`` name tables. A bare name in ``unique`` means columns of public tables, and in ``max_frequency``
+        and ``max_values`` columns of private ones. ``not_null`` names columns without missing values, besides those of
+        which an Arrow schema says it: what is missing there all the same counts as a value.
         """
         facts = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
         facts.add("nullable", {f"{table}.{name}": False for table in tables for name in list_required(tables[table])})
@@ -135,13 +138,15 @@ class Codebook:
         facts.add("bins", {column: _to_bins_entry(value) for column, value in (bins or {}).items()})
         facts.add("null_key", {column: True for column, values in all_keys.items() if None in values})
         facts.add("nullable", {column: True for column, values in all_keys.items() if None in values})
-        facts.add("nullable", nullable)
         facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
+        facts.add("nullable", dict.fromkeys(not_null, False))
         facts.add("unique", dict.fromkeys(unique, True), public=True)
         facts.add("max_frequency", max_frequency, public=False)
         facts.add("max_length", max_length)
         facts.add("max_values", max_values, public=False)
         facts.add_foreign_keys(foreign_keys or {})
+        facts.add_sizes("exact_rows", exact_rows)
+        facts.add_sizes("exact_units", exact_units)
         if facts.problems:
             raise CodebookError("curate(...)", tuple(facts.problems))
         limits = {"max_rows": max_rows, "max_groups": max_groups, "max_rows_per_group": max_rows_per_group}
@@ -231,9 +236,10 @@ class Codebook:
     def size(self, table: str) -> tuple[int | None, int | None]:
         """The declared numbers of rows and of units of a table; None where one is not declared."""
         entry = self.document.tables[table]
+        rows, units = entry.exact_rows or entry.rows, entry.exact_units or entry.units
         if entry.public:
-            return entry.rows, None
-        return entry.rows, entry.rows if self.unit.column is None else entry.units
+            return rows, None
+        return rows, rows if self.unit.column is None else units
 
     def catalog(self) -> Catalog:
         """The public facts that the planner uses."""
@@ -261,7 +267,8 @@ class Codebook:
             owner=None if owner == unit.column else owner,
             link=None if way is None else way.link,
             keys=owners.foreign_keys_of(name, self.document),
-            size=table.rows or table.units,
+            size=table.exact_rows or table.rows or table.exact_units or table.units,
+            exact_units=table.exact_rows or table.exact_units,
         )
 
 

@@ -309,6 +309,17 @@ class TableEntry(CodebookEntry):
         description="The number of rows, roughly, if it is public. Never read from the data.",
     )
     units: PositiveCount | None = Field(None, description="The number of units (people), roughly, if it is public.")
+    exact_rows: PositiveCount | None = Field(
+        None,
+        description='With `unit = "row"` and `neighbours = "replace"`: exactly how many rows there are, which is public'
+        " there. `COUNT(*)` of the whole table is then this number, without noise and for free, and averages divide by"
+        " it.",
+    )
+    exact_units: PositiveCount | None = Field(
+        None,
+        description='With `neighbours = "replace"`: exactly how many units (people) have rows in the table. Counting '
+        "the units of the whole table is then this number, without noise and for free.",
+    )
     columns: dict[
         str, Annotated[ColumnEntry, BeforeValidator(_expand_column, json_schema_input_type=str | ColumnEntry)]
     ] = Field(

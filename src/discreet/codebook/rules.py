@@ -48,6 +48,7 @@ def find_problems(document: Document, *, files: bool = True) -> Iterator[Problem
         path = f"tables.{name}"
         if not table.public:
             yield from _check_limits(path, table, None if unit is None else unit.column)
+        yield from _check_sizes(path, name, table, document)
         yield from _check_distinct(f"{path}.columns", table.columns)
         if files:
             yield from _check_source(path, table, document)
@@ -90,6 +91,39 @@ def _check_limits(path: str, table: TableEntry, unit: str | None) -> Iterator[Pr
         yield Problem(f"{path}.{other}", f"is missing; {limits[0]} alone limits nothing", f"Write {other} = 3.")
     if unit is not None and table.rows is not None and table.units is not None and table.units > table.rows:
         yield Problem(f"{path}.units", "are more than rows", f"Every {unit} that counts has a row: check both numbers.")
+
+
+def _check_sizes(path: str, name: str, table: TableEntry, document: Document) -> Iterator[Problem]:
+    """An exact size must be one that neighbours cannot change: that of units, where units are replaced."""
+    by_row = owners.unit_name_of(document) is None
+    for word, right, rough in (("exact_rows", by_row, table.rows), ("exact_units", not by_row, table.units)):
+        size = getattr(table, word)
+        if size is None:
+            continue
+        place = f"{path}.{word}"
+        if table.public:
+            yield Problem(place, "is for private tables", "Remove it.")
+        elif document.neighbours != "replace":
+            fix = 'Write rows or units, roughly, or neighbours = "replace" if the number is public anyway.'
+            yield Problem(place, 'needs neighbours = "replace": with add-remove the number is to be hidden', fix)
+        elif not right and by_row:
+            yield Problem(place, "is for a unit that is a column", "Write exact_rows: each row is a unit.")
+        elif not right:
+            fix = "Write exact_units: one unit may have any number of rows, so that of rows is not public."
+            yield Problem(place, 'is for unit = "row"', fix)
+        elif name in _find_linked(document):
+            fix = "Remove it: a unit may have no row in a table that reaches it by others."
+            yield Problem(place, "is for tables that name the unit in a column of their own", fix)
+        if rough is not None and rough != size:
+            yield Problem(place, f"differs from {word.removeprefix('exact_')}", "Keep the exact number only.")
+        most = table.rows
+        if word == "exact_units" and most is not None and size > most:
+            yield Problem(place, "is more than rows", "Every unit that counts has a row: check both numbers.")
+
+
+def _find_linked(document: Document) -> set[str]:
+    """The tables whose rows reach their unit by others."""
+    return {name for name, way in owners.find_ways(document).items() if way.link is not None}
 
 
 def _check_source(path: str, table: TableEntry, document: Document) -> Iterator[Problem]:

@@ -72,11 +72,13 @@ def find_engine(
     return next(iter(found), engines[SourceKind.FRAME])
 
 
-def count_unread(source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int]) -> ValueReport:
-    """Count what of a table cannot be read as declared. Exact, and so for the owner of the data alone."""
+def count_unread(
+    source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int], unit: str | None = None
+) -> ValueReport:
+    """Count what of a table cannot be read as declared, and its units by a column. For the owner of the data alone."""
     from discreet.engines.duckdb import owner_checks
 
-    return owner_checks.count_unread(source, table, types, lengths)
+    return owner_checks.count_unread(source, table, types, lengths, unit)
 
 
 def import_file(file: Path, out: Path, types: Mapping[str, Type]) -> ValueReport:

@@ -16,7 +16,8 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class ValueReport:
-    """The rows that were read, and what is missing in them or beside them."""
+    """The rows that were read, what is missing in them or beside them, and how many units they name, if asked for."""
 
     rows: int
     unread: tuple[Unread, ...]
+    units: int | None = None

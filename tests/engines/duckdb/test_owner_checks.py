@@ -91,6 +91,13 @@ def test_analysts_cannot_reach_exact_counts() -> None:
     assert namers(r"\bread_rows\b")  # negative control: the search finds words
 
 
+def test_units_are_counted_as_questions_read_them(tmp_path: Path) -> None:
+    """Distinct ids that can be read; none where nobody asks for them."""
+    (tmp_path / "v.csv").write_text("who,age\n1,2\n1,3\n2,4\nx,5\n,6\n")
+    assert count_unread(tmp_path / "v.csv", "v", TYPES, {}, "WHO").units == 2
+    assert count_unread(tmp_path / "v.csv", "v", TYPES, {}).units is None
+
+
 def test_texts_that_are_too_long_are_counted(tmp_path: Path) -> None:
     """What questions take as missing because of its length is told, with the limit."""
     (tmp_path / "v.csv").write_text("name\nana\nbenedict\n")

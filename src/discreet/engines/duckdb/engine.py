@@ -27,13 +27,16 @@ from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.clauses import write_order
+from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import write_by_units
 from discreet.engines.steps import round_total
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
+from discreet.exact import Integers
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan, find_tables, split
@@ -150,6 +153,31 @@ class DuckDBEngine:
             return self._run_mended(tables, lambda: self._run(bounded, salt, watch, settings))
         except Exception as error:
             raise hide_error(error) from None
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        settings = self._settings.make_generous() if generous else self._settings
+        tables = find_tables(split(tabulation.bounded.source)[0])
+        try:
+            return self._run_mended(tables, lambda: self._tabulate(tabulation, salt, watch, settings))
+        except Exception as error:
+            raise hide_error(error) from None
+
+    def _tabulate(
+        self, tabulation: Tabulation, salt: bytes, watch: ProgressCallback | None, settings: Settings
+    ) -> tuple[Integers, ...]:
+        bounded = mark_empty(tabulation.bounded)
+        sources = {
+            table: self._find_prepared(table) or self._find_rows(table)
+            for table in find_tables(split(bounded.source)[0])
+        }
+        relation, values, _ = self._choose_rows(bounded, sources, salt)
+        statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
+        with Session(settings, list(sources.values())) as session:
+            for name, table in (*values.items(), *make_lookups(bounded).items()):
+                session.fill(name, table)
+            return tabulate_rows(session, statement, tabulation, watch)
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)

@@ -37,8 +37,13 @@ _JSON = {".json", ".jsonl", ".ndjson"}
 ANY_LENGTH = 2**31 - 1
 
 
-def count_unread(value: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int]) -> ValueReport:
-    """Count what questions about a table will miss: lines that are no rows, values that do not fit, texts too long."""
+def count_unread(
+    value: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int], unit: str | None = None
+) -> ValueReport:
+    """Count what questions about a table will miss: lines that are no rows, values that do not fit, texts too long.
+
+    With ``unit``, the distinct values of this column are counted as well.
+    """
     source = open_source(value, table=table)
     folder = PrivateFolder()
     try:
@@ -53,7 +58,7 @@ def count_unread(value: Any, table: str, types: Mapping[str, Type], lengths: Map
             source = TableCopy(str(path), "")
         with _connect(folder) as connection:
             source.attach(connection)
-            return _count_unfit(connection, source.write_from(), types, lost, lengths)
+            return _count_unfit(connection, source.write_from(), types, lost, lengths, unit=unit)
     finally:
         folder.close()
 
@@ -147,9 +152,11 @@ def _count_unfit(
     types: Mapping[str, Type],
     lost: list[Unread],
     lengths: Mapping[str, int],
+    *,
+    unit: str | None = None,
 ) -> ValueReport:
     stored = {name.lower(): (name, kind) for name, kind in _describe(connection, relation).items()}
-    items = ["count(*)"]
+    items, units = ["count(*)"], "NULL"
     for column, declared in types.items():
         if column.lower() not in stored:
             raise UsageError(f"The data has no column {column!r}. Check the header. Nothing was charged.")
@@ -160,13 +167,14 @@ def _count_unfit(
             )
         read = write_stored_column(name, kind, declared, lengths.get(column, ANY_LENGTH))
         items.append(f"count(*) FILTER (WHERE {quote_name(name)} IS NOT NULL AND ({read}) IS NULL)")
-    rows, *unfit = connection.execute(f"SELECT {', '.join(items)} FROM {relation}").fetchall()[0]
+        units = f"count(DISTINCT ({read}))" if column == unit else units
+    rows, *unfit, owners = connection.execute(f"SELECT {', '.join([*items, units])} FROM {relation}").fetchall()[0]
     reasons = {
         column: f"longer than {lengths[column]} characters" if column in lengths else f"no {kind}"
         for column, kind in types.items()
     }
     lost += [Unread(column, reason, count) for (column, reason), count in zip(reasons.items(), unfit) if count]
-    return ValueReport(rows, tuple(lost))
+    return ValueReport(rows, tuple(lost), owners)
 
 
 def _describe(connection: DuckDBPyConnection, relation: str) -> dict[str, str]:
