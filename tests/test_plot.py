@@ -75,6 +75,9 @@ def test_a_second_key_makes_series(first: Type) -> None:
     axes = plot_rows(rows_of([first, Type.TEXT], *[(p, s, 10) for p in places for s in ("f", "m")]), "95%")
     legend = axes.get_legend()
     assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["f", "m"]
+    if first is Type.INTEGER:
+        missing = plot_rows(rows_of([first, Type.TEXT], (2020, "f", 10), (None, "f", 3), (None, "m", 4)), "95%")
+        assert missing.get_xlabel() == "k0 (without NULL: 3 [-2, 8], 4 [-1, 9])"
     many = plot_rows(rows_of([first, Type.TEXT], *[(places[0], f"s{i}", 10) for i in range(9)]), "95%")
     assert many.get_legend() is None and len(many.patches) == 9
 

@@ -72,9 +72,10 @@ def _make_axes() -> Axes:
     check_installed()
     from matplotlib import pyplot, rc_context
 
+    # The figure is made outside of the style: with the first one a notebook turns its display on, which must last.
+    figure = pyplot.figure(layout="constrained")
     with rc_context(STYLE):
-        _, axes = pyplot.subplots(layout="constrained")
-    return axes
+        return figure.subplots()
 
 
 def _count_series(rows: Rows, keys: Sequence[int]) -> int:
@@ -82,7 +83,7 @@ def _count_series(rows: Rows, keys: Sequence[int]) -> int:
 
 
 def _draw_lines(axes: Axes, rows: Rows, keys: Sequence[int], measured: int) -> None:
-    """A line for each value of the second key. A NULL has no place on a line, and is told below it."""
+    """A line for each value of the second key. A NULL has no place on a line, and its values are told below it."""
     for series in _list_series(rows, keys, measured):
         pairs = sorted(zip(series.places, series.values, series.below, series.above), key=lambda point: point[0])
         places, values, below, above = zip(*pairs)
@@ -143,8 +144,8 @@ def _set_titles(axes: Axes, rows: Rows, keys: Sequence[int], measured: int, leve
     first = ", ".join(rows.names[i] for i in (keys[:1] if len(keys) <= 2 else keys))
     if by_line:
         missing = [row for row in rows.rows if row[keys[0]].value is None]
-        unplaced = ", ".join(show_cell(row[measured], measured=True) for row in missing)
-        axes.set_xlabel(f"{first} (without NULL: {unplaced})" if missing and len(keys) == 1 else first)
+        unplaced = ", ".join(show_cell(row[measured], measured=True) for row in missing[:MAX_SERIES])
+        axes.set_xlabel(f"{first} (without NULL: {unplaced})" if missing else first)
         axes.set_ylabel(said)
     else:
         axes.set_xlabel(said)
