@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from types import TracebackType
@@ -25,8 +25,10 @@ from discreet.answer_record import Known, answer_known, find_known, make_answer,
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
+from discreet.call_forms import check_call
 from discreet.charged_draw import ChargedDraw
 from discreet.computation_preview import ComputationPreview, preview_exactly
+from discreet.declared_table import PrivateRows, format_table_facts, table_to_html
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.memory.public_rows import read_public_relation
@@ -54,6 +56,7 @@ from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Relation, Values
+from discreet.plan.show import show
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
 from discreet.price import PriceTerms, choose_group_size
@@ -103,6 +106,7 @@ class Curator:
         self._answer_after = answer_after
         self._clock = clock
 
+    @check_call("ask(question, share=0.1), or epsilon=0.5, rho=0.01 or error={'n': 12} instead")
     def ask(
         self,
         question: QuestionLike,
@@ -223,6 +227,7 @@ class Curator:
         offers = [_make_offer(asked, stated.words, stated.level, ends=stated.ends) for asked in computation.questions]
         return quote_each(list(zip(questions, offers)), context)
 
+    @check_call("ask_batch([question, another], share=0.1)")
     def ask_batch(
         self,
         questions: Sequence[QuestionLike],
@@ -393,6 +398,7 @@ class Curator:
         except DiscreetError as error:
             LOG.error("The ledger could not be told how a run ended.", exc_info=error)
 
+    @check_call("preview(question, share=0.1), or epsilon=0.5, rho=0.01 or error={'n': 12} instead")
     def preview(
         self,
         question: QuestionLike,
@@ -494,6 +500,7 @@ class Curator:
         left, whole = lower(self._ledger.remaining), upper(self.budget.amount())
         return (left / whole) ** 2 if self.budget.notion == "gdp" else left / whole
 
+    @check_call("preview_batch([question, another], share=0.1)")
     def preview_batch(
         self,
         questions: Sequence[QuestionLike],
@@ -591,6 +598,11 @@ class Curator:
     def contributions(self, table: str, by: Sequence[str] = (), **offer: Any) -> Contributions:
         """Buy good limits for a table: how many rows a unit has, and in how many groups by these columns."""
         return buy_contributions(self, table, by=by, **offer)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the declared tables; ``curator.table(name)`` shows one."""
+        return tuple(self.catalog.tables)
 
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
@@ -761,21 +773,47 @@ class Curator:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table(TableBuilder):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Table(PrivateRows, TableBuilder):
     """A declared table of a curator: chain ``where``, ``group_by``, ``agg``, then ``preview`` or ``ask``."""
 
-    curator: Curator = field(repr=False)
+    curator: Curator
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the declared columns."""
+        return list(self.catalog.find_table(self.table).columns)
+
+    def __repr__(self) -> str:
+        if self.outputs or self.keys:
+            return self._describe_question()
+        shown = format_table_facts(self.catalog.find_table(self.table), self.catalog.neighbours)
+        chosen = self.conditions or self.source is not None
+        return f"{shown}\nonly some of its rows, or joined with others: ask aggregates of them" if chosen else shown
+
+    def _describe_question(self) -> str:
+        try:
+            words = show(self.question)
+        except DiscreetError as error:
+            return f"no question yet: {error}"
+        return f"{words}\nnot asked yet: .preview(share=0.1) is free, .ask(share=0.1) answers"
+
+    def _repr_html_(self) -> str | None:
+        if self.outputs or self.keys or self.conditions or self.source is not None:
+            return None  # the text above
+        return table_to_html(self.catalog.find_table(self.table), self.catalog.neighbours)
 
     def join(self, other: Any, on: object = None, how: str = "inner", *, name: str = "public") -> Self:
         """As in every chain; besides tables also an answer given before, or a frame, as public rows under a name."""
         rows = other if isinstance(other, TableBuilder | Values) else read_public_values({name: other})[name]
         return super().join(rows, on, how)
 
+    @check_call(".ask(share=0.1)")
     def ask(self, **offer: Any) -> Answer:
         """Answer the question that the chain has become; takes what ``Curator.ask`` takes."""
         return self.curator.ask(self.question, **offer)
 
+    @check_call(".preview(share=0.1)")
     def preview(self, **offer: Any) -> Preview:
         """What the answer would cost and how far off it would be; takes what ``Curator.preview`` takes."""
         return self.curator.preview(self.question, **offer)

@@ -176,6 +176,16 @@ def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     assert lines["patients"]["mark"] == "wrong" and "patients.parquet" in lines["patients"]["finding"]
 
 
+def test_the_cause_of_an_unreadable_source_is_told_beside_it(run: Run, hospital: Path) -> None:
+    """Whoever runs a command has the file: the engine may say what is wrong with it."""
+    (hospital.parent / "visits.parquet").write_bytes(b"not parquet" * 9)
+    for command in (["check", hospital], ["ask", hospital, "SELECT COUNT(*) AS n FROM visits", "--share", "0.1"]):
+        code, out, err = run(*command)
+        said = " ".join((out + err).split())
+        assert code == 2 and "'visits' cannot be read" in said and "For the owner of the data:" in said
+        assert "No magic bytes" in said
+
+
 @pytest.mark.parametrize(
     ("unit", "word", "true"), [("row", "exact_rows", 4), ("who", "exact_units", 3)], ids=["rows", "units"]
 )

@@ -37,7 +37,6 @@ OPEN = {
     "audit.output_encoding.add": VALUES,
     "bounding.shape.check_expression": "plans may be built by hand, and are checked here",
     "bounding.shape.check_released": "plans may be built by hand, and are checked here",
-    "codebook.codebook._find_start": "a word of the codebook, checked when it is read",
     "codebook.entry_reader._to_problem": "words of the library that reads codebooks",
     "codebook.entry_reader._find_model": "paths in a file",
     "codebook.rules._ends_of": "bounds of any type stand in a file",

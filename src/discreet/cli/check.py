@@ -187,7 +187,8 @@ def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
             found[table] = engine.schema(table)
             engine.close()
         except DiscreetError as error:
-            found[table] = str(error).removesuffix(" Nothing was charged.")
+            words = str(error).removesuffix(" Nothing was charged.")
+            found[table] = " ".join([words, *getattr(error, "__notes__", ())])
     return found
 
 
