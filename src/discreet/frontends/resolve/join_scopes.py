@@ -19,6 +19,7 @@ from discreet.bounding.limits import most_rows
 from discreet.bounding.stability import Owner, RelationFacts
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
 from discreet.frontends.resolve.equalities import ExpressionPair, is_required, pair_of, reads_only
+from discreet.frontends.resolve.public_keys import keeps_public, list_rows
 from discreet.frontends.resolve.rows import resolve_row
 from discreet.frontends.resolve.scope import Scope, VisibleColumn, find_facts_at
 from discreet.frontends.terms.positions import Place, refusal
@@ -38,6 +39,8 @@ TRUE = Literal(value=True, type=Type.BOOLEAN)
 def join(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPair], catalog: Catalog) -> Scope:
     """Two scopes, joined as a term says. ``more`` are pairs from WHERE, for an inner join."""
     _check_qualifiers(left, right, term.place)
+    if keeps_public(term.kind, left, right):
+        return _join_public_keys(term, left, right, catalog)
     if term.kind is JoinKind.RIGHT:
         exchanged = replace(term, left=term.right, right=term.left, kind=JoinKind.LEFT)
         joined = _join_scopes(exchanged, right, left, more, catalog)
@@ -77,6 +80,25 @@ def _join_scopes(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Expre
         if term.kind in ABOVE
         else joined
     )
+
+
+def _join_public_keys(term: JoinTerm, left: Scope, right: Scope, catalog: Catalog) -> Scope:
+    """A join that keeps the public side, as an inner one whose groups are public (``public_keys``)."""
+    private, public = (left, right) if left.facts.private else (right, left)
+    public = list_rows(public, catalog)
+    both = Scope(private.relation, (*private.columns, *public.columns), (), private.facts)
+    for condition in _resolve_conditions(term.on, both):
+        if pair_of(condition, private.facts, public.facts) is None and not reads_only(condition, private.facts):
+            rule = "ON of a join that keeps public rows takes equalities, and conditions on the private side."
+            raise refusal(term.on[0].place, rule, "Filter the public side in a subquery of its own.")
+    joined = _join_scopes(replace(term, kind=JoinKind.INNER), private, public, [], catalog)
+    shown = list(joined.columns)
+    for name in _find_shared_names(term, private, public):  # what USING names is the public key
+        one, two = private.find(name), public.find(name)
+        hidden = [column for column in shown if column == replace(two, merged=True)]
+        shown[shown.index(one)], shown[shown.index(hidden[0])] = replace(one, merged=True), two
+    shown = list(_order_columns(tuple(shown), left, right))
+    return replace(joined, columns=tuple(shown), sources=(*left.sources, *right.sources))
 
 
 def _check_qualifiers(left: Scope, right: Scope, place: Place | None) -> None:

@@ -156,7 +156,7 @@ def split_chain(node: Node) -> Iterator[Node]:
 
 _FORMS: Mapping[str, Form] = {
     # values
-    "Column": Form(_read_column, ("this", "table")),
+    "Column": Form(_read_column, ("this", "table", "db", "catalog")),
     "Literal": Form(_read_literal, ("this", "is_string")),
     "Boolean": Form(_read_boolean, ("this",)),
     "Null": Form(_read_null, ()),

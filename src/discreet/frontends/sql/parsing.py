@@ -13,6 +13,7 @@ from discreet.frontends.sql import refusals
 from discreet.frontends.sql.expression_forms import split_chain
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.refusals import ONE_SELECT
+from discreet.frontends.sql.schema_names import check_schemas
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import MAX_DEPTH
@@ -55,7 +56,15 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     _check_tokens(tokens, places)
     tree = _parse(text, tokens, places, google=google)
     _check_depth(tree, places)
+    check_schemas(tree, places)
     return ParsedStatement(tree, places)
+
+
+def unwrap(tree: Expr) -> Expr:
+    """A statement without parentheses around all of it."""
+    while type(tree).__name__ == "Subquery" and not any(value for part, value in tree.args.items() if part != "this"):
+        tree = tree.this
+    return tree
 
 
 def _make_dialect(*, google: bool) -> Dialect:
@@ -110,7 +119,7 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
             if kind in SIGNS or before not in BEFORE_LISTS or why is refusals.QUANTILES:
                 raise refusal(places.of_token(token), why.rule, why.fix)
     first = statement[0]
-    if first.token_type.name not in {"SELECT", "FROM", "WITH"}:
+    if first.token_type.name not in {"SELECT", "FROM", "WITH", "L_PAREN"}:
         reason = refusals.STATEMENTS.get(first.text.upper())
         rule = reason.rule if reason else "Only SELECT can be asked."
         raise refusal(places.of_token(first), rule, reason.fix if reason else ONE_SELECT)

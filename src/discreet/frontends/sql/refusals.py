@@ -34,9 +34,6 @@ STATEMENTS: Mapping[str, RefusalReason] = {
     ),
     "PIVOT": RefusalReason("PIVOT is not available.", "Use GROUP BY with all the keys."),
     "UNPIVOT": RefusalReason("UNPIVOT is not available.", ONE_SELECT),
-    "(": RefusalReason(
-        "A question does not begin with a parenthesis.", "Write SELECT ... without parentheses around it."
-    ),
 }
 
 # Parts of a SELECT, by the name of the part in the parser's tree.
@@ -67,8 +64,6 @@ INNER_CLAUSES: Mapping[str, RefusalReason] = {
 
 # Parts of a table in FROM.
 TABLE_PARTS: Mapping[str, RefusalReason] = {
-    "db": RefusalReason("A table has no schema here.", "Write its declared name alone."),
-    "catalog": RefusalReason("A table has no database or schema here.", "Write its declared name alone."),
     "sample": RefusalReason("Sampling is not available.", "Leave TABLESAMPLE out.", "TABLESAMPLE"),
     "pivots": CLAUSES["pivots"],
 }
@@ -103,7 +98,11 @@ NODES: Mapping[str, RefusalReason] = {
     "Columns": RefusalReason("COLUMNS is not available.", "Name the columns one by one."),
     "Subquery": _NO_SUBQUERY,
     "Select": _NO_SUBQUERY,
-    "Union": RefusalReason("UNION is available in subqueries only.", "Ask two questions.", "UNION"),
+    "Union": RefusalReason(
+        "UNION of questions needs their answers to be released.",
+        "Write SELECT WITH DIFFERENTIAL_PRIVACY in each part: they are charged together, and UNION is free.",
+        "UNION",
+    ),
     "Lateral": RefusalReason("LATERAL is not available.", "Join on a condition.", "LATERAL"),
     "Unnest": LISTS,
     "Values": RefusalReason("VALUES stands in FROM only.", "Write FROM (VALUES (1), (2)) AS t (x).", "VALUES"),
@@ -222,5 +221,4 @@ PARTS: Mapping[tuple[str, str], RefusalReason] = {
         "MIN(x, n) would show the values of n people.", "Use QUANTILE(x, 0.05) and the like."
     ),
     ("Count", "expressions"): RefusalReason("COUNT takes one column.", "Count each column on its own."),
-    ("Column", "db"): RefusalReason("A column has no schema here.", "Write table.column, or the column alone."),
 }

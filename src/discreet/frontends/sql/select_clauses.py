@@ -137,7 +137,7 @@ class SelectReader:
         """* or t.*, with EXCLUDE."""
         bare, qualifier = node, None
         if type(node).__name__ == "Column" and type(node.this).__name__ == "Star":
-            self.reader.check_parts(node, "this", "table")
+            self.reader.check_parts(node, "this", "table", "db", "catalog")
             bare, qualifier = node.this, node.args["table"].name if node.args.get("table") is not None else None
         if type(bare).__name__ != "Star":
             return None
