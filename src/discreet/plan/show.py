@@ -131,7 +131,8 @@ def _show_columns(columns: Iterable[tuple[str, Expression]], write: ExpressionWr
 
 def _show_feature_call(call: FeatureCall, write: ExpressionWriter) -> str:
     inside = "*" if call.argument is None else write(call.argument)
-    return f"{call.feature}({inside}{f', {call.offset}' if call.offset != 1 else ''})"
+    frame = "" if call.frame is None else f" over {call.frame}"
+    return f"{call.feature}({inside}{f', {call.offset}' if call.offset != 1 else ''}){frame}"
 
 
 def _show_aggregate(aggregate: Aggregate, write: ExpressionWriter) -> str:

@@ -203,11 +203,6 @@ FUNCTIONS: Mapping[str, RefusalReason] = {
 
 # Parts that change the meaning of a node, by the class of the node and the name of the part.
 PARTS: Mapping[tuple[str, str], RefusalReason] = {
-    ("Window", "spec"): RefusalReason(
-        "Frames such as ROWS BETWEEN are not available.",
-        "Leave the frame out: with ORDER BY, a sum runs from the first row of the part to this one.",
-        "BETWEEN",
-    ),
     ("Lag", "default"): RefusalReason("LAG takes a value and an offset.", "Use COALESCE(LAG(x) OVER (...), 0)."),
     ("Lead", "default"): RefusalReason("LEAD takes a value and an offset.", "Use COALESCE(LEAD(x) OVER (...), 0)."),
     ("In", "query"): _NO_SUBQUERY,
