@@ -52,6 +52,7 @@ from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Relation, Values
+from discreet.plan.types import Value
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
 from discreet.price import choose_group_size
@@ -698,7 +699,7 @@ class Curator:
     def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> QuestionAndOffer:
         """One question, and what it offers by itself (the GoogleSQL form does)."""
         if isinstance(asked, str):
-            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public))
+            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public), self._compute_public)
         return QuestionAndOffer(asked if isinstance(asked, Question) else asked.question, {})
 
     def _read_statement(
@@ -706,8 +707,14 @@ class Curator:
     ) -> QuestionAndOffer | ReleasedComputation:
         """One question, or a computation over released answers and public tables, which only a text can be."""
         if isinstance(asked, str):
-            return read_sql.read_statement(asked, self.catalog, read_public_values(public))
+            return read_sql.read_statement(asked, self.catalog, read_public_values(public), self._compute_public)
         return self._read(asked)
+
+    def _compute_public(self, computation: ReleasedComputation) -> list[list[Value]]:
+        """The rows of a computation that reads public tables alone."""
+        post_processing.check_computation(computation, self._engine.read_public)
+        rows = post_processing.compute(computation, (), self._engine.read_public)
+        return [[cell.value for cell in row] for row in rows.rows]
 
     def _read_public(self, relation: Relation) -> Values:
         return read_public_relation(relation, self.catalog, self._engine.read_public)

@@ -12,6 +12,7 @@ from discreet.frontends.google import privacy_clause
 from discreet.frontends.google.privacy_clause import QuestionAndOffer, ReleasedSelects
 from discreet.frontends.outer.computation import ReleasedComputation
 from discreet.frontends.outer.outer_reader import read_computation, reads_public_only
+from discreet.frontends.outer.public_scalars import PublicComputer, compute_scalars
 from discreet.frontends.resolve.resolver import resolve
 from discreet.frontends.sql import parsing
 from discreet.frontends.sql.expression_forms import FORMS
@@ -43,9 +44,14 @@ def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None
     return read_with_offer(text, catalog, public).question
 
 
-def read_with_offer(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> QuestionAndOffer:
+def read_with_offer(
+    text: str,
+    catalog: Catalog,
+    public: Mapping[str, Values] | None = None,
+    compute: PublicComputer | None = None,
+) -> QuestionAndOffer:
     """The question that a text asks, in plain SQL or in the GoogleSQL form. A computation is refused."""
-    found = read_statement(text, catalog, public)
+    found = read_statement(text, catalog, public, compute)
     if isinstance(found, QuestionAndOffer):
         return found
     if found.questions:
@@ -54,16 +60,27 @@ def read_with_offer(text: str, catalog: Catalog, public: Mapping[str, Values] | 
 
 
 def read_statement(
-    text: str, catalog: Catalog, public: Mapping[str, Values] | None = None
+    text: str,
+    catalog: Catalog,
+    public: Mapping[str, Values] | None = None,
+    compute: PublicComputer | None = None,
 ) -> QuestionAndOffer | ReleasedComputation:
-    """What a text asks: one question, or a computation over released answers and public tables."""
+    """What a text asks: one question, or a computation over released answers and public tables.
+
+    ``compute`` computes subqueries over public tables that stand for a value; without it, they are refused.
+    """
     try:
         if privacy_clause.mentions_clause(text):
-            return _read_google(privacy_clause.parse(text), catalog, public or {})
+            selects = privacy_clause.parse(text)
+            if compute is not None:
+                compute_scalars(selects, catalog, public or {}, compute)
+            return _read_google(selects, catalog, public or {})
         parsed = parsing.parse(text, parsing.split_words(text))
+        plain = ReleasedSelects(text, parsed.tree, parsed.places, {}, {}, FORMS, set())
         if reads_public_only(parsed.tree, catalog, public or {}):
-            plain = ReleasedSelects(text, parsed.tree, parsed.places, {}, {}, FORMS, set())
             return read_computation(plain, catalog, public or {})
+        if compute is not None:
+            compute_scalars(plain, catalog, public or {}, compute)
         return QuestionAndOffer(resolve(_read_draft(parsed), catalog, public), {})
     except RecursionError:
         raise parsing.explain_too_deep(Place(text, 0, 0)) from None
