@@ -25,10 +25,12 @@ from discreet.answer_record import Known, answer_known, find_known, make_answer,
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
+from discreet.charged_draw import ChargedDraw
 from discreet.computation_preview import ComputationPreview, preview_exactly
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.memory.public_rows import read_public_relation
+from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.error_curve import CurvePoint, list_shares
 from discreet.errors import (
@@ -41,12 +43,12 @@ from discreet.errors import (
     ParameterError,
     UsageError,
 )
-from discreet.exact import lower, upper
+from discreet.exact import Integers, lower, upper
 from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
-from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
+from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
@@ -55,7 +57,7 @@ from discreet.plan.relations import Relation, Values
 from discreet.plan.types import Value
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
-from discreet.price import choose_group_size
+from discreet.price import PriceTerms, choose_group_size
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
 from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_each
@@ -594,6 +596,34 @@ class Curator:
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
         return Table(self.catalog, self.catalog.find_table(name).name, curator=self)
+
+    def draw_tables(
+        self,
+        tabulation: Tabulation,
+        charge: Charge,
+        draw: Callable[[tuple[Integers, ...]], Record],
+        watch: ProgressCallback | None = None,
+    ) -> tuple[Reservation, Record]:
+        """Count tables and draw from them once, under one charge; what was drawn for it before is given again.
+
+        For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
+        """
+        self._check_analyst(charge.analyst)
+        times = AnswerTimes.begin(self._answer_after, self._clock)
+        shown = None if times.after else watch
+
+        def count(generous: bool) -> tuple[Integers, ...]:  # noqa: FBT001  # the one flag of a callback
+            return self._engine.tabulate(tabulation, salt=_draw_salt(SYSTEM), watch=shown, generous=generous)
+
+        return ChargedDraw(self._ledger, charge, times).run(count, draw)
+
+    def terms_for(self, analyst: str) -> PriceTerms:
+        """What a price depends on now, for what this analyst asks."""
+        return self._make_context(analyst).terms
+
+    def find_version(self, question: Question) -> str:
+        """The versions of all tables that a question reads, as they go on record."""
+        return self._version_of(question)
 
     def prepare(self, *tables: str) -> None:
         """Make tables ready, all of them if none is named, so that later questions about units run faster.

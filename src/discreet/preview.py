@@ -311,9 +311,13 @@ def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecip
 
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
-    parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
-    kind = _name_noise(release)
-    return f"{STATISTICS[estimate.statistic].title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+    used = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
+    parts = [p for p in used if p not in release.bounded.public]
+    title, kind = STATISTICS[estimate.statistic].title, _name_noise(release)
+    if not parts:
+        return f"{title}, public and exact"
+    beside = " and a public one" if len(parts) < len(used) else ""
+    return f"{title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}{beside}"
 
 
 def _name_noise(release: Release) -> str:

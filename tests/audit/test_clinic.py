@@ -16,7 +16,9 @@ from discreet.audit.questions import CuratorLine, RowsOrDataset, check_question,
 from discreet.bounding.contributions import MOST_BITS, BoundedPlan, Counts, Reach, reach
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
+from discreet.exact import Integers
 from discreet.mechanisms import GaussianThreshold, WeightedSelection
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
@@ -317,6 +319,11 @@ class Bent:
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
         return self.plain.run(self.change(bounded), salt=salt, watch=watch, generous=generous)
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        return self.plain.tabulate(tabulation, salt=salt, watch=watch, generous=generous)
 
 
 def bent(line: CuratorLine, node: Callable[[Any], Relation]) -> CuratorLine:

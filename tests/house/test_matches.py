@@ -61,7 +61,6 @@ OPEN = {
     "sized_error._read_sample": ARITHMETIC,
     "sized_error._read_quotient": ARITHMETIC,
     "sized_error._read_scaled": ARITHMETIC,
-    "service.routes._find_route": "paths of anybody, of which all others are refused",
 }
 
 

@@ -134,4 +134,5 @@ def world(file: str) -> tuple[Catalog, dict[str, Values]]:
 
 SEVERAL = frozenset(
     {"joins", "subqueries", "features", "windows", "public", "memberships", "refused_joins", "refused_subqueries"}
+    | {"lists", "sets", "keyed_groups", "conditional_memberships", "left_conditions", "frames"}
 )

@@ -19,7 +19,9 @@ from discreet.bounding.contributions import BoundedPlan
 from discreet.curator import Curator
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerStopped
+from discreet.exact import Integers
 from discreet.frontends import read_sql
 from discreet.ledger.ledger import Record, Reservation
 from discreet.ledger.memory import MemoryLedger
@@ -89,6 +91,14 @@ class WatchedEngine:
         if self.fails:
             raise MemoryError
         return self.engine.run(bounded, salt=salt, watch=watch, generous=generous)
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        self.salts.append(salt)
+        if self.fails:
+            raise MemoryError
+        return self.engine.tabulate(tabulation, salt=salt, watch=watch, generous=generous)
 
     def close(self) -> None:
         self.engine.close()

@@ -37,6 +37,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.tabulation import Tabulation
 from discreet.exact import Integers
 from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value
@@ -121,6 +122,12 @@ class Engine(Protocol):
         ``generous`` asks for more memory and less haste, where an engine has that to give: a run that failed is tried
         once more in this way. The integers are the same.
         """
+        ...
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        """The exact tables of ``tabulation.py``, all from one pass over the rows; ``generous`` as for ``run``."""
         ...
 
     def close(self) -> None:

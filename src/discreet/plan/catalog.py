@@ -85,7 +85,8 @@ class TableFacts:
     A private table names its unit in a column of its own (``owner``, by default the unit's name), or reaches it by a
     ``link``. The rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
     Text columns without a ``max_length`` get the default one. ``size`` is roughly how many rows there are, or units
-    where only they are known; it is for forecasts of errors alone, and no noise depends on it.
+    where only they are known; it is for forecasts of errors alone, and no noise depends on it. ``exact_units`` is
+    exactly how many units there are, rows where each is its own unit; it is shown in place of a count.
     """
 
     name: str
@@ -97,6 +98,7 @@ class TableFacts:
     link: Link | None = None
     keys: tuple[Link, ...] = ()
     size: int | None = None
+    exact_units: int | None = None
 
     def __post_init__(self) -> None:
         """Give every text column a length, so that nothing has to know the default."""

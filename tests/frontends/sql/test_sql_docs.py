@@ -72,7 +72,7 @@ def test_suggested_names_exist(name: str) -> None:
 ARGUMENTS = [
     ("age",), ("age", "2"), ("age", "0", "9"), ("note",), ("note", "'x'"), ("note", "1", "2"), ("note", "2"), ("day",),
     ("'day'", "day"), ("'day'", "day", "seen"), ("smoker",), ("smoker", "1", "0"), ("month FROM day",),
-    ("ward", "note"), ("age", "0.5"), ("age", "cost"),
+    ("ward", "note"), ("age", "0.5"), ("age", "cost"), (),
 ]  # fmt: skip  # arguments of all sorts
 
 

@@ -62,6 +62,8 @@ def _join_scopes(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Expre
     other_conditions: list[Expression] = []
     for condition in _resolve_conditions(term.on, both):
         pair = pair_of(condition, left.facts, right.facts)
+        if pair is None and term.kind in BELOW and reads_only(condition, left.facts):
+            pair = (condition, TRUE)  # where it is not true, the row meets nothing
         if pair is not None:
             pairs.append(pair)
         elif condition != TRUE:  # ON TRUE says nothing
@@ -130,12 +132,15 @@ def _filter_right(term: JoinTerm, other_conditions: Sequence[Expression], right:
         return right
     place = term.on[0].place if term.on else term.place
     for condition in other_conditions:
-        if term.kind not in BELOW or not reads_only(condition, right.facts):
-            word = str(term.kind).upper()
-            rule = f"ON of a {word} JOIN takes equalities between the two sides, and conditions on the right side."
-            if term.kind not in BELOW:
-                rule = f"ON of a {word} JOIN takes equalities between the two sides only."
-            raise refusal(place, rule, "Filter the other side in a subquery of its own, or use JOIN with WHERE.")
+        if term.kind not in BELOW:
+            rule = f"ON of a {str(term.kind).upper()} JOIN takes equalities between the two sides only."
+            raise refusal(place, rule, "Filter a side in a subquery of its own, or use JOIN with WHERE.")
+        if not reads_only(condition, right.facts):
+            rule = (
+                f"ON of a {str(term.kind).upper()} JOIN takes equalities between the two sides, and conditions on one."
+            )
+            fix = "Join by the equalities alone and compare in CASE WHEN, or use JOIN, or EXISTS with one comparison."
+            raise refusal(place, rule, fix)
     return right.keep_where(*other_conditions)
 
 
@@ -245,6 +250,20 @@ def _refer_alike(left: Scope, one: Expression, right: Scope, two: Expression, ca
     ours, theirs = _find_origins(left, one), _find_origins(right, two)
     referred, also = _find_targets(ours, catalog), _find_targets(theirs, catalog)
     return bool(referred & (also | theirs) or also & ours)
+
+
+def fixes_unit(expression: Expression, scope: Scope, catalog: Catalog) -> bool:
+    """Whether rows with the same value belong to one unit, by the codebook: a unique column, or a foreign key to one.
+
+    Whoever uses this adds the unit beside the expression. So where the data break the declaration, rows of different
+    units are still kept apart.
+    """
+    origins = _find_origins(scope, expression)
+    unique = any(
+        not catalog.tables[table].public and catalog.tables[table].columns[column][1].unique
+        for table, column in origins
+    )
+    return scope.facts.owner is Owner.UNIT and (unique or bool(_find_targets(origins, catalog)))
 
 
 def _find_origins(scope: Scope, expression: Expression) -> set[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from discreet.frontends.sql import refusals
+from discreet.frontends.sql.arrays import read_series, read_unnest
 from discreet.frontends.sql.reader import ExpressionReader
 from discreet.frontends.sql.schema_names import has_schema
 from discreet.frontends.sql.with_clause import WithQuery
@@ -69,6 +70,8 @@ class _FromReader:
                 source = self._read_subquery(node)
             case "Values":
                 source = self._read_values(node)
+            case "Unnest":
+                source = read_unnest(self.reader, node, *self._read_alias(node))
             case _:
                 self.reader.refuse(node)
         return self._read_joins(source, node.args.get("joins"))
@@ -80,6 +83,8 @@ class _FromReader:
 
     def _read_table(self, node: Node) -> SourceTerm:
         self._check_parts(node, "this", "alias", "joins", "db", "catalog")
+        if type(node.this).__name__ == "GenerateSeries":
+            return read_series(self.reader, node.this, *self._read_alias(node))
         if type(node.this).__name__ != "Identifier":
             rule = "A question reads a declared table only, not a file or a function."
             raise refusal(self.reader.place_of(node), rule, "The codebook lists the tables.")

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 10_000
 MAX_NESTING = 30
 
-# The signs of lists, maps, structs and lambdas, which are refused.
-LISTS = frozenset({"L_BRACKET", "R_BRACKET", "L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
+# The signs of maps, structs and lambdas, which are refused, and of lists, which may hold constants.
+SIGNS = frozenset({"L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
+# What a list of constants stands behind: UNNEST([1, 2]), f(x, [1, 2]), ARRAY[1, 2], ARRAY<INT64>[1, 2].
+BEFORE_LISTS = frozenset({"L_PAREN", "COMMA", "ARRAY", "GT"})
 
 
 class ParsedStatement(NamedTuple):
@@ -138,10 +140,11 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
             )
         if kind == "NUMBER" and after.start == token.end + 1 and after.token_type.name == "VAR":
             raise refusal(places.of_token(token), "This is not a number.", "Write it like 12, -3.5 or 1e6.")
-    for token, kind in zip(tokens, kinds):
-        if kind in LISTS:
+    for token, kind, before in zip(tokens, kinds, ["", *kinds]):
+        if kind in SIGNS or kind == "L_BRACKET":
             why = _find_list_reason(tokens, token)
-            raise refusal(places.of_token(token), why.rule, why.fix)
+            if kind in SIGNS or before not in BEFORE_LISTS or why is refusals.QUANTILES:
+                raise refusal(places.of_token(token), why.rule, why.fix)
     first = statement[0]
     if first.token_type.name not in {"SELECT", "FROM", "WITH", "L_PAREN"}:
         reason = refusals.STATEMENTS.get(first.text.upper())
@@ -149,7 +152,7 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
         raise refusal(places.of_token(first), rule, reason.fix if reason else ONE_SELECT)
     depth = 0
     for token, kind in zip(tokens, kinds):
-        depth += (kind in {"L_PAREN", "CASE"}) - (kind in {"R_PAREN", "END"})
+        depth += (kind in {"L_PAREN", "L_BRACKET", "CASE"}) - (kind in {"R_PAREN", "R_BRACKET", "END"})
         if depth > MAX_NESTING:
             raise explain_too_deep(places.of_token(token))
 
