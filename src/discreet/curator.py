@@ -558,6 +558,11 @@ class Curator:
         quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
         return self._find_known(quoted, analyst) is not None
 
+    def is_free(self, question: QuestionLike, public: Mapping[str, Any] | None = None) -> bool:
+        """Whether a question reads public tables only, so that it is answered exactly and without an offer."""
+        found = self._read_statement(question, public)
+        return isinstance(found, ReleasedComputation) and not found.questions
+
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
         """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
         found = self._ledger.find_request(analyst, request)
