@@ -117,6 +117,7 @@ class Curator:
         level: Number = 0.95,
         ends: bool = False,
         public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         analyst: str = "analyst",
         project: str = "",
@@ -128,11 +129,12 @@ class Curator:
         The error of an average, a ratio or a variance is wanted for groups of about ``group_size`` rows; without it,
         for the public number of rows over that of public groups.
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
+        ``parameters`` are the values of @name in the text.
         ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
         for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
@@ -407,6 +409,7 @@ class Curator:
         level: Number = 0.95,
         ends: bool = False,
         public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         curve: bool = False,
         analyst: str = "analyst",
@@ -416,7 +419,7 @@ class Curator:
 
         ``curve`` adds what other shares of the budget would buy; without an offer beside it, a tenth is priced.
         """
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         if isinstance(asked, ReleasedComputation):
@@ -738,11 +741,17 @@ class Curator:
         return QuestionAndOffer(asked if isinstance(asked, Question) else asked.question, {})
 
     def _read_statement(
-        self, asked: QuestionLike, public: Mapping[str, Any] | None = None
+        self,
+        asked: QuestionLike,
+        public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> QuestionAndOffer | ReleasedComputation:
         """One question, or a computation over released answers and public tables, which only a text can be."""
         if isinstance(asked, str):
-            return read_sql.read_statement(asked, self.catalog, read_public_values(public), self._compute_public)
+            values, compute = read_public_values(public), self._compute_public
+            return read_sql.read_statement(asked, self.catalog, values, compute, parameters)
+        if parameters:
+            raise ParameterError("parameters", "belong to a text", "Leave them out. Nothing was charged.")
         return self._read(asked)
 
     def _compute_public(self, computation: ReleasedComputation) -> list[list[Value]]:

@@ -7,6 +7,7 @@ with its place, and a plan is made of our own nodes. ``sql.parsing`` states the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from discreet.frontends.google import privacy_clause
 from discreet.frontends.google.privacy_clause import QuestionAndOffer, ReleasedSelects
@@ -17,6 +18,8 @@ from discreet.frontends.resolve.resolver import resolve
 from discreet.frontends.sql import parsing
 from discreet.frontends.sql.expression_forms import FORMS
 from discreet.frontends.sql.parsing import MAX_CHARACTERS, MAX_NESTING
+from discreet.frontends.sql.places import Places
+from discreet.frontends.sql.query_parameters import bind_parameters
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import Draft
@@ -64,18 +67,23 @@ def read_statement(
     catalog: Catalog,
     public: Mapping[str, Values] | None = None,
     compute: PublicComputer | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> QuestionAndOffer | ReleasedComputation:
     """What a text asks: one question, or a computation over released answers and public tables.
 
     ``compute`` computes subqueries over public tables that stand for a value; without it, they are refused.
+    ``parameters`` are the values of @name in the text.
     """
     try:
         if privacy_clause.mentions_clause(text):
-            selects = privacy_clause.parse(text)
+            selects = privacy_clause.parse(text, parameters)
             if compute is not None:
                 compute_scalars(selects, catalog, public or {}, compute)
             return _read_google(selects, catalog, public or {})
-        parsed = parsing.parse(text, parsing.split_words(text))
+        tokens = parsing.split_words(text)
+        if parameters is not None:
+            tokens = bind_parameters(tokens, Places(text, tokens), parameters)
+        parsed = parsing.parse(text, tokens)
         plain = ReleasedSelects(text, parsed.tree, parsed.places, {}, {}, FORMS, set())
         if reads_public_only(parsed.tree, catalog, public or {}):
             return read_computation(plain, catalog, public or {})
