@@ -53,7 +53,7 @@ from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Relation, Values
+from discreet.plan.relations import Relation, Values, find_tables
 from discreet.plan.types import Value
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
@@ -66,6 +66,9 @@ from discreet.release import Release, draw, format_level
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
+
+# The most rows of a public table that are read into memory to compute with them.
+MOST_PUBLIC_ROWS = 1_000_000
 
 QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
@@ -178,7 +181,7 @@ class Curator:
     ) -> Answer:
         """Answer the questions of a computation under one charge, then compute with what was released."""
         self._check_analyst(who["analyst"])
-        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        post_processing.check_computation(computation, self._read_table, self._count_groups(computation))
         if not computation.questions:
             return self._compute_exactly(computation, stated, who["analyst"])
         if len(computation.questions) == 1:
@@ -191,12 +194,12 @@ class Curator:
             charge = self._make_charge(quoted, who["analyst"], who["request"], who["project"])
             answers = self._answer(quoted, charge, times, who["watch"])
             spent = quoted.loss
-        rows = post_processing.compute(computation, answers, self._engine.read_public)
+        rows = post_processing.compute(computation, answers, self._read_table)
         return post_processing.combine_answers(computation, answers, rows, self.budget, spent)
 
     def _compute_exactly(self, computation: ReleasedComputation, stated: StatedOffer, analyst: str) -> Answer:
         """What public tables say. Nothing is charged and nothing goes on record."""
-        rows = post_processing.compute(computation, (), self._engine.read_public)
+        rows = post_processing.compute(computation, (), self._read_table)
         receipt = {
             "request": "",
             "dataset": self.name,
@@ -423,6 +426,9 @@ class Curator:
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         if isinstance(asked, ReleasedComputation):
+            if curve:
+                fix = "Preview the SELECT inside by itself. Nothing was charged."
+                raise ParameterError("curve", "is for a single question", fix)
             words = StatedOffer(stated, level, ends=ends)
             return self._preview_computation(asked, words, analyst, project)
         if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
@@ -447,7 +453,7 @@ class Curator:
         self, computation: ReleasedComputation, stated: StatedOffer, analyst: str, project: str
     ) -> Preview:
         """What the questions of a computation would cost together; the rest is free."""
-        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        post_processing.check_computation(computation, self._read_table, self._count_groups(computation))
         if not computation.questions:
             return preview_exactly(computation, budget=self.budget, remaining=self.remaining)
         if len(computation.questions) == 1:
@@ -756,11 +762,24 @@ class Curator:
 
     def _compute_public(self, computation: ReleasedComputation) -> list[list[Value]]:
         """The rows of a computation that reads public tables alone."""
-        post_processing.check_computation(computation, self._engine.read_public)
-        rows = post_processing.compute(computation, (), self._engine.read_public)
+        post_processing.check_computation(computation, self._read_table)
+        rows = post_processing.compute(computation, (), self._read_table)
         return [[cell.value for cell in row] for row in rows.rows]
 
-    def _read_public(self, relation: Relation) -> Values:
+    def _read_table(self, table: str) -> Values:
+        """All rows of a public table, for what is computed in memory."""
+        rows = self._engine.count_public(table, ())
+        if rows > MOST_PUBLIC_ROWS:
+            raise UsageError(
+                f"The public table {table!r} has {rows:,} rows, and {MOST_PUBLIC_ROWS:,} can be computed with. "
+                "Join it inside of SELECT WITH DIFFERENTIAL_PRIVACY. Nothing was charged."
+            )
+        return self._engine.read_public(table)
+
+    def _read_public(self, relation: Relation) -> Values | None:
+        counts = (self._engine.count_public(table, ()) for table in find_tables(relation))
+        if any(rows > MOST_PUBLIC_ROWS for rows in counts):
+            return None
         return read_public_relation(relation, self.catalog, self._engine.read_public)
 
     def _make_default_offer(self) -> dict[str, Any]:
