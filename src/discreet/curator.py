@@ -55,8 +55,9 @@ from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Relation, Values
+from discreet.plan.relations import Relation, Values, find_tables
 from discreet.plan.show import show
+from discreet.plan.types import Value
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
 from discreet.price import PriceTerms, choose_group_size
@@ -68,6 +69,9 @@ from discreet.release import Release, draw, format_level
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
+
+# The most rows of a public table that are read into memory to compute with them.
+MOST_PUBLIC_ROWS = 1_000_000
 
 QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
@@ -120,6 +124,7 @@ class Curator:
         level: Number = 0.95,
         ends: bool = False,
         public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         analyst: str = "analyst",
         project: str = "",
@@ -131,11 +136,12 @@ class Curator:
         The error of an average, a ratio or a variance is wanted for groups of about ``group_size`` rows; without it,
         for the public number of rows over that of public groups.
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
+        ``parameters`` are the values of @name in the text.
         ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
         for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
@@ -179,7 +185,7 @@ class Curator:
     ) -> Answer:
         """Answer the questions of a computation under one charge, then compute with what was released."""
         self._check_analyst(who["analyst"])
-        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        post_processing.check_computation(computation, self._read_table, self._count_groups(computation))
         if not computation.questions:
             return self._compute_exactly(computation, stated, who["analyst"])
         if len(computation.questions) == 1:
@@ -192,12 +198,12 @@ class Curator:
             charge = self._make_charge(quoted, who["analyst"], who["request"], who["project"])
             answers = self._answer(quoted, charge, times, who["watch"])
             spent = quoted.loss
-        rows = post_processing.compute(computation, answers, self._engine.read_public)
+        rows = post_processing.compute(computation, answers, self._read_table)
         return post_processing.combine_answers(computation, answers, rows, self.budget, spent)
 
     def _compute_exactly(self, computation: ReleasedComputation, stated: StatedOffer, analyst: str) -> Answer:
         """What public tables say. Nothing is charged and nothing goes on record."""
-        rows = post_processing.compute(computation, (), self._engine.read_public)
+        rows = post_processing.compute(computation, (), self._read_table)
         receipt = {
             "request": "",
             "dataset": self.name,
@@ -412,6 +418,7 @@ class Curator:
         level: Number = 0.95,
         ends: bool = False,
         public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         curve: bool = False,
         analyst: str = "analyst",
@@ -421,10 +428,13 @@ class Curator:
 
         ``curve`` adds what other shares of the budget would buy; without an offer beside it, a tenth is priced.
         """
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         if isinstance(asked, ReleasedComputation):
+            if curve:
+                fix = "Preview the SELECT inside by itself. Nothing was charged."
+                raise ParameterError("curve", "is for a single question", fix)
             words = StatedOffer(stated, level, ends=ends)
             return self._preview_computation(asked, words, analyst, project)
         if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
@@ -449,7 +459,7 @@ class Curator:
         self, computation: ReleasedComputation, stated: StatedOffer, analyst: str, project: str
     ) -> Preview:
         """What the questions of a computation would cost together; the rest is free."""
-        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        post_processing.check_computation(computation, self._read_table, self._count_groups(computation))
         if not computation.questions:
             return preview_exactly(computation, budget=self.budget, remaining=self.remaining)
         if len(computation.questions) == 1:
@@ -563,6 +573,11 @@ class Curator:
         """Whether the answer follows from what is on record for this analyst, so that asking is free."""
         quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
         return self._find_known(quoted, analyst) is not None
+
+    def is_free(self, question: QuestionLike, public: Mapping[str, Any] | None = None) -> bool:
+        """Whether a question reads public tables only, so that it is answered exactly and without an offer."""
+        found = self._read_statement(question, public)
+        return isinstance(found, ReleasedComputation) and not found.questions
 
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
         """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
@@ -740,18 +755,43 @@ class Curator:
     def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> QuestionAndOffer:
         """One question, and what it offers by itself (the GoogleSQL form does)."""
         if isinstance(asked, str):
-            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public))
+            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public), self._compute_public)
         return QuestionAndOffer(asked if isinstance(asked, Question) else asked.question, {})
 
     def _read_statement(
-        self, asked: QuestionLike, public: Mapping[str, Any] | None = None
+        self,
+        asked: QuestionLike,
+        public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> QuestionAndOffer | ReleasedComputation:
         """One question, or a computation over released answers and public tables, which only a text can be."""
         if isinstance(asked, str):
-            return read_sql.read_statement(asked, self.catalog, read_public_values(public))
+            values, compute = read_public_values(public), self._compute_public
+            return read_sql.read_statement(asked, self.catalog, values, compute, parameters)
+        if parameters:
+            raise ParameterError("parameters", "belong to a text", "Leave them out. Nothing was charged.")
         return self._read(asked)
 
-    def _read_public(self, relation: Relation) -> Values:
+    def _compute_public(self, computation: ReleasedComputation) -> list[list[Value]]:
+        """The rows of a computation that reads public tables alone."""
+        post_processing.check_computation(computation, self._read_table)
+        rows = post_processing.compute(computation, (), self._read_table)
+        return [[cell.value for cell in row] for row in rows.rows]
+
+    def _read_table(self, table: str) -> Values:
+        """All rows of a public table, for what is computed in memory."""
+        rows = self._engine.count_public(table, ())
+        if rows > MOST_PUBLIC_ROWS:
+            raise UsageError(
+                f"The public table {table!r} has {rows:,} rows, and {MOST_PUBLIC_ROWS:,} can be computed with. "
+                "Join it inside of SELECT WITH DIFFERENTIAL_PRIVACY. Nothing was charged."
+            )
+        return self._engine.read_public(table)
+
+    def _read_public(self, relation: Relation) -> Values | None:
+        counts = (self._engine.count_public(table, ()) for table in find_tables(relation))
+        if any(rows > MOST_PUBLIC_ROWS for rows in counts):
+            return None
         return read_public_relation(relation, self.catalog, self._engine.read_public)
 
     def _make_default_offer(self) -> dict[str, Any]:

@@ -250,7 +250,7 @@ def _compare(order: Iterable[Order], a: RowValues, b: RowValues) -> int:
         right: Any = evaluate(criterion.expression, b)
         if left is None or right is None:
             if (left is None) != (right is None):
-                return 1 if left is None else -1  # NULLs last, whichever the direction
+                return (1 if left is None else -1) * (-1 if criterion.nulls_first else 1)  # whichever the direction
         elif left != right:
             return (1 if left > right else -1) * (-1 if criterion.descending else 1)
     return 0

@@ -45,6 +45,7 @@ OPEN = {
     "frontends.outer.column_ends.find": PARSER,
     "frontends.outer.column_ends._read_source": PARSER,
     "frontends.outer.column_ends._add_ends": PARSER,
+    "frontends.outer.public_scalars._write_constant": VALUES,
     "frontends.outer.row_counts.add_query": PARSER,
     "frontends.sql.aggregates._read_count": PARSER,
     "frontends.sql.expression_forms._read_is": PARSER,

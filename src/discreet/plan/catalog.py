@@ -26,8 +26,8 @@ DEFAULT_JOINED_ROWS = 10_000
 PublicCounter: TypeAlias = Callable[[str, tuple[str, ...]], int]
 """The most rows of a declared public table with the same values, none of them NULL, of some columns."""
 
-PublicRelationReader: TypeAlias = Callable[[Relation], Values]
-"""The rows of a relation over declared public tables."""
+PublicRelationReader: TypeAlias = Callable[[Relation], Values | None]
+"""The rows of a relation over declared public tables; None where these have too many rows to be read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

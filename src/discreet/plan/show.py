@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
-from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.nodes import Aggregate, Order, Question
 from discreet.plan.relations import (
     Capped,
     Distinct,
@@ -48,10 +48,14 @@ def show(question: Question) -> str:
     if question.having is not None:
         lines.append(f"having {question.having}")
     if question.order:
-        lines.append("order by " + ", ".join(f"{o.expression}{' desc' * o.descending}" for o in question.order))
+        lines.append("order by " + ", ".join(map(_show_order, question.order)))
     if question.limit is not None or question.offset:
         lines.append(f"limit {question.limit} offset {question.offset}")
     return "\n".join(lines)
+
+
+def _show_order(order: Order) -> str:
+    return f"{order.expression}{' desc' * order.descending}{' nulls first' * order.nulls_first}"
 
 
 def choose_writer(relation: Relation) -> ExpressionWriter:

@@ -87,7 +87,9 @@ QUANTILES = RefusalReason(
     "A list of quantiles is not available.",
     "Write one for each: QUANTILE(x, 0.25), QUANTILE(x, 0.5). They share the budget well.",
 )
-_PARAMETER = RefusalReason("Parameters are not available.", "Write the value itself into the question.")
+_PARAMETER = RefusalReason(
+    "There is no value for this parameter.", "Write @name, and give parameters={'name': 1} beside the question."
+)
 _SORTED = RefusalReason("The order of rows does not matter to an aggregate.", "Leave ORDER BY out of the parentheses.")
 
 # Nodes of the parser's tree, by their class.

@@ -152,6 +152,7 @@ class Sort:
 
     term: Term
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
