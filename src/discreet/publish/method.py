@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from discreet.publish.allocation import Allocation, allocate
 from discreet.publish.design import ReleaseDesign
@@ -65,26 +66,27 @@ def predict_noise(allocation: Allocation, attributes: Attributes, rows: int) -> 
 
 def choose_method(design: ReleaseDesign, mu_squared: Fraction, rows: int | None) -> Method:
     """What is measured at this price, where there are about so many rows."""
-    workload, dropped = design.workload, []
-    known = UNKNOWN_ROWS if rows is None else rows
+    terms = {"steps": design.steps, "max_rows": design.max_rows, "neighbours": design.neighbours, "unit": design.unit}
+    allocation, dropped = drop_noise(design.workload, mu_squared, UNKNOWN_ROWS if rows is None else rows, **terms)
+    several = sum(len(part) > 1 for part in allocation.workload.weights)
+    return Method(*_describe(several, len(dropped), rows), allocation, dropped, rows)
+
+
+def drop_noise(
+    workload: Workload, mu_squared: Fraction, rows: int, **terms: Any
+) -> tuple[Allocation, tuple[Attributes, ...]]:
+    """The allocation after tables that would be mostly noise are dropped, and these tables."""
+    dropped: list[Attributes] = []
     while True:
-        allocation = allocate(
-            workload,
-            mu_squared,
-            steps=design.steps,
-            max_rows=design.max_rows,
-            neighbours=design.neighbours,
-            unit=design.unit,
-        )
+        allocation = allocate(workload, mu_squared, **terms)
         several = [part for part in workload.weights if len(part) > 1]
-        noise = {part: predict_noise(allocation, part, known) for part in several}
+        noise = {part: predict_noise(allocation, part, rows) for part in several}
         worst = sorted((part for part in several if noise[part] > MOST_NOISE), key=lambda part: -noise[part])
         if not worst:
-            break
+            return allocation, tuple(sorted(dropped))
         gone = worst[: math.ceil(len(worst) / 3)]
         dropped += gone
         workload = workload.without(gone)
-    return Method(*_describe(len(several), len(dropped), rows), allocation, tuple(sorted(dropped)), rows)
 
 
 def _describe(measured: int, dropped: int, rows: int | None) -> tuple[str, str]:
