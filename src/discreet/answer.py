@@ -7,11 +7,11 @@ the text and HTML forms are for people.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from discreet.draw_record import from_plain, to_plain
 from discreet.finish import Cell, Rows
+from discreet.late_dataclass import dataclass
 from discreet.picture import answer_to_html, format_table
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.types import Type, Value

@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from types import TracebackType
@@ -42,6 +42,7 @@ from discreet.exact import lower, upper
 from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
+from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number
@@ -58,6 +59,7 @@ from discreet.release import Release, draw
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
+_CHARGE_STANDS = "The charge stands and is on record. Asking the same again, at the same price, is free."
 
 QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
@@ -177,6 +179,8 @@ class Curator:
         known = self._find_known(quoted, charge.analyst)
         if known is not None:
             return self._answer_known(known, quoted)
+        for plan in quoted.plans:
+            self._check_sources(plan.question)
         held: list[Reservation] = []
         try:
             # No interrupt comes between the charge and the note of it.
@@ -184,9 +188,10 @@ class Curator:
             return self._run_charged(quoted, held[0], times, watch)
         except Exception:
             raise
-        except BaseException:  # an interrupt: the same request may go on at once
+        except BaseException as interrupt:  # the same request may go on at once
             for reservation in held:
                 self._note(self._ledger.abandon, reservation)
+                interrupt.add_note(_CHARGE_STANDS)
             raise
 
     def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
@@ -581,6 +586,11 @@ class Curator:
     def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
         return "; ".join(self._engine.version(table) for table in question.tables)
+
+    def _check_sources(self, question: Question) -> None:
+        """Refuse tables that are not as declared, while nothing is charged yet. Only names and types are read."""
+        for table in question.tables:
+            self._engine.schema(table)
 
     def _check_analyst(self, analyst: str) -> None:
         """Refuse who is not on the codebook's list, where it has one."""

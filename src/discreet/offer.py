@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import NoReturn, Self
@@ -16,6 +15,7 @@ from discreet.accounting.spending_classes import ClassCurrency, SpendingClass, s
 from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, InternalError, ParameterError
 from discreet.exact import Exact, decimal, float_down, lower
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss
 

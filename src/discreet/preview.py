@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from typing import Any
@@ -16,6 +15,7 @@ from discreet.error_curve import ColumnError, CurvePoint, draw_curve
 from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_chosen, list_clamped, list_limits
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.expressions import Expression, ReleasedValue

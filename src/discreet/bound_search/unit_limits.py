@@ -7,7 +7,7 @@ one rank of a quantile.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from discreet import parameters
 from discreet.answer import Answer
 from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression

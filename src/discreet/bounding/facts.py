@@ -12,7 +12,7 @@ plan enforces them (NULL counts as no value, and rows outside the keys are dropp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
@@ -30,6 +30,7 @@ from discreet.bounding.ranges import (
 )
 from discreet.errors import InternalError
 from discreet.exact import decimal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk

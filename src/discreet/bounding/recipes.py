@@ -8,7 +8,7 @@ spread, and are chosen together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from math import ceil, floor, isqrt
 from typing import assert_never
@@ -28,6 +28,7 @@ from discreet.bounding.limits import ValueLimits
 from discreet.bounding.ranges import Range
 from discreet.bounding.stability import Owner, RelationFacts
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.nodes import Aggregate

@@ -1,6 +1,6 @@
 """The command line: the commands put together, and errors turned into exit codes.
 
-Nothing heavy is imported until a command needs it, so that ``discreet --help`` is quick. An error becomes one message
+A command is imported when it runs, so that ``discreet --help`` is quick. An error becomes one message
 on standard error, or JSON on standard output, and an exit code by its root: 2 you asked wrongly, 3 privacy forbids it,
 4 our bug.
 """
@@ -9,36 +9,45 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from discreet.cli import (
-    ask,
-    attack,
-    audit,
-    batch,
-    bounds,
-    budget,
-    check,
-    demo,
-    import_file,
-    init,
-    learn,
-    ledger,
-    local,
-    serve,
-    token,
-)
-from discreet.cli.output import make_console, wants_json
+from discreet.cli.late_commands import LateGroup
+from discreet.cli.signs import prepare_streams
 from discreet.errors import DiscreetError
-from discreet.row_formats import to_json
+
+
+class Commands(LateGroup):
+    """Every command, in the order of the help."""
+
+    late: ClassVar = {
+        "init": ("init:init", "Write a first codebook from the schema alone."),
+        "check": ("check:check", "Is the codebook right, and are its choices wise?"),
+        "preview": ("ask:preview", "Show what an answer would cost and how wrong it would be."),
+        "ask": ("ask:ask", "Answer a question, and charge the budget for it."),
+        "explain": ("ask:explain", "Show the plan of a question, its limits and its noise."),
+        "budget": ("budget:budget", "Show what is left, and every charge so far."),
+        "demo": ("demo:demo", "Make fictional data and show how it all works."),
+        "batch": ("batch:batch", "Answer all questions of a file under one price."),
+        "bounds": ("bounds:bounds", "Find bounds of a column, or how much a unit contributes."),
+        "audit": ("audit:audit", "Check that the guarantee holds on this installation."),
+        "attack": ("attack:attack", "Run an attack, without privacy and with it."),
+        "learn": ("learn:learn", "Read the theory, a page at a time."),
+        "help": ("help_pages:show_help", "Say what an error means and what to do about it."),
+        "serve": ("serve:serve", "Serve datasets to those who have a token, over HTTP."),
+        "import": ("import_file:import_file", "Write a file as typed Parquet."),
+        "ledger": ("ledger:app", "Look after the record of charges and answers."),
+        "local": ("local:app", "Collect answers that are private before they leave the person."),
+        "token": ("token:app", "Say who may ask over the service."),
+    }
+
 
 app = typer.Typer(
     name="discreet",
+    cls=Commands,
     help="Ask private data, within a budget.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -46,12 +55,15 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line and leave with the right exit code."""
+    prepare_streams()
     try:
         app(prog_name="discreet")
     except DiscreetError as error:
         _fail(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        # Where something was charged, the curator has noted what stands.
+        typer.echo(" ".join(["Interrupted.", *getattr(interrupt, "__notes__", ())]), err=True)
         sys.exit(130)
     except BrokenPipeError:
         # The reader has gone. Python would complain again when it flushes at exit, so that is sent nowhere.
@@ -60,11 +72,13 @@ def main() -> None:
 
 
 def _fail(error: DiscreetError) -> None:
+    from discreet.cli import printing
+    from discreet.cli.output import make_console, wants_json
+    from discreet.row_formats import to_json
+
     if wants_json(sys.argv):
         typer.echo(to_json({"error": {"code": error.code, "message": str(error)}}))
         return
-    from discreet.cli import printing
-
     printing.print_error(make_console(stderr=True), str(error), error.code)
 
 
@@ -85,27 +99,6 @@ def root(
 ) -> None:
     """Ask private data, within a budget."""
 
-
-for command in (
-    init.init,
-    check.check,
-    ask.preview,
-    ask.ask,
-    ask.explain,
-    budget.budget,
-    demo.demo,
-    batch.batch,
-    bounds.bounds,
-    audit.audit,
-    attack.attack,
-    learn.learn,
-    serve.serve,
-):
-    app.command()(command)
-app.command("import")(import_file.import_file)
-app.add_typer(ledger.app)
-app.add_typer(local.app)
-app.add_typer(token.app)
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.codebook.codebook import TableSource
@@ -21,6 +20,7 @@ from discreet.codebook.entries import BLANK, ROW
 from discreet.codebook.frame_types import type_of_arrow
 from discreet.codebook.owners import UnitName
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.source_kinds import SourceKind, kind_of_path
 from discreet.plan.types import Type
 

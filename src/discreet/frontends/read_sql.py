@@ -7,7 +7,6 @@ with its place, and a plan is made of our own nodes. ``sql.parsing`` states the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from discreet.frontends.google import privacy_clause
@@ -18,6 +17,7 @@ from discreet.frontends.sql.parsing import MAX_CHARACTERS, MAX_NESTING
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.terms.positions import Place
 from discreet.frontends.terms.syntax import Draft
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values

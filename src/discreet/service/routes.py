@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError, DrawLost, EngineFailure
+from discreet.late_dataclass import dataclass
 from discreet.row_formats import to_json
 from discreet.service import bodies, descriptions, problems
 from discreet.service.answer_forms import AnswerForm, choose_form, encode_rows

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,6 +31,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import is_utf8
 
 LINE_LIMIT = 1 << 20

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -24,6 +24,7 @@ from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
 from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
 from discreet.errors import InternalError, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate

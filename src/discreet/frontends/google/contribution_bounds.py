@@ -7,7 +7,7 @@ into the bounds instead, which is also what bounds per row mean.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, assert_never
 
@@ -17,6 +17,7 @@ from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.reader import ExpressionReader, Form
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Constant, Term, apply
+from discreet.late_dataclass import dataclass
 from discreet.plan.statistics.definitions import GroupBounds, PairStatistic
 from discreet.plan.statistics.table import STATISTICS
 

@@ -13,7 +13,7 @@ The analyst wrote all of it, so it is public.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from discreet.frontends.sql.expression_forms import FORMS
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.terms.positions import Place, refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Column
 from discreet.plan.nodes import Question

@@ -7,13 +7,14 @@ also has the facts of its relation (``bounding.stability``), so that it is known
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import QuestionError, UnitLost
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Relation, Where, split

@@ -57,11 +57,12 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
 
 
 def _make_dialect(*, google: bool) -> Dialect:
-    from sqlglot.dialects.bigquery import BigQuery
-    from sqlglot.dialects.duckdb import DuckDB
-
     if not google:
+        from sqlglot.dialects.duckdb import DuckDB
+
         return DuckDB()
+    from sqlglot.dialects.bigquery import BigQuery
+
     dialect = BigQuery()
     dialect.NULL_ORDERING = "nulls_are_last"  # as in every answer here; GoogleSQL itself sorts them first
     return dialect

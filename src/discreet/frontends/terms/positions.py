@@ -9,9 +9,9 @@ Did you mean 'ward'? Nothing was charged.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 
 from discreet.errors import QuestionError
+from discreet.late_dataclass import dataclass
 
 WIDTH = 100  # characters of a line that an error shows
 
