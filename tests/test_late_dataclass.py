@@ -88,6 +88,26 @@ def test_it_behaves_as_the_standard_one() -> None:
         Room()  # type: ignore[call-arg]
 
 
+def test_both_kinds_inherit_from_each_other() -> None:
+    """Users may derive from our values by the standard decorator, and a frozen class stays frozen."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Standard(Plain):
+        y: int = 0
+
+    @dataclass(frozen=True)
+    class Late(Standard):
+        z: int = 0
+
+    value = Late(1, 2, 3)
+    assert (value.x, value.y, value.z) == (1, 2, 3) and value == Late(1, 2, 3)
+    for each in (value, Standard(1)):
+        with pytest.raises(FrozenInstanceError):
+            each.x = 2  # type: ignore[misc]  # which is refused
+    with pytest.raises(TypeError, match="frozen"):
+        dataclasses.dataclass(type("Changing", (Plain,), {"__annotations__": {"y": int}}))
+
+
 def test_a_frozen_value_does_not_change() -> None:
     for value in (Room(floor=1), Plain(1), Under(1)):
         name = dataclasses.fields(value)[0].name

@@ -17,7 +17,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
-from discreet.accounting.cost_words import describe_left
+from discreet.accounting.cost_words import describe_cost, describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
 from discreet.answer_record import Known, answer_known, find_known, make_answer, read_record, to_record
@@ -133,14 +133,17 @@ class Curator:
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
             return missing_bounds.ask(self, asked.question, offer, **who)
+        quoted = None
         try:
             quoted = self._quote(asked.question, offer, analyst)
             (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
         except BudgetExceeded as refused:
-            least = self._describe_least(asked.question, offer, analyst)
-            if not least:
+            nearest = "" if quoted is None else self._describe_nearest(quoted)
+            cost = "" if quoted is None or not nearest else f"it would cost {describe_cost(self.budget, quoted.loss)}"
+            more = [words for words in (cost, nearest, self._describe_least(asked.question, offer, analyst)) if words]
+            if not more:
                 raise
-            raise BudgetExceeded(f"{refused} {least[0].upper()}{least[1:]}.") from None
+            raise BudgetExceeded(" ".join([str(refused), *(f"{w[0].upper()}{w[1:]}." for w in more)])) from None
         return answer
 
     def ask_batch(
@@ -435,13 +438,15 @@ class Curator:
         }
 
     def _describe_nearest(self, quoted: Quote) -> str:
-        """The largest share that is left, where a quote is more than that."""
+        """The largest offer that fits, where a quote is more than is left."""
         currency, total = self._ledger.counted
-        if not isinstance(currency, ClassCurrency):
-            return ""
-        left = currency.share_left(total)
+        left, price = self._find_share_left(), currency.price(quoted.loss)
+        if isinstance(currency, ClassCurrency):
+            too_much = currency.share_of(price) > left
+        else:
+            too_much = not currency.fits(currency.add(total, price))
         most = describe_most(self.budget, left)
-        return f"offer at most {most}" if most and currency.share_of(currency.price(quoted.loss)) > left else ""
+        return f"offer at most {most}" if most and too_much else ""
 
     def _quote_in_any_case(self, make: Callable[[QuoteContext], Quote], analyst: str) -> Quote:
         """A quote to look at: where an offer is more than is left, at what it would buy of an untouched budget."""

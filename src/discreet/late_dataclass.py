@@ -43,8 +43,12 @@ def make_late(
         wanted = {"__init__": True, "__repr__": repr, "__eq__": eq, "__hash__": eq and frozen}
         # A class that has an ``__eq__`` of its own has None for a hash without asking for it.
         names = [name for name, is_wanted in wanted.items() if is_wanted and own.get(name) is None]
-        made: Any = dataclasses.dataclass(slots=slots, kw_only=kw_only, init=False, repr=False, eq=False)(cls)
+        # Below a frozen class the standard library insists on compiling the guards; otherwise they are ours.
+        below = frozen and any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
+        options: Any = {"slots": slots, "kw_only": kw_only, "frozen": below}
+        made: Any = dataclasses.dataclass(**options, init=False, repr=False, eq=False)(cls)
         if frozen:
+            made.__dataclass_params__.frozen = True  # for dataclasses below this one, whoever makes them
             made.__setattr__, made.__delattr__ = _refuse_change, _refuse_removal
         if frozen and slots:
             made.__getstate__, made.__setstate__ = _list_values, _set_values  # copies and pickles set no attributes

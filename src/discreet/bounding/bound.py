@@ -22,7 +22,7 @@ from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.statistics.definitions import GroupBounds
 from discreet.plan.statistics.table import STATISTICS
@@ -257,6 +257,8 @@ class _GroupingBounder:
                 f"Groups by {str(key)!r} would be single units. Group by a property of them. Nothing was charged."
             )
         if key.type is Type.REAL and facts.keys is None:
+            name = next(iter(sorted(column.name for column in find_columns(key))), "x")
             raise UsageError(
-                f"Groups by the real number {key} would be single rows. Use bin(x, width). Nothing was charged."
+                f"Groups by the real number {key} would be single rows. Use bin({name}, 10), with the width that you "
+                "want. Nothing was charged."
             )

@@ -262,6 +262,6 @@ def _explain_unbounded(statistic: Statistic, argument: Expression) -> str:
     names = ", ".join(sorted(column.name for column in find_columns(argument)))
     return (
         f"{statistic}({argument}) has no bounds, so one person could move it without limit. "
-        f"Declare bounds for {names or 'it'} in the codebook, or ask for clamp({argument}, low, high). "
-        "Nothing was charged."
+        f"Declare bounds for {names or 'it'} in the codebook (`discreet bounds` finds them at a price), ask for "
+        f'clamp({argument}, low, high), or say bounds="auto" (--bounds auto). Nothing was charged.'
     )

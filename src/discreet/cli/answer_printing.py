@@ -137,8 +137,8 @@ def _print_stacked(console: Console, given: Answer) -> None:
             console.print(Text(_to_line(", ".join(keys)), style="cyan"), soft_wrap=True)
         cells = [(_to_line(name), cell) for name, cell, m in zip(rows.names, row, rows.measured) if m]
         blocks = [[(name, *form(cell)) for name, cell in cells] for form in (_format_interval, _format_error)]
-        lines = next((found for block in blocks if _fits(found := _align(block), console.width)), _align(blocks[-1]))
-        for line in lines:
+        apart = [f"  {'  ' * (place > 0)}{text}" for line in blocks[-1] for place, text in enumerate(line)]
+        for line in next((found for block in blocks if _fits(found := _align(block), console.width)), apart):
             console.print(Text(line), soft_wrap=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -42,6 +42,14 @@ class Commands(LateGroup):
         "token": ("token:app", "Say who may ask over the service."),
     }
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. Where it is interrupted after a charge, the curator has noted what stands."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            typer.echo(" ".join(["Interrupted.", *getattr(interrupt, "__notes__", ())]), err=True)
+            raise typer.Exit(130) from None
+
 
 app = typer.Typer(
     name="discreet",
@@ -61,9 +69,7 @@ def main() -> None:
     except DiscreetError as error:
         _fail(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt as interrupt:
-        # Where something was charged, the curator has noted what stands.
-        typer.echo(" ".join(["Interrupted.", *getattr(interrupt, "__notes__", ())]), err=True)
+    except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
         # The reader has gone. Python would complain again when it flushes at exit, so that is sent nowhere.

@@ -43,7 +43,8 @@ class ArgumentPair:
         known = facts_of(argument, self.facts)
         if known.low is None or known.high is None:
             rule = f"{argument} has no bounds, so one person could move this without limit."
-            raise refusal(self.place, rule, "Declare bounds for its columns in the codebook, or use clamp(x, 0, 100).")
+            fix = "Declare bounds for its columns (`discreet bounds` finds them), or use clamp(x, 0, 100)."
+            raise refusal(self.place, rule, fix)
         if max(-known.low, known.high) > WIDEST:
             rule = f"The bounds of {argument} are too wide for squares."
             raise refusal(self.place, rule, "Use clamp(x, 0, 100) with bounds that fit.")

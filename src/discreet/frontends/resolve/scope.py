@@ -127,12 +127,13 @@ class Scope:
         sources = [s for s in self.sources if name.qualifier is None or s.qualifier.lower() == wanted]
         here = {s.qualifier.lower() for s in sources}
         names = [c.name for c in self.columns if c.qualifier.lower() in here or not c.qualifier]
+        fix = suggest_nearest(name.name, dict.fromkeys(names))
+        if name.place is not None and name.place.words.startswith('"'):
+            text = name.name.replace("'", "''")
+            fix = f"Double quotes are for names; a text is written '{text}'. {fix}"
         if len(sources) == 1:
-            return refusal(
-                name.place, f"{sources[0].title} {name.name!r}.", suggest_nearest(name.name, dict.fromkeys(names))
-            )
-        rule = f"None of the tables here has a column {name.name!r}."
-        return refusal(name.place, rule, suggest_nearest(name.name, dict.fromkeys(names)))
+            return refusal(name.place, f"{sources[0].title} {name.name!r}.", fix)
+        return refusal(name.place, f"None of the tables here has a column {name.name!r}.", fix)
 
     def _check_qualifier(self, name: NameTerm) -> None:
         known_here = [source.qualifier for source in self.sources if source.qualifier]
