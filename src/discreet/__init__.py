@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from discreet.opening import curate
     from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
     from discreet.privacy import Budget, Loss, Neighbours, Unit
+    from discreet.publish.publication import publish
 
 __version__ = "0.2.0"
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "min",
     "mode",
     "open",
+    "publish",
     "quantile",
     "slope",
     "standard_error",
@@ -88,6 +90,7 @@ _LATE = {
     **{name: ("discreet.privacy", name) for name in ("Budget", "Loss", "Neighbours", "Unit")},
     "curate": ("discreet.opening", "curate"),
     "open": ("discreet.opening", "open_codebook"),
+    "publish": ("discreet.publish.publication", "publish"),
     **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},
     **{name: ("discreet.frontends.chain.aggregates", f"{name}_") for name in ("max", "min", "sum")},
     **{name: ("discreet.frontends.chain.aggregates", name) for name in _AGGREGATES},

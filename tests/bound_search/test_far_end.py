@@ -94,6 +94,14 @@ def test_an_end_holds_what_is_sure_and_grows_with_what_is_beyond() -> None:
     assert ends[0] == 2**10 and ends == sorted(ends) and ends[-1] > 2**10
 
 
+def test_where_many_values_end_nothing_is_guessed_beyond() -> None:
+    """Far fewer than half of the last bucket: the values end there. A count near the guess keeps the guess."""
+    ended = Tail({8: 3000, 9: 4000, 10: 9, 11: 5}, 9).estimate_beyond(NOISE)
+    assert ended == {8: 3000, 9: 4000}
+    falling = Tail({8: 60, 9: 30, 10: 9, 11: 5}, 9).estimate_beyond(NOISE)
+    assert falling.keys() == {8, 9, 10, 11} and falling[10] > falling[11] > 0
+
+
 def test_small_values_are_let_in() -> None:
     """From the smallest sure bucket inwards, as long as there are more than noise."""
     assert walk_inwards({1: 9, 2: 30, 3: 40, 4: 5000}, 4, NOISE) == 2

@@ -22,18 +22,20 @@ class Commands(LateGroup):
     """Every command, in the order of the help."""
 
     late: ClassVar = {
-        "init": ("init:init", "Write a first codebook from the schema alone."),
+        "init": ("init:init", "Write a first codebook, or add to the one that is there."),
         "check": ("check:check", "Is the codebook right, and are its choices wise?"),
         "preview": ("ask:preview", "Show what an answer would cost and how wrong it would be."),
         "ask": ("ask:ask", "Answer a question, and charge the budget for it."),
-        "explain": ("ask:explain", "Show the plan of a question, its limits and its noise."),
+        "explain": ("ask:explain", "Show the plan of a question, or what a parameter means."),
         "budget": ("budget:budget", "Show what is left, and every charge so far."),
         "demo": ("demo:demo", "Make fictional data and show how it all works."),
         "batch": ("batch:batch", "Answer all questions of a file under one price."),
+        "publish": ("publish:publish", "Publish tables and synthetic rows once, as a bundle."),
         "bounds": ("bounds:bounds", "Find bounds of a column, or how much a unit contributes."),
         "audit": ("audit:audit", "Check that the guarantee holds on this installation."),
         "attack": ("attack:attack", "Run an attack, without privacy and with it."),
         "learn": ("learn:learn", "Read the theory, a page at a time."),
+        "show": ("show:show", "Draw a mechanism: both laws, the loss, the best attack."),
         "help": ("help_pages:show_help", "Say what an error means and what to do about it."),
         "serve": ("serve:serve", "Serve datasets to those who have a token, over HTTP."),
         "import": ("import_file:import_file", "Write a file as typed Parquet."),

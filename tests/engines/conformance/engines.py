@@ -72,7 +72,11 @@ class EngineUnderTest:
 
     def run_oracle(self, tables: Mapping[str, Any], catalog: Catalog, bounded: BoundedPlan) -> Groups:
         """What the oracle says, in this engine's secret order."""
-        return MemoryEngine(tables, catalog, order=self.order).run(bounded, salt=SALT)
+        return self.make_oracle(tables, catalog).run(bounded, salt=SALT)
+
+    def make_oracle(self, tables: Mapping[str, Any], catalog: Catalog) -> Engine:
+        """The oracle with this engine's secret order."""
+        return MemoryEngine(tables, catalog, order=self.order)
 
 
 @cache

@@ -140,7 +140,7 @@ def test_every_source_gives_the_same_answer(kind: str, tmp_path: Path) -> None:
 
 def test_csv_is_text_until_declared(tmp_path: Path) -> None:
     """Nothing is guessed from values: a CSV's schema is all text, and what does not convert is NULL."""
-    (tmp_path / "v.csv").write_text("who,ward,cost,day,ok\n1,A,x,2020-13-01,yes\nz,A,1.5,2020-01-01,true\n,,,,\n")
+    (tmp_path / "v.csv").write_text("who,ward,cost,day,ok\n1,A,x,2020-13-01,perhaps\nz,A,1.5,2020-01-01,true\n,,,,\n")
     engine = DuckDBEngine({"visits": tmp_path / "v.csv"}, catalog_of(KINDS))
     assert set(engine.schema("visits").values()) == {Type.TEXT}
     assert as_dict(engine.run(question(keys=()), salt=SALT)) == {(): (3, 1, 1, 2)}
@@ -225,10 +225,10 @@ def test_memory_engine_brings_values_to_plan_types() -> None:
     ("source", "kinds", "words"),
     [
         ("nowhere.parquet", KINDS, "no file"),
-        ("visits.xlsx", KINDS, "kind of file"),
+        ("visits.xlsx", KINDS, "kind that questions cannot read. Convert it first: pip install"),
         (object(), KINDS, "cannot be a object"),
         (TABLE, {"wrad": Type.TEXT}, "Did you mean 'ward'"),
-        (TABLE, {"cost": Type.INTEGER}, "declared integer, but is real"),
+        (TABLE, {"cost": Type.BOOLEAN}, "declared boolean, but is real"),
         (pl.LazyFrame({"who": [1]}), {"who": Type.INTEGER}, "cannot be a LazyFrame"),
         ([{"who": 1}, {"who": "Jane"}], {"who": Type.INTEGER}, "mixed kinds"),
     ],
@@ -247,9 +247,9 @@ def test_unreadable_files_are_refused_in_our_own_words(tmp_path: Path) -> None:
         DuckDBEngine({"visits": tmp_path / "visits.parquet"}, catalog_of(KINDS)).schema("visits")
     assert "Jane" not in str(refused.value) and refused.value.__suppress_context__
     for content, words in (
-        (b"a,A\n1,2\n", "name each column once"),
-        (b"\xff\xfe\n", "UTF-8"),
-        (b"", "name each column"),
+        (b"\xff\xfe\n", "utf-8"),
+        (b"", "no header"),
+        (b",,\n1,2,3\n", "no header"),
     ):
         (tmp_path / "visits.csv").write_bytes(content)
         with pytest.raises(UsageError, match=words):

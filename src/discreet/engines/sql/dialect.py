@@ -2,8 +2,8 @@
 
 The modules of this room write statements for any SQL engine. Where engines agree they write SQL themselves: SELECT,
 WITH, WHERE, GROUP BY, HAVING, UNION ALL, joins with ON (INNER, LEFT), ORDER BY with NULLS LAST, CASE, coalesce, nullif,
-comparisons, AND, OR, NOT, IS NULL, IN, ``||``, abs of a real, least and greatest (which pass over NULLs), count,
-min, max, bool_or, bool_and, the ranks, lag and lead. Everything else is a method here. An
+comparisons, AND, OR, NOT, IS NULL, IN, ``||``, position, abs of a real, least and greatest (which pass over NULLs),
+count, min, max, bool_or, bool_and, the ranks, lag and lead. Everything else is a method here. An
 engine implements them in ``engines/<name>/dialect.py``. Nothing is translated from the words of another engine,
 because words that look alike mean different things.
 
@@ -106,7 +106,7 @@ class Dialect(Protocol):
         ...
 
     def trunc_divide(self, left: str, right: str) -> str:
-        """Quotient of integers, 64 bits or wide, towards zero. ``right`` is positive.
+        """Quotient of integers, 64 bits or wide, towards zero. ``right`` is neither 0 nor −1.
 
         Trap: ``/`` is of reals on DuckDB and Spark; Spark's ``div`` of decimals yields 64 bits.
         """
@@ -174,10 +174,6 @@ class Dialect(Protocol):
 
     def square_root(self, value: str) -> str:
         """The root; NULL below 0."""
-        ...
-
-    def ln(self, value: str) -> str:
-        """The natural logarithm; NULL at or below 0."""
         ...
 
     def log2(self, value: str) -> str:
