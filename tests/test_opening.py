@@ -6,11 +6,12 @@ import datetime as dt
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import discreet
 from discreet.codebook import Codebook
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, UsageError
 from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.opening import ledger_path_of, open_existing_ledger, schema_of, terms_of
@@ -29,6 +30,26 @@ def test_a_codebook_opens_with_its_ledger_beside_it(hospital: Path) -> None:
         assert holder.remaining == left and holder.ask(COUNT, epsilon=0.5).replayed
     with open_existing_ledger(Codebook.load(hospital)) as ledger:
         assert isinstance(ledger, SQLiteLedger) and len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"age": pa.array([True])}, {"agee": pa.array([1])}, None])
+def test_sources_are_checked_before_a_charge(hospital: Path, wrong: dict[str, pa.Array] | None) -> None:
+    """A table that is not as declared is told when it is asked: nothing is charged, and other tables can be asked."""
+    path = hospital.parent / "visits.parquet"
+    if wrong is None:
+        path.write_bytes(b"not parquet")
+    else:
+        table = pq.read_table(path).slice(0, 1).drop_columns(["age"])
+        for name, values in wrong.items():
+            table = table.append_column(name, values)
+        pq.write_table(table, path)
+    with discreet.open(hospital) as opened:
+        whole = opened.ledger.remaining
+        assert opened.preview("SELECT COUNT(*) AS n FROM visits", epsilon=1).fits
+        with pytest.raises(UsageError, match="Nothing was charged"):
+            opened.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1)
+        assert opened.ledger.remaining == whole and not opened.history()
+        assert opened.ask("SELECT COUNT(*) AS n FROM patients", epsilon=1)
 
 
 def test_frames_have_a_ledger_in_memory() -> None:

@@ -7,13 +7,13 @@ the text and HTML forms are for people.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from discreet.draw_record import from_plain, to_plain
 from discreet.errors import UsageError
 from discreet.finish import Cell, Rows, list_columns
+from discreet.late_dataclass import dataclass
 from discreet.picture import answer_to_html, format_table
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.types import Type, Value

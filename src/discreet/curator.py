@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
 from discreet import post_processing
-from discreet.accounting.cost_words import describe_left
+from discreet.accounting.cost_words import describe_cost, describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
 from discreet.answer_record import Known, answer_known, find_known, make_answer, read_record, to_record
@@ -26,7 +26,7 @@ from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
 from discreet.call_forms import check_call
-from discreet.charged_draw import ChargedDraw
+from discreet.charged_draw import CHARGE_STANDS, ChargedDraw
 from discreet.computation_preview import ComputationPreview, preview_exactly
 from discreet.declared_table import PrivateRows, format_table_facts, table_to_html
 from discreet.draw_record import Draws, dump_draws, load_draws
@@ -50,12 +50,13 @@ from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
+from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Relation, Values, find_tables
+from discreet.plan.relations import Relation, Values, find_tables, split
 from discreet.plan.show import show
 from discreet.plan.types import Value
 from discreet.post_processing import count_groups
@@ -164,14 +165,17 @@ class Curator:
         if automatic and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.ask(self, asked.question, offer, **who)
         analyst, request, project, watch = (who[word] for word in ("analyst", "request", "project", "watch"))
+        quoted = None
         try:
             quoted = self._quote(asked.question, offer, analyst)
             (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
         except BudgetExceeded as refused:
-            least = self._describe_least(asked.question, offer, analyst)
-            if not least:
+            nearest = "" if quoted is None else self._describe_nearest(quoted)
+            cost = "" if quoted is None or not nearest else f"it would cost {describe_cost(self.budget, quoted.loss)}"
+            more = [words for words in (cost, nearest, self._describe_least(asked.question, offer, analyst)) if words]
+            if not more:
                 raise
-            raise BudgetExceeded(f"{refused} {least[0].upper()}{least[1:]}.") from None
+            raise BudgetExceeded(" ".join([str(refused), *(f"{w[0].upper()}{w[1:]}." for w in more)])) from None
         return answer
 
     def _compute(
@@ -270,6 +274,7 @@ class Curator:
         known = self._find_known(quoted, charge.analyst)
         if known is not None:
             return self._answer_known(known, quoted)
+        self._check_sources(table for plan in quoted.plans for table in plan.question.tables)
         held: list[Reservation] = []
         try:
             # No interrupt comes between the charge and the note of it.
@@ -277,9 +282,10 @@ class Curator:
             return self._run_charged(quoted, held[0], times, watch)
         except Exception:
             raise
-        except BaseException:  # an interrupt: the same request may go on at once
+        except BaseException as interrupt:  # the same request may go on at once
             for reservation in held:
                 self._note(self._ledger.abandon, reservation)
+                interrupt.add_note(CHARGE_STANDS)
             raise
 
     def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
@@ -551,13 +557,15 @@ class Curator:
         }
 
     def _describe_nearest(self, quoted: Quote) -> str:
-        """The largest share that is left, where a quote is more than that."""
+        """The largest offer that fits, where a quote is more than is left."""
         currency, total = self._ledger.counted
-        if not isinstance(currency, ClassCurrency):
-            return ""
-        left = currency.share_left(total)
+        left, price = self._find_share_left(), currency.price(quoted.loss)
+        if isinstance(currency, ClassCurrency):
+            too_much = currency.share_of(price) > left
+        else:
+            too_much = not currency.fits(currency.add(total, price))
         most = describe_most(self.budget, left)
-        return f"offer at most {most}" if most and currency.share_of(currency.price(quoted.loss)) > left else ""
+        return f"offer at most {most}" if most and too_much else ""
 
     def _quote_in_any_case(self, make: Callable[[QuoteContext], Quote], analyst: str) -> Quote:
         """A quote to look at: where an offer is more than is left, at what it would buy of an untouched budget."""
@@ -635,6 +643,7 @@ class Curator:
         For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
         """
         self._check_analyst(charge.analyst)
+        self._check_sources(find_tables(split(tabulation.bounded.source)[0]))
         times = AnswerTimes.begin(self._answer_after, self._clock)
         shown = None if times.after else watch
 
@@ -746,6 +755,11 @@ class Curator:
     def _version_of(self, question: Question) -> str:
         """The versions of all tables that a question reads."""
         return "; ".join(self._engine.version(table) for table in question.tables)
+
+    def _check_sources(self, tables: Iterable[str]) -> None:
+        """Refuse tables that are not as declared, while nothing is charged yet. Only names and types are read."""
+        for table in tables:
+            self._engine.schema(table)
 
     def _check_analyst(self, analyst: str) -> None:
         """Refuse who is not on the codebook's list, where it has one."""

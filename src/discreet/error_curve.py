@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from discreet.late_dataclass import dataclass
 
 # The shares that are shown, as far as they are left; then all that is left.
 SHARES = tuple(Fraction(1, part) for part in (200, 100, 50, 20, 10, 5, 2, 1))

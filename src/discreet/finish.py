@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any, TypeAlias, assert_never
@@ -29,6 +28,7 @@ from discreet.bounding.recipes import AggregateRecipe
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, float_down, float_up
+from discreet.late_dataclass import dataclass
 from discreet.plan.evaluate import RowValues, evaluate
 from discreet.plan.expressions import Expression, ReleasedValue, walk
 from discreet.plan.nodes import Order, Question

@@ -9,14 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from discreet.call_forms import refuse_call
 from discreet.codebook import Codebook
 from discreet.codebook.entries import OTHERS
 from discreet.codebook.spending import DATABASES
-from discreet.curator import Curator
-from discreet.engines.registry import open_engine
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import sqlite
 from discreet.ledger.base_ledger import BaseLedger
@@ -29,6 +27,9 @@ from discreet.ledger.other_ledgers import find_other_ledger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.parameters import kind_of, refuse
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
 
 _P = ParamSpec("_P")
 # The call to write, where another one does not fit.
@@ -88,12 +89,16 @@ def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
 
 
 def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
+    # Those who look at the ledger alone need neither.
+    from discreet.curator import Curator
+    from discreet.engines.registry import open_engine
+
     catalog = book.catalog()
     return Curator(
         name=book.name,
         catalog=catalog,
         engine=open_engine(book.sources if frames is None else frames, catalog),
-        ledger=_open_ledger(book),
+        ledger=open_ledger(book),
         per_query=book.per_query,
         analysts=book.analysts,
         shared_answers=book.shared_answers,
@@ -189,7 +194,8 @@ def _is_in_database(book: Codebook) -> bool:
     return book.ledger is not None and book.ledger.startswith(DATABASES)
 
 
-def _open_ledger(book: Codebook) -> Ledger:
+def open_ledger(book: Codebook) -> Ledger:
+    """The ledger of a codebook on its terms. One that does not exist is made."""
     terms = terms_of(book)
     _check_move(book)
     if _is_in_database(book):

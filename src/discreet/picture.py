@@ -45,7 +45,7 @@ def show_key(value: Value) -> str:
 
 def format_cell(cell: Cell) -> tuple[str, str, str]:
     """A measured value and the ends of its interval, with the digits that the noise leaves meaningful."""
-    digits = _count_digits(cell)
+    digits = count_digits(cell)
     low, high = (UNKNOWN if end is None else _format_number(end, digits) for end in (cell.low, cell.high))
     return _format_number(cell.value, digits), low, high
 
@@ -81,7 +81,7 @@ def _to_day(cell: Cell) -> Cell:
     return Cell(cell.value.date()) if isinstance(cell.value, dt.datetime) else cell
 
 
-def _count_digits(cell: Cell) -> int | None:
+def count_digits(cell: Cell) -> int | None:
     """Digits after the point that the noise leaves meaningful; None where there is no interval."""
     if not isinstance(cell.low, int | float) or not isinstance(cell.high, int | float) or cell.high <= cell.low:
         return None

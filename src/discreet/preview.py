@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_chosen, list_clamped, list_limits
 from discreet.finish import find_measured, list_columns
 from discreet.html_tables import make_facts, make_table
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
 from discreet.plan.arrow import load_arrow_types

@@ -14,6 +14,7 @@ BEGIN, END = "<!-- floors -->\n", "<!-- /floors -->\n"
 FLOORS: list[dict[str, str]] = [
     {
         "errors": "every error, and who has to act on it",
+        "late_dataclass": "dataclasses that are cheap to import",
         "uninterrupted": "work that no interrupt cuts in two",
         "answer_times": "when a request may learn something",
         "row_formats": "rows and documents as bytes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -20,8 +20,9 @@ from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_rela
 from discreet.bounding.structure import check_structure
 from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import MAX_KEYS, Catalog, ColumnFacts, ContributionLimits
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import Relation, Scan
 from discreet.plan.statistics.definitions import GroupBounds
@@ -287,6 +288,8 @@ class _GroupingBounder:
                 f"Groups by {str(key)!r} would be single units. Group by a property of them. Nothing was charged."
             )
         if key.type is Type.REAL and facts.keys is None:
+            name = next(iter(sorted(column.name for column in find_columns(key))), "x")
             raise UsageError(
-                f"Groups by the real number {key} would be single rows. Use bin(x, width). Nothing was charged."
+                f"Groups by the real number {key} would be single rows. Use bin({name}, 10), with the width that you "
+                "want. Nothing was charged."
             )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
@@ -34,6 +34,7 @@ from discreet.bounding.rounded_keys import facts_of_quotient, facts_of_rounding,
 from discreet.bounding.time_facts import facts_of_date_diff, facts_of_date_trunc, facts_of_part, facts_of_time_cast
 from discreet.errors import InternalError
 from discreet.exact import decimal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import MAX_KEYS, ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk

@@ -13,11 +13,12 @@ expression is NULL, and of NULL a range claims nothing. So both states bound the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.times import STEPS

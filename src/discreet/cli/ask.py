@@ -53,7 +53,7 @@ def ask(
     with open_curator(codebook) as curator:
         offered = _read_offer(offer, question, curator)
         answer = _ask_with_progress(curator, question, offered)
-        note_forgetful(curator)
+        note_forgetful(curator.ledger)
         output.print(_make_printout(answer))
 
 
@@ -102,7 +102,7 @@ def _read_offer(offer: OfferOptions, question: str, curator: Curator) -> dict[st
 
 def _make_preview(shown: Preview) -> Printout:
     from discreet.bound_search import AutomaticPreview
-    from discreet.cli import printing, rows
+    from discreet.cli import answer_printing, rows
     from discreet.computation_preview import ComputationPreview
 
     if isinstance(shown, ComputationPreview):
@@ -110,34 +110,34 @@ def _make_preview(shown: Preview) -> Printout:
             rows=lambda: rows.batch_preview_rows(shown.each),
             document=shown.to_dict,
             draw=lambda console: console.out(str(shown), highlight=False),
-            note=printing.describe_price(shown),
+            note=answer_printing.describe_price(shown),
         )
     if not isinstance(shown, AutomaticPreview):
         return Printout(
             rows=lambda: rows.preview_rows(shown),
             document=shown.to_dict,
-            draw=lambda console: printing.print_preview(console, shown),
-            note=printing.describe_price(shown),
+            draw=lambda console: answer_printing.print_preview(console, shown),
+            note=answer_printing.describe_price(shown),
         )
     return Printout(
         rows=lambda: rows.preview_rows(shown.final, shown.open),
         document=shown.to_dict,
         draw=lambda console: console.out(str(shown), highlight=False),
-        note=printing.describe_price(shown),
+        note=answer_printing.describe_price(shown),
     )
 
 
 def _make_printout(answer: Answer) -> Printout:
-    from discreet.cli import printing
+    from discreet.cli import answer_printing
 
     def draw(console: Console) -> None:
-        printing.print_answer(console, answer)
+        answer_printing.print_answer(console, answer)
 
     return Printout(
         rows=lambda: answer.table,
         document=answer.to_dict,
         draw=draw,
-        note=printing.describe_receipt(answer),
+        note=answer_printing.describe_receipt(answer),
     )
 
 

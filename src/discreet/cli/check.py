@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,7 @@ from discreet.cli.options import CodebookPath
 from discreet.cli.output import OutputOptions, Printout
 from discreet.errors import DiscreetError, UsageError
 from discreet.exact import float_up
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +23,7 @@ from discreet.codebook.frame_types import list_required, types_of
 from discreet.codebook.rules import find_problems
 from discreet.codebook.spending import DATABASES
 from discreet.errors import CodebookError, Problem
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import (
     DEFAULT_JOINED_ROWS,
     DEFAULT_LENGTH,

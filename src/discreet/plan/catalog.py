@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Relation, Values
 from discreet.plan.types import Type, Value

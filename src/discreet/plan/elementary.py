@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, Self, TypeVar
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.types import LARGEST_REAL
 
 SMALLEST_REAL = math.ulp(0.0)

@@ -12,10 +12,10 @@ fact about one is never read for the other. Equality in a join never matches NUL
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression
 from discreet.plan.types import Type, Value
 

@@ -16,13 +16,13 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.publish.bundle_question import BundleAnswer, answer_question
 from discreet.publish.chance import PublicChance
 from discreet.publish.columns import PublishedColumn

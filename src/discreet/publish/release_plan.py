@@ -19,13 +19,14 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet import parameters
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.offer import Offer
 from discreet.parameters import Number
 from discreet.plan.catalog import suggest_nearest

@@ -8,12 +8,13 @@ that are in the cell already, and half are the old rows with only the table's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
 from discreet.exact import Flags, Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.publish.chance import PublicChance
 from discreet.publish.workload import Attributes
 

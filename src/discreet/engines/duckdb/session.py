@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from discreet.engines.duckdb.dialect import pick_parameters, quote_text
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.engine import ProgressCallback
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import Layers
 from discreet.engines.sql.per_unit import FeatureSql
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
 
 

@@ -9,12 +9,12 @@ counts are NULL. Nothing raises, and no order of rows or threads shows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import INTEGER_MAX, Type
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, assert_never
 
 from discreet.bounding.contributions import BoundedPlan
@@ -24,6 +24,7 @@ from discreet.engines.sql.statement import RowSource
 from discreet.engines.sql.unit_groups import write_groups
 from discreet.engines.sql.windows import write_window
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import settle

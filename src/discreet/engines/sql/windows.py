@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 
 from discreet.engines.sql import per_unit, real_sums
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
 from discreet.plan.relations import FeatureCall, RowFrame, Window
 

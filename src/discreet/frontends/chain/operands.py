@@ -8,12 +8,13 @@ OR and NOT.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 from discreet.frontends.terms.constants import read_python_value
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Constant, NameTerm, Term, aggregates_in, apply
+from discreet.late_dataclass import dataclass
 from discreet.plan.types import Type
 
 Operand: TypeAlias = "ChainExpression | object"

@@ -13,7 +13,7 @@ that its SELECT is found again in the tree. All other words keep their places. T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.bounding.facts import facts_of
@@ -31,6 +31,7 @@ from discreet.frontends.sql.reader import Form
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Column
 from discreet.plan.nodes import Question

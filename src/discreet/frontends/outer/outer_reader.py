@@ -14,7 +14,7 @@ A statement without the clause that reads public tables alone is such a computat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from discreet.frontends.google.privacy_clause import QuestionAndOffer, ReleasedSelects
@@ -34,6 +34,7 @@ from discreet.frontends.sql.reader import ExpressionReader
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import ReleasedValue, walk
 from discreet.plan.nodes import Question

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from discreet.errors import UsageError
 from discreet.exact import decimal
 from discreet.frontends.terms.constants import read_day_or_moment
-from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.positions import Place, name_as_typed, refusal
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.functions import FUNCTIONS, TRUNCATIONS, make_call, make_literal
@@ -232,7 +232,7 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: A
     found = FUNCTIONS.get(function)
     if found is None:
         return refusal(place, f"There is no function {function!r}.", "docs/sql.md lists the functions.")
-    shown = SHOWN.get(function, f"{function}()")
+    shown = SHOWN.get(function) or f"{name_as_typed(place, function)}()"
     for position in sorted(found.constants):
         if position < len(arguments) and not isinstance(arguments[position], Literal):
             if function == "in":
@@ -249,14 +249,14 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: A
             (*arguments[1::2], arguments[-1]) if all(a.type is Type.BOOLEAN for a in arguments[:-1:2]) else arguments
         )
     kinds = " and ".join(dict.fromkeys(_kind_of(a) for a in arguments)) if arguments else "nothing"
-    return refusal(place, f"{shown} does not take {kinds}.", _suggest_fix(function, arguments))
+    return refusal(place, f"{shown} does not take {kinds}.", _suggest_fix(function, shown, arguments))
 
 
 def _kind_of(argument: Expression) -> str:
     return "NULL" if isinstance(argument, Literal) and argument.value is None else str(argument.type)
 
 
-def _suggest_fix(function: str, arguments: Arguments) -> str:
+def _suggest_fix(function: str, shown: str, arguments: Arguments) -> str:
     kinds = {argument.type for argument in arguments}
     if function in ARITHMETIC:
         if any(kind.is_time for kind in kinds):
@@ -273,5 +273,5 @@ def _suggest_fix(function: str, arguments: Arguments) -> str:
     if function == "quotient":
         return "It needs two integers; FLOOR(a / b) takes reals."
     if function == "concat":
-        return "CAST(x AS VARCHAR) makes a text."
-    return f"docs/sql.md says what {function} takes: {FUNCTIONS[function].help}."
+        return "CAST(x AS VARCHAR) makes a text; between conditions write OR."
+    return f"docs/sql.md says what {shown.removesuffix('()')} takes: {FUNCTIONS[function].help}."

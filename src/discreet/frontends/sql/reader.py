@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.refusals import RefusalReason
-from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.positions import Place, name_as_typed, refusal
 from discreet.frontends.terms.syntax import FunctionTerm, QueryTerm, Sort, Term, apply
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ class ExpressionReader:
         """One criterion of ORDER BY; ``read`` reads its expression. ``released`` rows may have their NULLs first."""
         if type(node).__name__ != "Ordered":
             self.refuse(node)
+        if type(node.this).__name__ == "Var" and node.this.name.upper() == "ALL":
+            rule = "ORDER BY ALL is not available."
+            raise refusal(self.places.of(node, "ALL"), rule, "Name the columns, or their positions: ORDER BY 1, 2.")
         first = bool(node.args.get("nulls_first"))
         if first and not released:
             rule = "NULLS FIRST is not available inside a question: NULLs come last."
@@ -90,8 +93,9 @@ class ExpressionReader:
         if type(node).__name__ == "IgnoreNulls":  # the parser wraps ANY_VALUE and its like in it
             reason = refusals.NODES.get(type(node.this).__name__, reason)
         if reason is None:
-            rule = f"{name_of(node)} is not available in a question."
-            raise refusal(self.place_of(node), rule, "docs/sql.md lists everything that is.")
+            place = self.place_of(node)
+            rule = f"{name_as_typed(place, name_of(node))} is not available in a question."
+            raise refusal(place, rule, "docs/sql.md lists everything that is.")
         raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
 
     def place_of(self, node: Node) -> Place:

@@ -155,6 +155,7 @@ NODES: Mapping[str, RefusalReason] = {
     "SimilarTo": _REGEX,
     "Glob": _REGEX,
     "Escape": RefusalReason("ESCAPE is not available.", "Use contains(x, '%') to look for the sign itself.", "ESCAPE"),
+    "ArrayOverlaps": RefusalReason("a && b is not available.", "Write AND between conditions.", "&&"),
     "Any": RefusalReason("ANY is not available.", "Use OR.", "ANY"),
     "All": RefusalReason("ALL is not available.", "Use AND.", "ALL"),
     "Tuple": RefusalReason("Several values in parentheses are not available here.", "Compare the columns one by one."),

@@ -7,11 +7,12 @@ in the text, so that a later refusal can show it. The place does not count when 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from discreet.frontends.terms.positions import Place, refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.relations import Feature, JoinKind, RowFrame
 from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Value
