@@ -132,11 +132,22 @@ def test_units_are_counted_where_the_unit_is_a_column() -> None:
 # Where it does not hold
 
 
-def test_a_union_of_a_table_with_itself_has_no_public_size() -> None:
-    """All rows of one table, and nothing else, are what the number is declared for."""
-    curator = curate_people(TABLE)
-    sql = "SELECT COUNT(DISTINCT person) AS n FROM (SELECT person FROM t UNION ALL SELECT person FROM t) AS u"
-    assert curator.preview(sql, epsilon=1).loss.epsilon() == 1
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(DISTINCT person) AS n FROM (SELECT person FROM t UNION ALL SELECT person FROM t) AS u",
+        "SELECT COUNT(DISTINCT person) FILTER (WHERE x > 105) AS n FROM t",
+        "SELECT COUNT(DISTINCT person) AS n FROM t WHERE x > 105",
+        "SELECT ward, COUNT(DISTINCT person) AS n FROM t GROUP BY ward",
+        "SELECT COUNT(*) AS n FROM t",
+        "SELECT COUNT(DISTINCT x) AS n FROM t",
+        "SELECT COUNT(DISTINCT a.person) AS n FROM t AS a JOIN t AS b ON a.person = b.person",
+    ],
+)
+def test_people_in_a_part_of_a_table_have_noise_and_a_price(sql: str) -> None:
+    """All people of one table, and nothing else, are what the number is declared for."""
+    plan = curate_people(TABLE).preview(sql, epsilon=1).plan
+    assert plan.loss.epsilon() == 1 and not any(release.bounded.public for release in plan.releases)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ What is known are noisy counts of values by size: bucket e holds those from 2^e 
    larger, so its expected damage to the squared error falls as 2^−d, and all of it together stays small.
 2. How much lies in the next buckets, which nobody can see. Counts usually fall from one power of two to the next, at
    least by half and at least as they fell before. This guess and the noisy count are averaged by their precisions, and
-   the result is where the guess for the bucket after it starts. Where the count is far below the guess, the values end.
+   the result is where the guess for the bucket after it starts.
 
 For each possible end (a power of two, or one and a half) the loss is the estimated sum of what lies beyond it, where
 values are spread evenly over the logarithms in a bucket; the noise is that of a question with three times the search's
@@ -32,8 +32,6 @@ SEEN_DOUBT, SEEN_RATIO = Fraction(1, 20), Fraction(1, 8)
 LEAST_DOUBT = Fraction(1, 10**11)
 # How many powers of two beyond the last seen one an end may lie, and the most that counts fall less than.
 STEPS, MOST_RATIO = 2, 0.5
-# A count that is so many standard deviations of noise below its guess says that values end there.
-MISSED = 10
 # A later question is taken to have three times the budget of the search (see ``missing_bounds.SEARCH_SHARE``).
 LATER = 3
 
@@ -58,8 +56,11 @@ class Tail:
     counts: Mapping[int, int]
     edge: int | None
 
-    def estimate_beyond(self, noise: CountNoise) -> dict[int, float]:
-        """How many values each bucket has: as counted up to the edge, and the guess of step 2 after it."""
+    def estimate_beyond(self, noise: CountNoise, missed: float = math.inf) -> dict[int, float]:
+        """How many values each bucket has: as counted up to the edge, and the guess of step 2 after it.
+
+        Where a count is ``missed`` standard deviations of noise or more below its guess, the values end.
+        """
         if self.edge is None:
             return {}
         found = {e: max(0.0, float(count)) for e, count in self.counts.items() if e <= self.edge}
@@ -67,7 +68,7 @@ class Tail:
         ratio = min(MOST_RATIO, guess / max(1, self.counts.get(self.edge - 1, 0)))
         for e in range(self.edge + 1, self.edge + STEPS + 1):
             guess *= ratio
-            if guess - self.counts.get(e, 0) > MISSED * noise.standard_error:
+            if guess - self.counts.get(e, 0) > missed * noise.standard_error:
                 break
             if e in self.counts:
                 # A part of the typical noise is taken off, because only what is above zero counts.

@@ -31,6 +31,9 @@ from discreet.release import Noise
 MAX_COUNT = 1 << 16
 CELLS = (1, *(start for e in range(1, 16) for start in (1 << e, 3 << (e - 1))), MAX_COUNT)
 """The least number in each cell."""
+# Many units have the same number of rows, or nearly so: where so many standard deviations of noise are missing, none
+# has more. (Columns of numbers have thinner tails, of which that would leave out too much.)
+MISSED = 10
 # A limit that noise alone shows more often than this is worse than none: it could be a thousand times too large.
 LIMIT_DOUBTS = DOUBTS[:-1]
 
@@ -108,7 +111,7 @@ def _choose_limit(tail: Tail, counts: Mapping[int, int], noise: CellNoise, weigh
     """The limit whose loss and ``weight`` times whose size have the least root of squares."""
     if tail.edge is None:
         raise InternalError("A limit of a tail without an edge.")
-    beyond = tail.estimate_beyond(noise)
+    beyond = tail.estimate_beyond(noise, MISSED)
     cells = [(start, _end_of(start)) for start in CELLS if _exponent(start) <= tail.edge + STEPS]
     units = [
         float(counts[start]) if (e := _exponent(start)) <= tail.edge else beyond.get(e, 0.0) / _count_cells(e)

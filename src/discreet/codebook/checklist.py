@@ -172,15 +172,15 @@ def _check_contributions(name: str, table: TableEntry, codebook: Codebook) -> It
     if rows is not None and units is not None and limit * units < rows:
         lost = f"With {rows:,} rows of {units:,} units, some rows lie beyond that; no interval covers them."
         yield CheckLine(
-            Grade.WEAK, topic, f"{words} {lost}", f"Allow more, or buy a good limit: {_write_command(name)}."
+            Grade.WEAK, topic, f"{words} {lost}", f"Allow more, or buy a good limit: {_write_command(name)}"
         )
     elif rows is not None and units is not None and limit > 20 * rows / units:
         mean = rows / units
         finding = f"{words} The average is {mean:.3g}, so noise is {limit / mean:.0f} times what most need."
-        yield CheckLine(Grade.WEAK, topic, finding, f"Allow fewer, or buy a good limit: {_write_command(name)}.")
+        yield CheckLine(Grade.WEAK, topic, finding, f"Allow fewer, or buy a good limit: {_write_command(name)}")
     elif rows is not None and units is not None and 1 < limit < NARROW * rows / units:
         finding = f"{words} The average is {rows / units:.3g}, and what some have beyond the limit no interval covers."
-        yield CheckLine(Grade.WEAK, topic, finding, f"Allow more, or buy a good limit: {_write_command(name)}.")
+        yield CheckLine(Grade.WEAK, topic, finding, f"Allow more, or buy a good limit: {_write_command(name)}")
     else:
         yield CheckLine(Grade.GOOD, topic, words)
 

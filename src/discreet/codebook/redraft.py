@@ -76,7 +76,8 @@ def redraft(old: str, bare: DataFiles, found: DataFiles, choices: Choices, folde
         if not unedited or after.get(place) == line.text:
             written.append(line.text)
             continue
-        changed.append(place)
+        if not after.get(place, "#").startswith("#"):
+            changed.append(place)
         written += [after[place]] if place in after else []
     known = {(line.section, line.key) for line in lines}
     fresh = [place for place in after if place not in before and place not in known and place[0]]
@@ -94,7 +95,7 @@ def redraft(old: str, bare: DataFiles, found: DataFiles, choices: Choices, folde
         text += "\n" + draft_table(table, found, choices, folder)
         added.append(f"table {table}")
     _check(text, declared)
-    words = {key: section[2:] == ("columns",) for section, key in changed if not key.startswith("#")}
+    words = {key: section[2:] == ("columns",) for section, key in changed}
     filled, typed = (tuple(key for key, of_column in words.items() if of_column is kind) for kind in (False, True))
     return Redraft(
         text,

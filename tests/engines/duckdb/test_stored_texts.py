@@ -40,7 +40,12 @@ MOMENT = re.compile(
 
 
 def moment_of(text: str, order: DateOrder) -> dt.datetime | None:
-    """The rule, said slowly."""
+    """The rule, said slowly: the year first, or the order of the form."""
+    found = [moment for way in {DateOrder.YMD, order} if (moment := moment_in(text, way)) is not None]
+    return found[0] if found else None
+
+
+def moment_in(text: str, order: DateOrder) -> dt.datetime | None:
     found = MOMENT.fullmatch(text.strip(" "))
     if found is None or not text.isascii():
         return None

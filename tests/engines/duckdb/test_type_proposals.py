@@ -81,7 +81,8 @@ def test_dates_as_written_elsewhere(tmp_path: Path) -> None:
         ("31.12.2020 10:00|1.2.2021 11:30", DateOrder.DMY, Type.TIMESTAMP, ()),
         ("1.2.2021|3.4.2021", DateOrder.YMD, Type.TEXT, ("x",)),
     ):
-        found = propose(tmp_path / "v.csv", lines_of([cells, "a|b"]), ["x", "n"])
+        found = propose(tmp_path / "v.csv", lines_of([cells, "2020-01-31|2020-02-01"]), ["x", "iso"])
+        assert found.types["iso"] is Type.DATE  # a year in front is read in every order
         assert (found.form.dates, found.types["x"], found.doubtful) == (order, kind, doubtful)
 
 

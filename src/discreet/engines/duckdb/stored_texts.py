@@ -93,9 +93,21 @@ def _escape(sign: str) -> str:
 
 
 def _write_moment(text: str, form: CsvForm) -> str:
-    """A time in UTC, or without a zone, within the years that the plan knows."""
-    pattern = f"{'[-/.]'.join(_YEAR if part == 'y' else _PART for part in form.dates)}(?:[ T]{_CLOCK}(?: ?{_ZONE})?)?"
-    names = ", ".join(f"'{part}'" for part in (*form.dates, *_CLOCK_PARTS))
+    """A time in UTC, or without a zone, within the years that the plan knows.
+
+    A year of four digits in front cannot be taken for a day, so that order is read in every form.
+    """
+    # Most times are written in one way, which is also the fastest to read.
+    usual = f"{DIALECT.full_match(text, f'{DAY}([ T]{_USUAL_CLOCK})?')} AND {text} >= '0001'"
+    branches = [f"WHEN {usual} THEN {DIALECT.parse(text, Type.TIMESTAMP)}"]
+    branches += [_write_branch(text, order) for order in dict.fromkeys((DateOrder.YMD, form.dates))]
+    return f"CASE {' '.join(branches)} END"
+
+
+def _write_branch(text: str, order: DateOrder) -> str:
+    """What a text in one order of year, month and day is, as a branch of CASE."""
+    pattern = f"{'[-/.]'.join(_YEAR if part == 'y' else _PART for part in order)}(?:[ T]{_CLOCK}(?: ?{_ZONE})?)?"
+    names = ", ".join(f"'{part}'" for part in (*order, *_CLOCK_PARTS))
     # An empty part is not there. A fraction is filled up with zeros to microseconds, and cut behind them.
     local = (
         "TRY_CAST(p.y || '-' || lpad(p.m, 2, '0') || '-' || lpad(p.d, 2, '0') || ' ' || lpad(p.h, 2, '0') || ':' || "
@@ -107,9 +119,4 @@ def _write_moment(text: str, form: CsvForm) -> str:
     parts = f"[regexp_extract({text}, '^(?:{pattern})$', [{names}])]"
     moments = f"list_transform({parts}, lambda p: TRY({local} + to_minutes({shift})))"
     known = f"list_filter({moments}, lambda m: m BETWEEN {FIRST_MOMENT} AND {LAST_MOMENT})[1]"
-    fits = f"WHEN {DIALECT.full_match(text, pattern)} THEN {known}"
-    if form.dates is not DateOrder.YMD:
-        return f"CASE {fits} END"
-    # Most times are written in one way, which is also the fastest to read.
-    usual = DIALECT.full_match(text, f"{DAY}([ T]{_USUAL_CLOCK})?")
-    return f"CASE WHEN {usual} AND {text} >= '0001' THEN {DIALECT.parse(text, Type.TIMESTAMP)} {fits} END"
+    return f"WHEN {DIALECT.full_match(text, pattern)} THEN {known}"
