@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,6 +56,30 @@ def test_a_ledger_in_a_database_is_no_file(hospital: Path) -> None:
     hospital.write_text('ledger = "postgresql://host/db"\n' + hospital.read_text())
     with pytest.raises(LedgerError, match="in a database, not in a file"):
         ledger_path_of(Codebook.load(hospital))
+
+
+def test_times_with_bounds_are_grouped_and_summed_like_numbers() -> None:
+    """Without a δ, so by public groups alone. Rows beyond the bounds are in no group, and count as the nearer bound."""
+    days = [dt.date(2023, 12, 31), *[dt.date(2024, 1, 15)] * 40, *[dt.date(2024, 3, 1)] * 60, dt.date(2025, 7, 1)]
+    moments = [None if day.year == 2025 else dt.datetime.combine(day, dt.time(13, 30)) for day in days]
+    holder = discreet.curate(
+        {"visits": pa.table({"day": days, "at": moments})},
+        bounds={"day": (dt.date(2024, 1, 1), dt.date(2024, 3, 31)), "at": (dt.date(2024, 1, 1), dt.date(2024, 4, 1))},
+        budget=discreet.Budget(epsilon=10_000),
+    )
+
+    def ask(key: str, where: str = "") -> list[tuple[str, int]]:
+        rows = holder.ask(f"SELECT {key} AS k, COUNT(*) AS n FROM visits {where} GROUP BY k", epsilon=500).rows.rows
+        return [(str(row[0].value).removesuffix(" 00:00:00"), int(str(row[1].value))) for row in rows]
+
+    months = [("2024-01-01", 40), ("2024-02-01", 0), ("2024-03-01", 60)]
+    assert ask("bin(day, 'month')") == [*months, ("None", 0)]
+    assert ask("date_trunc('month', at)") == [*months, ("2024-04-01", 0), ("None", 1)]
+    assert ask("date_trunc('month', at)", "WHERE at < '2024-03-01'")[:2] == months[:2]
+    assert ask("year(at)") == [("2024", 100), ("None", 1)]
+    assert len(ask("CAST(at AS DATE)")) == 93
+    sums = holder.ask("SELECT SUM(date_diff('day', DATE '2024-01-01', day)) AS d FROM visits", epsilon=500)
+    assert sums.rows.rows[0][0].value == 0 + 40 * 14 + 60 * 60 + 90
 
 
 def test_a_frame_without_a_unit_protects_rows() -> None:

@@ -87,6 +87,7 @@ _AGGREGATES = (
 )  # fmt: skip  # a list of words
 _LATE = {
     "curate": ("discreet.opening", "curate"),
+    "load_ipython_extension": ("discreet.magic", "load_ipython_extension"),
     "open": ("discreet.opening", "open_codebook"),
     "publish": ("discreet.publish.publication", "publish"),
     **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},

@@ -145,6 +145,9 @@ class Offer:
             if part > 1:
                 raise ParameterError("share", f"is {float_down(part):.4g}, more than the whole budget", fix)
             _check_least("share", part, LEAST_EPSILON)
+        if self.error is not None and not isinstance(self.error, Mapping):
+            fix = "Name the column that it is wanted of: error={'n': 5}. Nothing was charged."
+            raise parameters.refuse("error", "errors by the names of columns", self.error, fix)
         for name, size in (self.error or {}).items():
             parameters.read_positive(size, f"error[{name!r}]")
         if self.error is not None and not self.error:

@@ -176,6 +176,16 @@ def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     assert lines["patients"]["mark"] == "wrong" and "patients.parquet" in lines["patients"]["finding"]
 
 
+def test_the_cause_of_an_unreadable_source_is_told_beside_it(run: Run, hospital: Path) -> None:
+    """Whoever runs a command has the file: the engine may say what is wrong with it."""
+    (hospital.parent / "visits.parquet").write_bytes(b"not parquet" * 9)
+    for command in (["check", hospital], ["ask", hospital, "SELECT COUNT(*) AS n FROM visits", "--share", "0.1"]):
+        code, out, err = run(*command)
+        said = " ".join((out + err).split())
+        assert code == 2 and "'visits' cannot be read" in said and "For the owner of the data:" in said
+        assert "No magic bytes" in said
+
+
 @pytest.mark.parametrize(
     ("unit", "word", "true"), [("row", "exact_rows", 4), ("who", "exact_units", 3)], ids=["rows", "units"]
 )
@@ -368,3 +378,19 @@ def test_demo(run: Run, tmp_path: Path) -> None:
     shown: dict[str, Any] = json.loads(run("demo", "--folder", tmp_path / "demo", "--json")[1])
     assert len(shown["rows"]) == 8 and shown["refused"] == "question"
     assert {file.stem for file in (tmp_path / "demo").glob("*.parquet")} == {"visits", "patients", "labs", "wards"}
+
+
+def test_statements_with_released_answers(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """What is inside is priced and charged; what reads public rows alone needs no price."""
+    inner = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1) COUNT(*) AS n FROM visits"
+    code, out, err = run("preview", hospital, f"SELECT n / 2 AS half FROM ({inner})")
+    assert (code, err) == (0, "") and "released0" in out and "nothing was charged" in out
+    code, out, err = run("ask", hospital, f"SELECT n / 2 AS half FROM ({inner})", "--json")
+    assert (code, err) == (0, "") and set(json.loads(out)["rows"][0]) == {"half"}
+    file = tmp_path / "t.csv"
+    file.write_text("k,v\na,1\nb,2\n")
+    for command in ("preview", "ask"):
+        code, out, err = run(command, hospital, "SELECT SUM(v) AS v FROM t", "--public", f"t={file}")
+        assert (code, err) == (0, "") and "nothing" in out
+    code, _, err = run("ask", hospital, "SELECT COUNT(*) FROM visits")
+    assert code == 2 and "Say what it may cost" in err

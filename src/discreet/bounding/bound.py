@@ -9,7 +9,7 @@ from itertools import product
 
 from discreet.bounding.cells import list_cell_forms
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, choose_weight_bits
-from discreet.bounding.facts import MAX_KEYS, facts_of
+from discreet.bounding.facts import facts_of
 from discreet.bounding.grids import LEAST_STEPS, UNIT_STEPS
 from discreet.bounding.joint_measures import find_families
 from discreet.bounding.lengths import check_row
@@ -20,7 +20,7 @@ from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_rela
 from discreet.bounding.structure import check_structure
 from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
+from discreet.plan.catalog import MAX_KEYS, Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import Relation, Scan

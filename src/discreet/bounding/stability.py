@@ -487,7 +487,7 @@ def _facts_of_feature(call: FeatureCall, source: RelationFacts) -> ColumnFacts:
 
 
 def _facts_of_window(relation: Window, source: RelationFacts) -> RelationFacts:
-    _check_within_unit(source, relation.parts, "A window")
+    _check_within_unit(source, relation.parts, "A window")  # a frame reads fewer rows of the same part
     columns = dict(source.columns)
     for name, call in relation.features:
         columns[Column(relation.name, name, call.type)] = _facts_of_feature(call, source)

@@ -36,8 +36,8 @@ def preview(
     Free: computed from public facts, no data is read, nothing is charged.
     """
     question = read_question(sql, file)
-    offered = offer.read_any(question) if curve else offer.read_for(question)
     with open_curator(codebook) as curator:
+        offered = offer.read_any(question) if curve else _read_offer(offer, question, curator)
         output.print(_make_preview(curator.preview(question, curve=curve, **offered)))
 
 
@@ -50,8 +50,8 @@ def ask(
     Say what it may cost (--epsilon, --rho) or how exact it must be (--error). Asking the same again is free.
     """
     question = read_question(sql, file)
-    offered = offer.read_for(question)
     with open_curator(codebook) as curator:
+        offered = _read_offer(offer, question, curator)
         answer = _ask_with_progress(curator, question, offered)
         note_forgetful(curator)
         output.print(_make_printout(answer))
@@ -89,6 +89,15 @@ def explain(
             draw=lambda console: console.out(text, highlight=False),
         )
     )
+
+
+def _read_offer(offer: OfferOptions, question: str, curator: Curator) -> dict[str, Any]:
+    """The offer for a question; none is needed where only public tables are read."""
+    if offer.prices == 0:
+        stated = offer.read_any(question)
+        if curator.is_free(question, stated.get("public")):
+            return stated
+    return offer.read_for(question)
 
 
 def _make_preview(shown: Preview) -> Printout:

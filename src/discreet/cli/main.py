@@ -62,12 +62,13 @@ def main() -> None:
 
 
 def _fail(error: DiscreetError) -> None:
+    message = "\n".join([str(error), *getattr(error, "__notes__", ())])
     if wants_json(sys.argv):
-        typer.echo(to_json({"error": {"code": error.code, "message": str(error)}}))
+        typer.echo(to_json({"error": {"code": error.code, "message": message}}))
         return
     from discreet.cli import printing
 
-    printing.print_error(make_console(stderr=True), str(error), error.code)
+    printing.print_error(make_console(stderr=True), message, error.code)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callback

@@ -14,11 +14,11 @@ from discreet.accounting import cost_words
 from discreet.answer import Answer
 from discreet.codebook.check_lines import CheckLine, Grade
 from discreet.curator import Curator
-from discreet.error_curve import draw_curve
+from discreet.error_curve import draw_curve, format_error
 from discreet.exact import float_down, float_up
 from discreet.explanation import BEYOND, list_chosen, list_clamped, list_limits
 from discreet.finish import Cell
-from discreet.picture import show
+from discreet.picture import format_cell, format_interval, shorten_midnights, show_key
 from discreet.plan.types import Value
 from discreet.preview import BatchPreview, ColumnPreview, Preview, describe_cost
 from discreet.release import format_level
@@ -120,12 +120,12 @@ def print_preview(console: Console, shown: Preview) -> None:
 
 def _format_by_size(column: ColumnPreview) -> str:
     """An error that depends on how many values a group has, one size a line."""
-    return "\n".join(f"± {error:.3g} in a group of {size:,}" for size, error in column.by_size)
+    return "\n".join(f"± {format_error(error)} in a group of {size:,}" for size, error in column.by_size)
 
 
 def print_answer(console: Console, given: Answer) -> None:
     """The values with their intervals, bars for the first of them, and what it cost."""
-    rows = given.rows
+    rows = shorten_midnights(given.rows)
     body = [[_format_cell(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in rows.rows[:_SHOWN]]
     drawn = _draw_bars(given, console.width - _width_of(given, body))
     table = _make_table()
@@ -166,15 +166,7 @@ def describe_price(shown: Preview | BatchPreview) -> str:
 
 def _format_cell(cell: Cell, *, measured: bool) -> list[str]:
     """A value, and its interval where it has one."""
-    if not measured:
-        return [show(cell.value)]
-    if cell.low is None or cell.high is None:
-        return [show(cell.value), "not known"]
-    digits = _count_digits(cell)
-    return [
-        _format_value(cell.value, digits),
-        f"{_format_value(cell.low, digits)} … {_format_value(cell.high, digits)}",
-    ]
+    return [format_cell(cell)[0], format_interval(cell)] if measured else [show_key(cell.value)]
 
 
 def _width_of(given: Answer, body: Sequence[Sequence[Sequence[str]]]) -> int:
@@ -209,20 +201,6 @@ def _draw_bars(given: Answer, room: int) -> list[Text]:
 
 def _to_float(value: Value) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _count_digits(cell: Cell) -> int | None:
-    """Digits after the point that the noise leaves meaningful; None where there is no interval."""
-    width = _to_float(cell.high) - _to_float(cell.low)
-    if cell.low is None or cell.high is None or width <= 0:
-        return None
-    return max(0, min(6, 1 - math.floor(math.log10(width))))
-
-
-def _format_value(value: Value, digits: int | None) -> str:
-    if isinstance(value, float) and digits is not None:
-        return f"{value:,.{digits}f}"
-    return show(value)
 
 
 def print_budget(console: Console, curator: Curator, odds: str) -> None:

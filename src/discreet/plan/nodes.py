@@ -57,10 +57,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One sort criterion over released numbers; NULLs come last."""
+    """One sort criterion over released numbers; NULLs come last, or first."""
 
     expression: Expression
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -311,6 +311,8 @@ def test_unreadable_files_are_refused_in_our_own_words(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read") as refused:
         DuckDBEngine({"visits": tmp_path / "visits.parquet"}, catalog_of(KINDS))
     assert "Jane" not in str(refused.value) and refused.value.__suppress_context__
+    (note,) = refused.value.__notes__  # for the one who opens it
+    assert note.startswith("For the owner of the data: Invalid Input Error: No magic bytes")
     for content, words in (
         (b"\xff\xfe\n", "utf-8"),
         (b"", "no header"),

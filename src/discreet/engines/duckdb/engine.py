@@ -22,7 +22,7 @@ from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
-from discreet.engines.failure import LOG, hide_error
+from discreet.engines.failure import LOG, hide_error, tell_owner
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
@@ -316,7 +316,9 @@ class DuckDBEngine:
             except duckdb.Error as error:
                 LOG.error("The source of %r cannot be read.", table, exc_info=error)
                 message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
-                raise UsageError(f"{message} Nothing was charged.") from None
+                refused = UsageError(f"{message} Nothing was charged.")
+                tell_owner(refused, error)
+                raise refused from None
             self._stored[table] = (version, {row[0].lower(): StoredColumn(row[0], row[1]) for row in described})
         return self._stored[table][1]
 

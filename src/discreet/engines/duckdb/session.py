@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 # Rows that are fetched at a time, where an answer is read row by row.
 BATCH_ROWS = 4096
+# DuckDB's words where it has no way to draw a progress bar.
+_NO_WIDGETS = "required package 'ipywidgets' is missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +72,30 @@ class Session:
         try:
             for source in sources:
                 source.attach(self._connection)
+            self._turn_on_progress()
             self._lock([path for source in sources for path in source.paths])
         except BaseException:
             self.close()
             raise
 
+    def _turn_on_progress(self) -> None:
+        """Have DuckDB count how far a statement is, and print nothing.
+
+        In a notebook without ipywidgets DuckDB refuses every setting of its progress bar, which is then off. So there
+        a watcher hears of the end alone.
+        """
+        import duckdb
+
+        try:
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
+        except duckdb.InvalidInputException as error:
+            if _NO_WIDGETS not in str(error):
+                raise
+
     def _lock(self, paths: Sequence[str]) -> None:
         listed = ", ".join(quote_text(path) for path in paths)
         for setting in (
-            "enable_progress_bar = true",  # without it there is no progress to ask for
-            "enable_progress_bar_print = false",
             f"allowed_paths = [{listed}]",
             "enable_external_access = false",
             "lock_configuration = true",

@@ -258,7 +258,7 @@ class Writer:
         own = {Column(relation.name, name, compute.type): compute for name, compute in relation.features}
         wanted = {column: compute for column, compute in own.items() if column in needed}
         there = frozenset(self._list_all(relation.source))
-        untied = any(compute.feature in per_unit.UNTIED for compute in wanted.values())
+        untied = any(compute.feature in per_unit.UNTIED or compute.frame is not None for compute in wanted.values())
         ties = self._list_all(relation.source) if untied else ()
         read = _find_all_columns([*relation.parts, *(value for value, _ in relation.order), *_arguments_of(wanted)])
         source = self.write(relation.source, (needed & there) | read | frozenset(ties))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from discreet.engines.sql import per_unit, real_sums
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.plan.expressions import Column
-from discreet.plan.relations import FeatureCall, Window
+from discreet.plan.relations import FeatureCall, RowFrame, Window
 
 
 def write_window(
@@ -36,9 +36,10 @@ def write_window(
             over = frame.write_over(untied=compute.feature in per_unit.UNTIED)
             computed[column] = per_unit.write_position(dialect, compute, value, over)
         elif column in stepped:
-            computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], frame.write_over())
+            over = frame.write_over(rows=compute.frame)
+            computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], over)
         else:
-            computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over())
+            computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over(rows=compute.frame))
     return top, computed
 
 
@@ -50,9 +51,21 @@ class _WindowFrame:
     order: tuple[str, ...]
     ties: tuple[str, ...]
 
-    def write_over(self, *, untied: bool = False) -> str:
-        order = ", ".join((*self.order, *self.ties) if untied else self.order)
-        return f" OVER ({' '.join(filter(None, (self.parts, f'ORDER BY {order}' if order else '')))})"
+    def write_over(self, *, untied: bool = False, rows: RowFrame | None = None) -> str:
+        order = ", ".join((*self.order, *self.ties) if untied or rows is not None else self.order)
+        frame = "" if rows is None else _write_frame(rows)
+        return f" OVER ({' '.join(filter(None, (self.parts, f'ORDER BY {order}' if order else '', frame)))})"
+
+
+def _write_frame(rows: RowFrame) -> str:
+    first, last = _write_end(rows.first, "UNBOUNDED PRECEDING"), _write_end(rows.last, "UNBOUNDED FOLLOWING")
+    return f"ROWS BETWEEN {first} AND {last}"
+
+
+def _write_end(rows: int | None, unbounded: str) -> str:
+    if rows is None:
+        return unbounded
+    return "CURRENT ROW" if rows == 0 else f"{abs(rows)} {'FOLLOWING' if rows > 0 else 'PRECEDING'}"
 
 
 def _add_steps(

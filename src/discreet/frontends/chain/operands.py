@@ -93,7 +93,7 @@ class ChainExpression:
         return _apply("clamp", self, low, high)
 
     def bin(self, width: Operand) -> ChainExpression:
-        """The lower edge of the number's bin, for bins of this width."""
+        """The lower edge of the bin that a value is in: of numbers by a width, of dates by a unit such as "month"."""
         return _apply("bin", self, width)
 
     def magnitude(self) -> ChainExpression:

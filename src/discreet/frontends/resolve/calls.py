@@ -1,7 +1,7 @@
 """Makes typed calls of resolved arguments, in one canonical form, with refusals that state the fix.
 
 The canonical form has the same meaning: ``30 < age`` becomes ``age > 30``, ``NOT a = b`` becomes ``a <> b``, a text
-beside a date is read as a date, and arithmetic on constants is computed at once.
+beside a date is read as a date, bins of dates are truncated dates, and arithmetic on constants is computed at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from discreet.frontends.terms.constants import read_day_or_moment
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.functions import FUNCTIONS, make_call, make_literal
+from discreet.plan.functions import FUNCTIONS, TRUNCATIONS, make_call, make_literal
 from discreet.plan.types import LARGEST_REAL, Type
 
 Arguments: TypeAlias = tuple[Expression, ...]
@@ -125,6 +125,8 @@ def _simplify(function: str, arguments: Arguments) -> Expression | None:
         return first
     if function == "coalesce" and len(arguments) == 1:
         return first
+    if function == "bin" and first is not None and len(arguments) == 2 and first.type.is_time:
+        return make("date_trunc", (arguments[1], first), None)
     if function in {"like", "ilike"} and len(arguments) == 2:
         pattern = arguments[1]
         if isinstance(pattern, Literal) and isinstance(pattern.value, str) and "%%" in pattern.value:
@@ -186,8 +188,16 @@ def _find_number(arguments: Arguments, position: int) -> float | None:
 
 def _check_bin(arguments: Arguments, place: Place | None) -> None:
     width = _find_number(arguments, 1)
+    if arguments and arguments[0].type.is_time and not _is_unit_of_time(arguments):
+        fix = f"Write for example bin(day, 'month'), with one of {', '.join(TRUNCATIONS)}."
+        raise refusal(place, "Bins of dates and timestamps are units of time.", fix)
     if width is not None and width <= 0:
         raise refusal(place, "The width of a bin must be above zero.", "Write for example bin(age, 10).")
+
+
+def _is_unit_of_time(arguments: Arguments) -> bool:
+    unit = arguments[1] if len(arguments) == 2 else None
+    return isinstance(unit, Literal) and unit.value in TRUNCATIONS
 
 
 def _check_clamp(arguments: Arguments, place: Place | None) -> None:

@@ -62,6 +62,6 @@ def list_rows(scope: Scope, catalog: Catalog) -> Scope:
     if isinstance(scope.relation, Values) or catalog.read_public is None or len(names) != 1:
         return scope
     values = catalog.read_public(scope.relation)
-    if len(values.rows) > MAX_KEYS or {values.name} != names:
+    if values is None or len(values.rows) > MAX_KEYS or {values.name} != names:
         return scope
     return replace(scope, relation=values, facts=find_relation_facts(values, catalog))

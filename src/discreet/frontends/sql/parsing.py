@@ -54,10 +54,37 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     """The tree of one statement. A text that is not one statement, or is nested too deeply, is refused."""
     places = Places(text, tokens)
     _check_tokens(tokens, places)
-    tree = _parse(text, tokens, places, google=google)
+    kept, most = _cut_top(tokens)
+    tree = _parse(text, kept, places, google=google)
+    if most is not None:
+        _add_limit(tree, most, places)
     _check_depth(tree, places)
     check_schemas(tree, places)
     return ParsedStatement(tree, places)
+
+
+def _cut_top(tokens: list[Token]) -> tuple[list[Token], Token | None]:
+    """The words without TOP n behind the first SELECT, where other systems write LIMIT, and the word n."""
+    words = [bare_word_of(token) for token in tokens]
+    at = words.index("SELECT") + 1 if "SELECT" in words else len(words)
+    at += words[at : at + 1] == ["DISTINCT"]
+    if words[at : at + 1] != ["TOP"] or "(" in words[:at]:
+        return tokens, None
+    bracketed = words[at + 1 : at + 2] == ["("] and words[at + 3 : at + 4] == [")"]
+    number = at + 2 if bracketed else at + 1
+    if number >= len(tokens) or tokens[number].token_type.name != "NUMBER":
+        return tokens, None
+    return [*tokens[:at], *tokens[number + 1 + bracketed :]], tokens[number]
+
+
+def _add_limit(tree: Expr, number: Token, places: Places) -> None:
+    from sqlglot.expressions import Limit, Literal
+
+    if tree.args.get("limit") is not None:
+        raise refusal(places.of_token(number), "TOP and LIMIT say the same.", "Keep one of them.")
+    literal = Literal.number(number.text)
+    literal.meta.update(start=number.start, end=number.end)
+    tree.set("limit", Limit(expression=literal))
 
 
 def unwrap(tree: Expr) -> Expr:

@@ -73,15 +73,16 @@ class ExpressionReader:
                 shown = inner if isinstance(inner, Expr) else node  # a flag, such as WITH TOTALS, has no place
                 raise refusal(self.places.of(shown, reason.word), reason.rule, reason.fix)
 
-    def read_sort(self, node: Node, read: Callable[[Node], Term]) -> Sort:
-        """One criterion of ORDER BY; ``read`` reads its expression."""
+    def read_sort(self, node: Node, read: Callable[[Node], Term], *, released: bool = False) -> Sort:
+        """One criterion of ORDER BY; ``read`` reads its expression. ``released`` rows may have their NULLs first."""
         if type(node).__name__ != "Ordered":
             self.refuse(node)
-        if node.args.get("nulls_first"):
-            rule = "NULLS FIRST is not available: NULLs come last."
+        first = bool(node.args.get("nulls_first"))
+        if first and not released:
+            rule = "NULLS FIRST is not available inside a question: NULLs come last."
             raise refusal(self.places.of(node, "NULLS"), rule, "Leave it out.")
-        self.check_parts(node, "this", "desc")
-        return Sort(read(node.this), bool(node.args.get("desc")))
+        self.check_parts(node, "this", "desc", "nulls_first")
+        return Sort(read(node.this), bool(node.args.get("desc")), first)
 
     def refuse(self, node: Node) -> NoReturn:
         """Refuses a node, with the reason why it is not available."""

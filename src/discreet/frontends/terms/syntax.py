@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.relations import Feature, JoinKind
+from discreet.plan.relations import Feature, JoinKind, RowFrame
 from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Value
 
@@ -106,6 +106,7 @@ class WindowTerm:
     parts: tuple[Term, ...] = ()
     order: tuple[Sort, ...] = ()
     place: Place | None = field(default=None, compare=False, repr=False)
+    frame: RowFrame | None = None
 
     @property
     def inside(self) -> tuple[Term, ...]:
@@ -151,6 +152,7 @@ class Sort:
 
     term: Term
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
