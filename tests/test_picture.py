@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from discreet.cli.printing import print_answer
+from discreet.cli.answer_printing import print_answer
 from discreet.finish import Cell, Rows
 from discreet.picture import (
     answer_to_html,
