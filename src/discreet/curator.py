@@ -31,7 +31,7 @@ from discreet.computation_preview import ComputationPreview, preview_exactly
 from discreet.declared_table import PrivateRows, format_table_facts, table_to_html
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
-from discreet.engines.memory.public_rows import read_public_relation
+from discreet.engines.registry import read_public_relation
 from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.error_curve import CurvePoint, list_shares

@@ -14,7 +14,7 @@ from discreet.accounting import cost_words
 from discreet.accounting.pure import PureNotion
 from discreet.answer import Answer
 from discreet.bounding.bound import bound_all
-from discreet.engines.duckdb.released_rows import NamedColumn, compute_rows
+from discreet.engines.registry import NamedColumn, compute_rows
 from discreet.errors import QuestionError, Unbounded, UsageError
 from discreet.exact import decimal
 from discreet.finish import Cell, Rows

@@ -137,6 +137,7 @@ CASES = [
     Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("learn", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
+    Case("publish", ("plan.toml", "--preview"), lambda document: document["tables"]),
     Case("help", (), lambda document: [{"topic": name, "about": about} for name, about in document.items()]),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
     Case("show", ("rr", "laplace", "--epsilon", "2"), pictures_of),
@@ -196,6 +197,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         path.write_text(text.replace("bounds = [0, 20_000], ", "").replace("epsilon = 3\n", "epsilon = 90\n"))
         Path("script.sql").write_text(
             "SELECT COUNT(*) AS n FROM visits;\nSELECT ward, COUNT(*) AS n FROM visits GROUP BY 1"
+        )
+        Path("plan.toml").write_text(
+            f'name = "wards"\ncodebook = "{H}"\ntable = "visits"\nepsilon = 0.1\ncolumns = ["ward", "emergency"]\n'
         )
         TokenStore(Path(H).with_suffix(".tokens")).create(name="ana", role=Role.ANALYST)
         Path("colours.txt").write_text("red\ngreen\nred\n" * 100)

@@ -146,7 +146,7 @@ def test_18_volatile_functions_do_not_exist(call: str) -> None:
         "SELECT COUNT(*) FROM data UNION ALL SELECT COUNT(*) FROM data",
         "SELECT COUNT(*) FROM data a JOIN data b ON a.flag = b.flag",
         "SELECT COUNT(*) FROM data, data AS again",
-        "SELECT COUNT(*) FROM data, UNNEST([1, 2, 3])",
+        "SELECT COUNT(*) FROM data, UNNEST([age, 2, 3])",
     ],
 )
 def test_19_nobody_can_be_multiplied(sql: str) -> None:

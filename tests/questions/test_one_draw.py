@@ -189,9 +189,10 @@ def test_a_failure_stops_the_ledger_until_the_owner_has_looked(monkeypatch: pyte
         frames.append(trace.tb_frame.f_code.co_name)
         trace = trace.tb_next
     assert "_run_and_draw" not in frames and "_run" not in frames
-    for request in ("r", "another"):
-        with pytest.raises(LedgerStopped, match="Nothing was charged"):
-            curator.ask(COUNTS if request == "r" else "SELECT COUNT(*) AS m FROM visits WHERE ward = 'A'", epsilon=1)
+    other = "SELECT COUNT(*) AS m FROM visits WHERE ward = 'A'"
+    for question, kept in ((COUNTS, "Your charge stands"), (other, "Nothing was charged")):
+        with pytest.raises(LedgerStopped, match=kept):
+            curator.ask(question, epsilon=1)
     assert curator.preview(COUNTS, epsilon=1).cost
     assert curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1).table == before.table
     ledger = curator.ledger

@@ -146,13 +146,13 @@ def _check_counts(book: Codebook) -> Iterator[CheckLine]:
     """How far off a plain count of each private table would be, from public facts alone; nothing is opened or read."""
     from discreet.codebook.check_lines import CheckLine, Grade
     from discreet.curator import Curator
-    from discreet.engines.memory.engine import MemoryEngine
+    from discreet.engines.registry import open_empty_engine
     from discreet.ledger.memory import MemoryLedger
     from discreet.opening import terms_of
 
     catalog, share = book.catalog(), _find_share(book)
-    engine = MemoryEngine({name: [] for name in catalog.tables}, catalog)
-    curator = Curator(name=book.name, catalog=catalog, engine=engine, ledger=MemoryLedger.on(terms_of(book)))
+    ledger = MemoryLedger.on(terms_of(book))
+    curator = Curator(name=book.name, catalog=catalog, engine=open_empty_engine(catalog), ledger=ledger)
     for name, entry in book.document.tables.items():
         if entry.public:
             continue

@@ -6,7 +6,7 @@ A new engine adds its kinds of source to ``plan.source_kinds`` and a line here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,8 +16,9 @@ from discreet.engines.unread import ValueReport
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
+from discreet.plan.relations import Relation, Values
 from discreet.plan.source_kinds import SourceKind, kind_of_source
-from discreet.plan.types import Type
+from discreet.plan.types import Type, Value
 
 EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Engine]
 """Makes an engine from sources, what is declared about them, and the number of threads that it may use."""
@@ -97,3 +98,28 @@ def import_file(file: Path, out: Path, types: Mapping[str, Type], **options: Any
     from discreet.engines.duckdb import file_import
 
     return file_import.import_file(file, out, types, file_import.ImportOptions(**options))
+
+
+NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
+"""A column of a table: its name, its type and its values."""
+
+
+def compute_rows(tables: Mapping[str, Sequence[NamedColumn]], sql: str) -> list[NamedColumn]:
+    """The columns that a SELECT over released and public rows gives, in a database that holds nothing else."""
+    from discreet.engines.duckdb import released_rows
+
+    return released_rows.compute_rows(tables, sql)
+
+
+def read_public_relation(relation: Relation, catalog: Catalog, read_table: Callable[[str], Values]) -> Values:
+    """All rows of a relation over declared public tables, sorted."""
+    from discreet.engines.memory import public_rows
+
+    return public_rows.read_public_relation(relation, catalog, read_table)
+
+
+def open_empty_engine(catalog: Catalog) -> Engine:
+    """An engine over tables without rows: enough to price questions from public facts."""
+    from discreet.engines.memory.engine import MemoryEngine
+
+    return MemoryEngine({name: [] for name in catalog.tables}, catalog)

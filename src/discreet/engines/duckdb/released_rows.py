@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from discreet.engines.duckdb.scanning import plan_type
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.registry import NamedColumn
 from discreet.errors import UsageError
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.evaluate import settle
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
-
-NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
-"""A column of a table: its name, its type and its values."""
 
 MEMORY = "512MB"
 
