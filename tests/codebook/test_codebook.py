@@ -273,7 +273,17 @@ RULES = [
     (
         "two sources",
         GOOD.replace('"visits.parquet"', '{ csv = "a", parquet = "b" }'),
-        "must name one of parquet, csv or duckdb",
+        "must name one of parquet, csv, duckdb or postgres",
+    ),
+    (
+        "an address in a codebook",
+        GOOD.replace('"visits.parquet"', '{ postgres = "postgresql://me:secret@host/clinic" }'),
+        "tables.visits.source.postgres must not hold an address",
+    ),
+    (
+        "a table without its schema",
+        GOOD.replace('"visits.parquet"', '{ postgres = "visits" }'),
+        "tables.visits.source.postgres must name a schema and a table",
     ),
     (
         "table of a file",
@@ -794,7 +804,7 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     book = Codebook.read(examples[0])
     used = set(re.findall(r"(\w+) =", examples[0]))
     words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
-    assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "edges"}
+    assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "postgres", "edges"}
     assert book.catalog().tables
 
 

@@ -22,6 +22,7 @@ from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression
+from discreet.plan.gaps import check_gaps
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.statistics.definitions import GroupBounds
 from discreet.plan.statistics.table import STATISTICS
@@ -68,6 +69,7 @@ def bound(question: Question, catalog: Catalog) -> BoundedQuestion:
 def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ...]:
     """The bounded forms of a question, one for each of its groupings."""
     check_structure(question)
+    check_gaps(question, catalog.gaps)
     question = replace(question, source=cap_joins(question.source, catalog))
     source = find_relation_facts(question.source, catalog)
     if source.owner is Owner.NOBODY:

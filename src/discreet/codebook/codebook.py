@@ -39,7 +39,9 @@ from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file."""
+    """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
+    PostgreSQL, of which ``path`` is the name with its schema.
+    """
 
     kind: SourceKind
     path: str
@@ -276,9 +278,11 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind = SourceKind.PARQUET if place.parquet else SourceKind.CSV if place.csv else SourceKind.DUCKDB
+    kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES)
+    kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
-    return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table)
+    where = getattr(place, kind)
+    return TableSource(kind=kind, path=where if kind is SourceKind.POSTGRES else str(folder / where), table=table)
 
 
 def _make_limits(table: TableEntry, unit: Unit) -> ContributionLimits:

@@ -90,7 +90,7 @@ def _expand_source(value: object) -> object:
         return value
     kind = kind_of_path(value)
     if kind is None:
-        raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv or duckdb')
+        raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv, duckdb or postgres')
     return {str(kind): value}
 
 
@@ -181,6 +181,11 @@ class SourceEntry(CodebookEntry):
         None, description="A CSV file with a header, commas and double quotes, in UTF-8, or a pattern for several."
     )
     duckdb: str | None = Field(None, description="A DuckDB database file.")
+    postgres: str | None = Field(
+        None,
+        description='A table in a PostgreSQL database, with its schema: `"clinic.visits"`. The environment variable '
+        "`DISCREET_POSTGRES` says where the database is.",
+    )
     table: str | None = Field(None, description="With `duckdb`: the table in it, if it has another name there.")
 
 

@@ -103,9 +103,10 @@ def _check_source(path: str, table: TableEntry, document: Document) -> Iterator[
 
 
 def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iterator[Problem]:
-    kinds = [word for word in ("parquet", "csv", "duckdb") if getattr(place, word) is not None]
+    kinds = [word for word in ("parquet", "csv", "duckdb", "postgres") if getattr(place, word) is not None]
     if len(kinds) != 1:
-        yield Problem(path, "must name one of parquet, csv or duckdb", 'Write source = { parquet = "visits.parquet" }.')
+        rule = "must name one of parquet, csv, duckdb or postgres"
+        yield Problem(path, rule, 'Write source = { parquet = "visits.parquet" }.')
         return
     if shared and (kinds != ["duckdb"] or place.table is not None):
         fix = 'Write source = { duckdb = "hospital.duckdb" }, or give each table its own source.'
@@ -113,6 +114,13 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
     if place.table is not None and kinds != ["duckdb"]:
         yield Problem(f"{path}.table", "goes with duckdb only", "Remove it: a file holds one table.")
     target: str = getattr(place, kinds[0])
+    if kinds == ["postgres"]:
+        if "://" in target or "=" in target:
+            fix = 'Write the table, "clinic.visits", and put the address into the environment as DISCREET_POSTGRES.'
+            yield Problem(f"{path}.postgres", "must not hold an address, which may hold a password", fix)
+        elif "." not in target or "\0" in target:
+            yield Problem(f"{path}.postgres", "must name a schema and a table", 'Write postgres = "clinic.visits".')
+        return
     if not target.strip() or "://" in target or "\0" in target:
         yield Problem(f"{path}.{kinds[0]}", "must be a local file", "Give a path relative to the codebook.")
 

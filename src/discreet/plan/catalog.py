@@ -125,13 +125,15 @@ class Catalog:
     """All declared tables of one dataset, and the neighbours for which it is protected.
 
     ``max_joined_rows`` is the most rows that one unit may have in a relation that joins have multiplied.
-    ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key.
+    ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key. ``gaps``
+    name what the engine of the dataset cannot say (``plan.gaps``).
     """
 
     tables: Mapping[str, TableFacts]
     neighbours: Neighbours
     max_joined_rows: int = DEFAULT_JOINED_ROWS
     count_public: PublicCounter | None = field(default=None, compare=False, repr=False)
+    gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     @property
     def unit(self) -> Unit:

@@ -16,6 +16,7 @@ class SourceKind(StrEnum):
     PARQUET = "parquet"  # one or more files of one schema
     CSV = "csv"  # one or more files with a header
     DUCKDB = "duckdb"  # a table in a DuckDB file
+    POSTGRES = "postgres"  # a table in a PostgreSQL database
     FRAME = "frame"  # a table in memory
 
 

@@ -224,8 +224,11 @@ def _write_to_integer(dialect: Dialect, call: Call, atoms: list[str]) -> str:
             return write_integer_from_text(dialect, atoms[0])
         case Type.REAL:
             return dialect.integer_of_real(atoms[0])
-        case Type.BOOLEAN | Type.INTEGER:
-            return dialect.as_integer(atoms[0])
+        case Type.BOOLEAN:
+            one, zero = (dialect.literal(n, Type.INTEGER) for n in (1, 0))
+            return f"CASE WHEN {atoms[0]} THEN {one} WHEN NOT {atoms[0]} THEN {zero} END"
+        case Type.INTEGER:
+            return atoms[0]
         case Type.DATE | Type.TIMESTAMP as kind:
             raise InternalError(f"A {kind} is no integer.")
         case never:

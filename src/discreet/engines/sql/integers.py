@@ -64,5 +64,5 @@ def _write_whole_steps(dialect: Dialect, grid: StepGrid, value: str) -> str:
         steps = f"{number} - {constant(origin)}"
     else:
         doubled = f"({number} - {constant(low)}) * 2 + {constant(resolution)}"
-        steps = f"{dialect.trunc_divide(doubled, constant(2 * resolution))} + {constant(first)}"
+        steps = f"{dialect.trunc_divide(doubled, constant(2 * resolution), wide=wide)} + {constant(first)}"
     return f"CASE WHEN {value} IS NOT NULL THEN {dialect.as_integer(steps)} END"
