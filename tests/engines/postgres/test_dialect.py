@@ -44,7 +44,8 @@ def test_results_have_the_declared_type(name: str) -> None:
             value = layers.write_value(expression)
             clauses, top = layers.write_ctes("data", "l")
             nulls = ", ".join(f"{DIALECT.literal(None, kind)} AS c{i}" for i, kind in enumerate(kinds))
-            sql = f"WITH data AS (SELECT {nulls}), {', '.join(clauses)} SELECT CAST(pg_typeof({value}) AS text) FROM {top}"
+            typed = f"SELECT CAST(pg_typeof({value}) AS text) FROM {top}"
+            sql = f"WITH data AS (SELECT {nulls}), {', '.join(clauses)} {typed}"
             wanted = TYPES[expression.type]
             assert session.run(sql, layers.parameters) == [(NAMES.get(wanted, wanted),)]
 

@@ -15,7 +15,8 @@ def open_session() -> PostgresSession:
 
 @pytest.mark.parametrize(
     "statement",
-    ["CREATE TABLE clinic.mine (x int)", "CREATE TEMP TABLE mine (x int)", "SELECT set_config('transaction_read_only', 'off', true)",
+    ["CREATE TABLE clinic.mine (x int)", "CREATE TEMP TABLE mine (x int)",
+     "SELECT set_config('transaction_read_only', 'off', true)",
      "INSERT INTO {table} VALUES (1)", "DELETE FROM {table}", "SELECT nextval('clinic.numbers')"],
 )  # fmt: skip
 def test_nothing_is_written(statement: str) -> None:

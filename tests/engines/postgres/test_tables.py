@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -68,8 +67,8 @@ STORED: list[tuple[str, tuple[str, ...], Type, list[Any]]] = [
      [None, None, None, None, dt.date(9999, 12, 31)]),
     ("timestamp", ("'infinity'", "'294276-01-01'", "'4713-01-01 BC'", "'0001-01-01'"), Type.TIMESTAMP,
      [None, None, None, dt.datetime(1, 1, 1)]),  # noqa: DTZ001
-    ("timestamptz", ("'infinity'", "'2024-01-02 08:30+09'", "'0001-01-01 00:00+00'", "'294276-01-01+00'"), Type.TIMESTAMP,
-     [None, dt.datetime(2024, 1, 1, 23, 30), dt.datetime(1, 1, 1), None]),  # noqa: DTZ001
+    ("timestamptz", ("'infinity'", "'2024-01-02 08:30+09'", "'0001-01-01 00:00+00'", "'294276-01-01+00'"),
+     Type.TIMESTAMP, [None, dt.datetime(2024, 1, 1, 23, 30), dt.datetime(1, 1, 1), None]),  # noqa: DTZ001
     ("timestamptz", ("'2024-01-02 08:30+09'",), Type.DATE, [dt.date(2024, 1, 1)]),
     ("boolean", ("true", "NULL"), Type.BOOLEAN, [True, None]),
     ("boolean", ("true", "NULL"), Type.TEXT, ["true", None]),
@@ -103,7 +102,7 @@ def test_a_very_long_text_is_not_unpacked() -> None:
 
 
 @pytest.fixture(scope="module")
-def refused() -> Iterator[dict[str, Place]]:
+def refused() -> None:
     own = database()
     own.execute(
         "CREATE TABLE clinic.plain (x int)",
@@ -120,7 +119,6 @@ def refused() -> Iterator[dict[str, Place]]:
         "CREATE TABLE clinic.hidden (x int)",
         f"REVOKE ALL ON clinic.hidden FROM {own.reader.split('//')[1].split('@')[0]}",
     )
-    yield {}
 
 
 @pytest.mark.parametrize(
