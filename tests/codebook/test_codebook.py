@@ -281,6 +281,11 @@ RULES = [
         "tables.visits.source.postgres must not hold an address",
     ),
     (
+        "a release of a file",
+        GOOD.replace('"visits.parquet"', '{ parquet = "b.parquet", release = "1" }'),
+        "tables.visits.source.release is a name for the data of postgres",
+    ),
+    (
         "a table without its schema",
         GOOD.replace('"visits.parquet"', '{ postgres = "visits" }'),
         "tables.visits.source.postgres must name a schema and a table",
@@ -804,7 +809,7 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     book = Codebook.read(examples[0])
     used = set(re.findall(r"(\w+) =", examples[0]))
     words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
-    assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "postgres", "edges"}
+    assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "postgres", "release", "edges"}
     assert book.catalog().tables
 
 

@@ -40,12 +40,13 @@ from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
-    PostgreSQL, of which ``path`` is the name with its schema.
+    PostgreSQL, of which ``path`` is the name with its schema, and ``release`` a name for the state of its data.
     """
 
     kind: SourceKind
     path: str
     table: str | None = None
+    release: str | None = None
 
     def __str__(self) -> str:
         return self.path if self.table is None else f"{self.path}, table {self.table}"
@@ -282,7 +283,8 @@ def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
     kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
     where = getattr(place, kind)
-    return TableSource(kind=kind, path=where if kind is SourceKind.POSTGRES else str(folder / where), table=table)
+    path = where if kind is SourceKind.POSTGRES else str(folder / where)
+    return TableSource(kind=kind, path=path, table=table, release=place.release)
 
 
 def _make_limits(table: TableEntry, unit: Unit) -> ContributionLimits:

@@ -186,6 +186,11 @@ class SourceEntry(CodebookEntry):
         description='A table in a PostgreSQL database, with its schema: `"clinic.visits"`. The environment variable '
         "`DISCREET_POSTGRES` says where the database is.",
     )
+    release: str | None = Field(
+        None,
+        description='With `postgres`: a name for the present state of the data, such as `"2024-06"`. While it stays, a '
+        "question asked again is given its recorded answer. Without it every write to the database is new data.",
+    )
     table: str | None = Field(None, description="With `duckdb`: the table in it, if it has another name there.")
 
 

@@ -113,6 +113,9 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
         yield Problem(path, "for all tables can only be a DuckDB file", fix)
     if place.table is not None and kinds != ["duckdb"]:
         yield Problem(f"{path}.table", "goes with duckdb only", "Remove it: a file holds one table.")
+    if place.release is not None and (kinds != ["postgres"] or not place.release.strip()):
+        fix = "Remove it: files have times of their own." if kinds != ["postgres"] else 'Write release = "2024-06".'
+        yield Problem(f"{path}.release", "is a name for the data of postgres", fix)
     target: str = getattr(place, kinds[0])
     if kinds == ["postgres"]:
         if "://" in target or "=" in target:

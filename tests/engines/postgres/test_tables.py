@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.codebook.codebook import TableSource
 from discreet.engines.postgres.engine import ADDRESS, PostgresEngine
 from discreet.engines.postgres.tables import TableName, read_name
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
+from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import LARGEST_REAL, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.postgres.loading import Place, database, load
@@ -160,6 +162,14 @@ def test_names_are_taken_as_they_stand() -> None:
 def test_schemas_are_told_for_the_checklist() -> None:
     engine = open_table(make_table("numeric", "1"), declare(i=Type.INTEGER))
     assert engine.schema("t") == {"i": Type.INTEGER, "x": Type.REAL}
+
+
+def test_a_declared_release_is_the_version() -> None:
+    place = make_table("int", "1")
+    source = TableSource(kind=SourceKind.POSTGRES, path=place.path, release="2024-06")
+    engine = PostgresEngine({"t": source}, declare(x=Type.INTEGER), address=database().reader)
+    database().execute(f"INSERT INTO {place.path} VALUES (2, 2)")
+    assert engine.version("t") == "release 2024-06"
 
 
 def test_versions_move_with_every_write_and_with_nothing_else() -> None:

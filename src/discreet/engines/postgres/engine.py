@@ -62,6 +62,7 @@ class PostgresEngine:
         self._address = _find_address() if address is None else address
         self._work_memory = work_memory
         self._names = {table: read_name(str(source.path), table) for table, source in sources.items()}
+        self._releases = {table: getattr(source, "release", None) for table, source in sources.items()}
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
         if self._names:
             self._do("The database cannot be reached", self._check)
@@ -71,13 +72,16 @@ class PostgresEngine:
         return {name: plan_type(kind) for name, kind in stored.columns.values()}
 
     def version(self, table: str) -> str:
-        """The state of the database, by its own numbers of transactions. It moves with every write to any table.
+        """The declared name of a release; else the state of the database, which moves with every write to any table.
 
-        Only this is sound: equal means that nothing was written in between. It tells nothing about rows but that
-        something was written.
+        The state is that of transactions. Nothing else that the database tells is sound: only here equal means that
+        nothing was written in between. It tells nothing about rows but that something was written.
         """
         self._find_name(table)
+        # Asked in any case: where nobody answers, a question is refused before it is charged.
         ((state,),) = self._do("The database cannot be reached", _read_snapshot)
+        if self._releases[table] is not None:
+            return f"release {self._releases[table]}"
         low, high, running = str(state).split(":")
         return f"snapshot {high}" if low == high else f"snapshot {high} from {low} without {running}"
 
