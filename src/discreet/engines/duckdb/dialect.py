@@ -118,6 +118,9 @@ class DuckDBDialect:
     def integer_of_real(self, value: str) -> str:
         return f"TRY_CAST({value} AS BIGINT)"
 
+    def integer_of_whole(self, value: str) -> str:
+        return self.integer_of_real(value)
+
     # Reals
 
     def is_finite(self, value: str) -> str:

@@ -163,6 +163,9 @@ class PostgresDialect:
         least, most = reals.constant(-(2.0**63)), reals.constant(2.0**63)
         return f"CASE WHEN {value} >= {least} AND {value} < {most} THEN CAST({value} AS bigint) END"
 
+    def integer_of_whole(self, value: str) -> str:
+        return f"CAST({value} AS bigint)"
+
     # Reals
 
     def is_finite(self, value: str) -> str:

@@ -60,9 +60,13 @@ def write_stored_column(name: str, stored: str, declared: Type, max_length: int 
         return value
     if max_length is None:
         raise InternalError(f"The text {name!r} has no length.")
-    # A code point has at most four bytes. How many bytes there are is known without unpacking a long text.
-    inside = f"CASE WHEN char_length({value}) <= {max_length} THEN {value} END"
-    return f"CASE WHEN octet_length({value}) <= {4 * max_length} THEN {inside} END"
+    # A code point has one to four bytes. How many bytes there are is known without unpacking a long text, and most
+    # texts leave by the first branch.
+    size = f"octet_length({value})"
+    return (
+        f"CASE WHEN {size} <= {max_length} THEN {value} "
+        f"WHEN {size} <= {4 * max_length} THEN CASE WHEN char_length({value}) <= {max_length} THEN {value} END END"
+    )
 
 
 def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:

@@ -152,6 +152,10 @@ class Dialect(Protocol):
         """
         ...
 
+    def integer_of_whole(self, value: str) -> str:
+        """A whole double that is known to fit, as a 64-bit integer."""
+        ...
+
     # Reals
 
     def is_finite(self, value: str) -> str:
