@@ -13,6 +13,7 @@ import pytest
 from discreet import demo
 from discreet.cli import main
 from tests.cli.commands import Run
+from tests.service.served import Hospital, serve_hospital
 
 
 @pytest.fixture(scope="session")
@@ -48,3 +49,11 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def served(hospital: Path) -> Iterator[Hospital]:
+    """The demo's hospital as a service, closed at the end."""
+    made = serve_hospital(hospital)
+    yield made
+    made.dataset.curator.close()

@@ -93,3 +93,11 @@ def test_names_are_found_however_they_are_written(name: str) -> None:
     """Capitals and spaces do not matter; an unambiguous part is enough."""
     assert find_lecture(name).name == "laplace"
     assert find_lecture("randomized response").name == find_lecture("response").name == "randomized-response"
+
+
+@pytest.mark.parametrize("lecture", LECTURES, ids=lambda lecture: lecture.name)
+def test_a_picture_stands_behind_the_code_that_makes_it(lecture: Lecture) -> None:
+    """A page with a picture makes a ``figure`` in the block before it; the name in the comment is its text."""
+    for block, alternative in re.findall(r"```pycon\n([^`]*)\n```\n\n<!-- picture: (.+?) -->", lecture.text):
+        assert ">>> figure = draw_" in block and len(alternative) > 10
+    assert lecture.text.count("<!-- picture") == lecture.text.count(">>> figure = ")

@@ -65,14 +65,15 @@ def test_lengths_and_caps_are_part_of_the_name() -> None:
 
 
 def test_what_is_charged_is_what_the_plans_release() -> None:
-    """One question is charged by its events; a fixed batch by one event that covers all of its plans."""
+    """One question is charged by its events; a fixed batch that gains by it by one event that covers all its plans."""
     one = quoted()
     assert one.events == one.plans[0].events and one.version == "v1"
-    fixed = quote_batch([BY_WARD, BY_WARD], Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=True)
+    many = [BY_WARD] * 12
+    fixed = quote_batch(many, Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=True)
     (event,) = fixed.events
     assert isinstance(event, FixedPlan) and fixed.loss.epsilon(1e-7) <= 1
-    loose = quote_batch([BY_WARD, BY_WARD], Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=False)
-    assert loose.identity != fixed.identity and loose.text == fixed.text == f"{one.text}\n\n{one.text}"
+    loose = quote_batch(many, Offer(epsilon=1, delta=1e-7), CONTEXT, weights=None, fixed=False)
+    assert loose.identity != fixed.identity and loose.text == fixed.text == "\n\n".join([one.text] * 12)
 
 
 def test_what_one_question_may_cost_holds_for_quotes() -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from discreet.frontends.chain.operands import col, lit, when
     from discreet.opening import curate
     from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
+    from discreet.publish.publication import publish
 
 __version__ = "0.2.0"
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "min",
     "mode",
     "open",
+    "publish",
     "quantile",
     "slope",
     "standard_error",
@@ -86,6 +88,7 @@ _AGGREGATES = (
 _LATE = {
     "curate": ("discreet.opening", "curate"),
     "open": ("discreet.opening", "open_codebook"),
+    "publish": ("discreet.publish.publication", "publish"),
     **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},
     **{name: ("discreet.frontends.chain.aggregates", f"{name}_") for name in ("max", "min", "sum")},
     **{name: ("discreet.frontends.chain.aggregates", name) for name in _AGGREGATES},

@@ -81,6 +81,8 @@ def _price_in_family(
     def make(amount: Fraction) -> PricedBatch:
         return _make_batch(batch, shares, paid, terms, replace(start, amounts=(amount,)))
 
+    if all(map(_is_free, batch)):
+        return make(Fraction(0))
     if not paid.by_share:
         return make(paid.to_amount())
     return find_within(lambda amount: make(amount).charged, make, paid, start.family)
@@ -100,6 +102,10 @@ def _make_batch(
 
 def _has_private_keys(batch: Sequence[Sequence[BoundedQuestion]]) -> bool:
     return any(form.selector is not None for forms in batch for form in forms)
+
+
+def _is_free(forms: Sequence[BoundedQuestion]) -> bool:
+    return all(form.is_free for form in forms)
 
 
 def _list_events(plans: Sequence[Plan]) -> tuple[events.Event, ...]:
@@ -135,6 +141,8 @@ def _price_fixed(
         fix = "Use it with a budget in ε and δ, and offer epsilon or share. Nothing was charged."
         raise ParameterError("fixed", "needs an ε and a δ", fix)
     paid = BudgetOffer(offer, budget, terms.per_query, terms.left)
+    if all(map(_is_free, batch)):
+        return _make_batch(batch, shares, paid, terms, Payment(NoiseFamily.PURE, (Fraction(0),), Fraction(0)))
     if terms.paid is not None:
         make = _make_fixed if len(terms.paid.amounts) > 1 else _make_batch
         return make(batch, shares, paid, terms, terms.paid)
@@ -218,7 +226,10 @@ class _BatchPricer:
 
     def make_plans(self, amount: Fraction) -> tuple[Plan, ...]:
         """The plans that cost this amount together."""
-        return tuple(self._make_plan(forms, amount * share) for forms, share in zip(self.batch, self.shares))
+        # What is free leaves its share to the others.
+        shares = [share * (not _is_free(forms)) for forms, share in zip(self.batch, self.shares)]
+        whole = sum(shares) or Fraction(1)
+        return tuple(self._make_plan(forms, amount * share / whole) for forms, share in zip(self.batch, shares))
 
     def _make_plan(self, forms: Sequence[BoundedQuestion], amount: Fraction) -> Plan:
         split, payment = len(forms) * len(self.batch), self.payment
@@ -226,7 +237,8 @@ class _BatchPricer:
             GroupingPricer(form, self.paid, self.terms, split, payment.family, self.noise, payment.delta)
             for form in forms
         ]
-        plan = Plan(tuple(part.make_release(amount / len(parts)) for part in parts))
+        paying = sum(not form.is_free for form in forms) or 1
+        plan = Plan(tuple(part.make_release(amount / paying * (not part.bounded.is_free)) for part in parts))
         if not self.paid.is_small(amount, plan.loss):
             self.paid.refuse_large()
         return plan

@@ -17,6 +17,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
+from discreet import post_processing
 from discreet.accounting.cost_words import describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
@@ -24,8 +25,12 @@ from discreet.answer_record import Known, answer_known, find_known, make_answer,
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
+from discreet.charged_draw import ChargedDraw
+from discreet.computation_preview import ComputationPreview, preview_exactly
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
+from discreet.engines.memory.public_rows import read_public_relation
+from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.error_curve import CurvePoint, list_shares
 from discreet.errors import (
@@ -38,23 +43,25 @@ from discreet.errors import (
     ParameterError,
     UsageError,
 )
-from discreet.exact import lower, upper
+from discreet.exact import Integers, lower, upper
 from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
-from discreet.ledger.ledger import Charge, Entry, Ledger, Reservation
+from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
+from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
-from discreet.parameters import Epsilon, Number
+from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Values
+from discreet.plan.relations import Relation, Values
+from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
-from discreet.price import choose_group_size
+from discreet.price import PriceTerms, choose_group_size
 from discreet.privacy import Budget
 from discreet.public_tables import read_public_values
-from discreet.quote import Quote, QuoteContext, quote, quote_batch
+from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_each
 from discreet.recorded_release import describe_release
-from discreet.release import Release, draw
+from discreet.release import Release, draw, format_level
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
@@ -87,7 +94,12 @@ class Curator:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = name
-        self.catalog = replace(catalog, count_public=engine.count_public, gaps=engine.capabilities.gaps)
+        self.catalog = replace(
+            catalog,
+            count_public=engine.count_public,
+            read_public=self._read_public,
+            gaps=engine.capabilities.gaps,
+        )
         self._engine = engine
         self._ledger = ledger
         self._per_query = per_query
@@ -124,13 +136,29 @@ class Curator:
         for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
-        asked = self._read(question, public)
+        asked = self._read_statement(question, public)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
+        who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
+        if isinstance(asked, ReleasedComputation):
+            words = StatedOffer(stated, level, ends=ends)
+            return self._compute(asked, words, times, who, automatic=_is_automatic(bounds))
         offer = _make_offer(asked, stated, level, ends=ends)
-        if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
-            who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
+        return self._ask_question(asked, offer, times, who, automatic=_is_automatic(bounds))
+
+    def _ask_question(
+        self,
+        asked: QuestionAndOffer,
+        offer: Offer,
+        times: AnswerTimes,
+        who: Mapping[str, Any],
+        *,
+        automatic: bool,
+    ) -> Answer:
+        """Answer one question at what is offered for it."""
+        if automatic and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.ask(self, asked.question, offer, **who)
+        analyst, request, project, watch = (who[word] for word in ("analyst", "request", "project", "watch"))
         try:
             quoted = self._quote(asked.question, offer, analyst)
             (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
@@ -140,6 +168,65 @@ class Curator:
                 raise
             raise BudgetExceeded(f"{refused} {least[0].upper()}{least[1:]}.") from None
         return answer
+
+    def _compute(
+        self,
+        computation: ReleasedComputation,
+        stated: StatedOffer,
+        times: AnswerTimes,
+        who: Mapping[str, Any],
+        *,
+        automatic: bool,
+    ) -> Answer:
+        """Answer the questions of a computation under one charge, then compute with what was released."""
+        self._check_analyst(who["analyst"])
+        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        if not computation.questions:
+            return self._compute_exactly(computation, stated, who["analyst"])
+        if len(computation.questions) == 1:
+            (asked,) = computation.questions
+            offer = _make_offer(asked, stated.words, stated.level, ends=stated.ends)
+            answers: tuple[Answer, ...] = (self._ask_question(asked, offer, times, who, automatic=automatic),)
+            spent = answers[0].spent
+        else:
+            quoted = self._quote_computation(computation, stated, self._make_context(who["analyst"]))
+            charge = self._make_charge(quoted, who["analyst"], who["request"], who["project"])
+            answers = self._answer(quoted, charge, times, who["watch"])
+            spent = quoted.loss
+        rows = post_processing.compute(computation, answers, self._engine.read_public)
+        return post_processing.combine_answers(computation, answers, rows, self.budget, spent)
+
+    def _compute_exactly(self, computation: ReleasedComputation, stated: StatedOffer, analyst: str) -> Answer:
+        """What public tables say. Nothing is charged and nothing goes on record."""
+        rows = post_processing.compute(computation, (), self._engine.read_public)
+        receipt = {
+            "request": "",
+            "dataset": self.name,
+            "analyst": analyst,
+            "time": self._clock.now().isoformat(timespec="seconds"),
+            "level": format_level(read_probability(stated.level, "level")),
+        }
+        unit, neighbours = self.catalog.unit, self.catalog.neighbours
+        return post_processing.answer_exactly(
+            computation, rows, unit=unit, neighbours=neighbours, remaining=self.remaining, receipt=receipt
+        )
+
+    def _count_groups(self, computation: ReleasedComputation) -> list[int | None]:
+        """How many groups each question has, where that is public."""
+        return [count_groups(asked.question, self.catalog) for asked in computation.questions]
+
+    def _quote_computation(self, computation: ReleasedComputation, stated: StatedOffer, context: QuoteContext) -> Quote:
+        """The questions of a computation: each at the ε that its text states, or all at one offer."""
+        questions = [asked.question for asked in computation.questions]
+        in_text = [bool(asked.offer) for asked in computation.questions]
+        if not any(in_text):
+            offer = Offer(**stated.given, level=stated.level, ends=stated.ends)
+            return quote_batch(questions, offer, context, weights=None, fixed=False)
+        if not all("epsilon" in asked.offer for asked in computation.questions):
+            rule = "is stated in some of the SELECTs and not in all"
+            raise ParameterError("epsilon", rule, "State epsilon in each, or in none. Nothing was charged.")
+        offers = [_make_offer(asked, stated.words, stated.level, ends=stated.ends) for asked in computation.questions]
+        return quote_each(list(zip(questions, offers)), context)
 
     def ask_batch(
         self,
@@ -333,9 +420,12 @@ class Curator:
 
         ``curve`` adds what other shares of the budget would buy; without an offer beside it, a tenth is priced.
         """
-        asked = self._read(question, public)
+        asked = self._read_statement(question, public)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
+        if isinstance(asked, ReleasedComputation):
+            words = StatedOffer(stated, level, ends=ends)
+            return self._preview_computation(asked, words, analyst, project)
         if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
             stated |= self._make_default_offer()
         offer = _make_offer(asked, stated, level, ends=ends)
@@ -353,6 +443,25 @@ class Curator:
             curve=self._trace_curve(asked.question, offer, analyst) if curve else (),
             **self._check_quote(quoted, analyst, project, None if offer.error is None else least),
         )
+
+    def _preview_computation(
+        self, computation: ReleasedComputation, stated: StatedOffer, analyst: str, project: str
+    ) -> Preview:
+        """What the questions of a computation would cost together; the rest is free."""
+        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        if not computation.questions:
+            return preview_exactly(computation, budget=self.budget, remaining=self.remaining)
+        if len(computation.questions) == 1:
+            (asked,) = computation.questions
+            offer = _make_offer(asked, stated.words, stated.level, ends=stated.ends)
+            quoted = self._quote_in_any_case(lambda context: quote(asked.question, offer, context), analyst)
+        else:
+            quoted = self._quote_in_any_case(
+                lambda context: self._quote_computation(computation, stated, context), analyst
+            )
+        terms = self._check_quote(quoted, analyst, project)
+        each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
+        return ComputationPreview(plan=quoted.plans[0], each=each, whole=quoted.loss, sql=computation.sql, **terms)
 
     def _trace_curve(self, question: Question, offer: Offer, analyst: str) -> tuple[CurvePoint, ...]:
         """What shares of the budget would buy, from the smallest up to all that is left; without what is refused."""
@@ -469,7 +578,13 @@ class Curator:
 
     def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
-        asked = self._read(question, public)
+        asked = self._read_statement(question, public)
+        if isinstance(asked, ReleasedComputation):
+            parts = [self._explain_question(each, dict(offer)) for each in asked.questions]
+            return "\n\n".join([*parts, post_processing.explain_rest(asked)])
+        return self._explain_question(asked, offer)
+
+    def _explain_question(self, asked: QuestionAndOffer, offer: dict[str, Any]) -> str:
         words = offer if offer or asked.offer else self._make_default_offer()
         stated = _make_offer(asked, words, words.pop("level", 0.95), ends=words.pop("ends", False))
         return explain(quote(asked.question, stated, replace(self._make_context(), left=None)).plans[0], self.budget)
@@ -485,6 +600,34 @@ class Curator:
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
         return Table(self.catalog, self.catalog.find_table(name).name, curator=self)
+
+    def draw_tables(
+        self,
+        tabulation: Tabulation,
+        charge: Charge,
+        draw: Callable[[tuple[Integers, ...]], Record],
+        watch: ProgressCallback | None = None,
+    ) -> tuple[Reservation, Record]:
+        """Count tables and draw from them once, under one charge; what was drawn for it before is given again.
+
+        For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
+        """
+        self._check_analyst(charge.analyst)
+        times = AnswerTimes.begin(self._answer_after, self._clock)
+        shown = None if times.after else watch
+
+        def count(generous: bool) -> tuple[Integers, ...]:  # noqa: FBT001  # the one flag of a callback
+            return self._engine.tabulate(tabulation, salt=_draw_salt(SYSTEM), watch=shown, generous=generous)
+
+        return ChargedDraw(self._ledger, charge, times).run(count, draw)
+
+    def terms_for(self, analyst: str) -> PriceTerms:
+        """What a price depends on now, for what this analyst asks."""
+        return self._make_context(analyst).terms
+
+    def find_version(self, question: Question) -> str:
+        """The versions of all tables that a question reads, as they go on record."""
+        return self._version_of(question)
 
     def prepare(self, *tables: str) -> None:
         """Make tables ready, all of them if none is named, so that later questions about units run faster.
@@ -587,15 +730,22 @@ class Curator:
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
 
-    def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> read_sql.QuestionAndOffer:
-        """The question, and what it offers by itself (the GoogleSQL form does)."""
-        match asked:
-            case str():
-                return read_sql.read_with_offer(asked, self.catalog, read_public_values(public))
-            case Question():
-                return read_sql.QuestionAndOffer(asked, {})
-            case _:
-                return read_sql.QuestionAndOffer(asked.question, {})
+    def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> QuestionAndOffer:
+        """One question, and what it offers by itself (the GoogleSQL form does)."""
+        if isinstance(asked, str):
+            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public))
+        return QuestionAndOffer(asked if isinstance(asked, Question) else asked.question, {})
+
+    def _read_statement(
+        self, asked: QuestionLike, public: Mapping[str, Any] | None = None
+    ) -> QuestionAndOffer | ReleasedComputation:
+        """One question, or a computation over released answers and public tables, which only a text can be."""
+        if isinstance(asked, str):
+            return read_sql.read_statement(asked, self.catalog, read_public_values(public))
+        return self._read(asked)
+
+    def _read_public(self, relation: Relation) -> Values:
+        return read_public_relation(relation, self.catalog, self._engine.read_public)
 
     def _make_default_offer(self) -> dict[str, Any]:
         """A tenth of the budget, to have numbers to explain with."""
@@ -646,9 +796,7 @@ def _without_trace(error: DiscreetError) -> DiscreetError:
     return error.with_traceback(None)
 
 
-def _make_offer(
-    asked: read_sql.QuestionAndOffer, given: Mapping[str, Any], level: Number, *, ends: bool = False
-) -> Offer:
+def _make_offer(asked: QuestionAndOffer, given: Mapping[str, Any], level: Number, *, ends: bool = False) -> Offer:
     """What is offered: by the caller, else by the question's own words."""
     stated = {name: value for name, value in given.items() if value is not None}
     both = sorted(stated.keys() & asked.offer.keys())
@@ -657,6 +805,20 @@ def _make_offer(
         raise ParameterError("cost", rule, "Say it in one place. Nothing was charged.")
     # A text that states ε states a guarantee, and the question by itself keeps it.
     return Offer(**{**asked.offer, **stated}, level=level, alone="epsilon" in asked.offer, ends=ends)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedOffer:
+    """What a caller says beside a statement: the words of an offer, the level, and whether ends are wanted."""
+
+    words: Mapping[str, Any]
+    level: Number
+    ends: bool
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The words that were said."""
+        return {word: value for word, value in self.words.items() if value is not None}
 
 
 def _is_automatic(bounds: str | None) -> bool:

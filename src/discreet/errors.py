@@ -109,11 +109,12 @@ class LedgerStopped(LedgerError):
 
     code = "ledger-stopped"
 
-    def __init__(self) -> None:
+    def __init__(self, *, charged: bool = False) -> None:
+        kept = "Your charge stands: ask again with the same id then." if charged else "Nothing was charged."
         super().__init__(
             "A question failed, and whether one fails can tell something about the data. So nothing more is charged "
             "until the owner has looked: `discreet ledger resume CODEBOOK --by NAME --reason WHY`. Recorded answers "
-            "and previews go on. Nothing was charged."
+            f"and previews go on. {kept}"
         )
 
 

@@ -93,6 +93,9 @@ def _describe_measures(release: Release) -> list[str]:
     for position, measure in enumerate(bounded.measures):
         moves, fine = sensitivity(bounded, measure, release.neighbours), 1 << unit_bits(bounded, measure)
         drawn = "chooses the groups"
+        if measure.public is not None:
+            lines.append(f"  {_describe_measure(measure)}: {measure.public:,}, which is public and has no noise")
+            continue
         if position in release.recoveries:
             places = [place for place, _ in release.recoveries[position].terms]
             noise = release.noises[release.parts[places[0]].noise]

@@ -137,7 +137,7 @@ class Preview:
         protects = f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"
         return "\n".join(
             [
-                _format_table(self),
+                format_columns(self),
                 f"protects  {protects}",
                 f"cost      {describe_cost(self)}",
                 f"left      {self.remaining}",
@@ -183,7 +183,7 @@ class BatchPreview:
         }
 
     def __str__(self) -> str:
-        parts = [f"question {i}\n{_format_table(preview)}" for i, preview in enumerate(self.each, 1)]
+        parts = [f"question {i}\n{format_columns(preview)}" for i, preview in enumerate(self.each, 1)]
         cost = describe_cost(self)
         parts.append(f"together  {cost}\nleft      {self.remaining}\nnothing was charged, no data was read")
         return "\n\n".join(parts)
@@ -203,7 +203,7 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
     return f"{shown.cost}: more than is left{f'; {shown.nearest}' if shown.nearest else ''}"
 
 
-def _format_table(preview: Preview) -> str:
+def format_columns(preview: Preview) -> str:
     """The columns of one question, their errors, its groups and what it costs."""
     plan, columns = preview.plan, preview.columns
     width = max(len(text) for text in ("column", *(c.name for c in columns)))
@@ -311,9 +311,13 @@ def _preview_choice(plan: Plan, name: str, spread: int, estimate: AggregateRecip
 
 
 def _describe_estimate(release: Release, estimate: AggregateRecipe) -> str:
-    parts = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
-    kind = _name_noise(release)
-    return f"{STATISTICS[estimate.statistic].title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}"
+    used = [p for p in (estimate.count, estimate.steps, estimate.squares) if p is not None]
+    parts = [p for p in used if p not in release.bounded.public]
+    title, kind = STATISTICS[estimate.statistic].title, _name_noise(release)
+    if not parts:
+        return f"{title}, public and exact"
+    beside = " and a public one" if len(parts) < len(used) else ""
+    return f"{title} from {len(parts)} noisy {kind} number{'s' * (len(parts) > 1)}{beside}"
 
 
 def _name_noise(release: Release) -> str:

@@ -6,8 +6,9 @@ noise, and in which shares, ``bounding.strategies`` chooses. Where the ends of q
 what their quantiles get. Pure noise is discrete Laplace noise, in shares of ε;
 Gaussian noise is rounded, in shares of ρ. A budget of ε and δ can pay for both, so both are tried, and the one with the
 smaller errors is taken. Private keys are chosen by a rule that takes a δ, too. The groupings of a question share its
-price equally. All of it follows from the plan, the codebook and what is left of the budget, so that it can be shown
-before anything is spent. Several questions under one price are in ``batch_price``.
+price equally, without those of which everything is public. All of it follows from the plan, the codebook and what is
+left of the budget, so that it can be shown before anything is spent. Several questions under one price are in
+``batch_price``.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def price_in_families(forms: Sequence[BoundedQuestion], offer: Offer, terms: Pri
     if terms.paid is not None:
         return (price_at(forms, paid, terms, terms.paid),)
     found, refused = [], None
-    for family in paid.families:
+    families = paid.families[:1] if all(form.is_free for form in forms) else paid.families
+    for family in families:
         try:
             priced = _price_in_family(forms, paid, terms, family)
         except (ParameterError, BudgetExceeded) as error:  # so little ε cannot name keys, or be so exact, but ρ may
@@ -124,14 +126,17 @@ def _price_in_family(
 ) -> PricedPlan | None:
     """The plan with one kind of noise; None where no class that holds has a place for it."""
     delta = paid.key_delta() if any(form.selector is not None for form in forms) else Fraction(0)
-    parts = len(forms)
+    parts = sum(not form.is_free for form in forms)
+    if not parts:
+        return price_at(forms, paid, terms, Payment(family, (Fraction(0),) * len(forms), delta))
     if paid.offer.error is not None:
-        pricers = [GroupingPricer(form, paid, terms, parts, family, delta=delta) for form in forms]
+        pricers = [GroupingPricer(form, paid, terms, len(forms), family, delta=delta) for form in forms]
         amounts = tuple(pricer.find_amount(paid.offer.error) for pricer in pricers)
         return price_at(forms, paid, terms, Payment(family, amounts, delta))
 
     def make(amount: Fraction) -> PricedPlan:
-        return price_at(forms, paid, terms, Payment(family, (amount / parts,) * parts, delta))
+        amounts = tuple(Fraction(0) if form.is_free else amount / parts for form in forms)
+        return price_at(forms, paid, terms, Payment(family, amounts, delta))
 
     if paid.by_share:
         return find_within(lambda amount: make(amount).plan.events, make, paid, family)
@@ -247,7 +252,8 @@ class GroupingPricer:
     def make_form(self, amount: Fraction, *, joint: bool = False) -> Release:
         """The release in one form; ``joint``: the noisy count of units names the keys, and needs no second share."""
         spreads, selector, shown = self.bounded.bounded.spreads, self.bounded.selector, list_shown(self.bounded)
-        share = amount / (len(shown) + len(spreads) + (selector is not None and not joint))
+        paying = len(shown) + len(spreads) + (selector is not None and not joint)
+        share = amount / max(1, paying)
         strategy = self._choose_strategy(selector if joint else None)
         noises = {
             at: self._make_noise(moves, share * len(shown) * part)
@@ -281,10 +287,11 @@ class GroupingPricer:
     def _find_recoveries(self, strategy: Strategy) -> dict[int, Recovery]:
         bounded = self.bounded.bounded
         found = recover(strategy.joints, self.bounded.measured)
-        return {
+        noisy = {
             position: replace(recovery, units=recovery.units << unit_bits(bounded, bounded.measures[position]))
             for position, recovery in found.items()
         }
+        return noisy | dict.fromkeys(self.bounded.public, Recovery((), 1))
 
     def _make_noise(self, moves: Sensitivity, share: Fraction) -> Noise:
         if moves.l1 > MOST_MOVED:

@@ -105,12 +105,19 @@ def _quote_forms(forms: Sequence[BoundedQuestion], offer: Offer, context: QuoteC
 
 def _check_ends(offer: Offer, batch: Sequence[Sequence[BoundedQuestion]]) -> None:
     """Refuse to buy ends where there is nothing that they could belong to."""
-    recipes = (recipe for forms in batch for form in forms for recipe in form.estimates)
-    if offer.ends and all(recipe.share is None for recipe in recipes):
+    if offer.ends and not any(map(_has_ends, batch)):
         rule = "buys intervals of quantiles, MIN and MAX, and none is asked for"
         fix = "Leave it out: numbers with noise have intervals without it, and a mode has none. Nothing was charged."
         raise ParameterError("ends", rule, fix)
 
+
+def _has_ends(forms: Sequence[BoundedQuestion]) -> bool:
+    """Whether a question has something that ends could belong to."""
+    return any(recipe.share is not None for form in forms for recipe in form.estimates)
+
+
+# What stands between the payments of several questions on record.
+_BETWEEN = " and "
 
 # A payment at which questions are compared: with it two of them are the same release where all parameters are.
 _COMPARED = Fraction(1, 100)
@@ -163,6 +170,36 @@ def quote_batch(
         terms = replace(terms, paid=Payment.read(known))
     priced = price_batch(bounded, offer, terms, weights=weights, fixed=fixed)
     return replace(_make_quote(priced, context), identity=identity, paid=str(priced.payment))
+
+
+def quote_each(asked: Sequence[tuple[Question, Offer]], context: QuoteContext) -> Quote:
+    """Several questions, each at an offer of its own, under one charge.
+
+    Each is priced as if it were asked after those before it, so every one keeps by itself what its offer states.
+    Loss: the sum of all. Why: the events are those of the questions, and one charge holds them together.
+    """
+    bounded = [bound_all(question, context.catalog) for question, _ in asked]
+    _check_ends(asked[0][1], bounded)
+    offers = [replace(offer, ends=offer.ends and _has_ends(forms)) for (_, offer), forms in zip(asked, bounded)]
+    if context.budget.notion != "approx":
+        plans = [_quote_forms(forms, offer, context, context.terms).plans[0] for forms, offer in zip(bounded, offers)]
+        return _make_quote(PricedBatch(tuple(plans), tuple(event for plan in plans for event in plan.events)), context)
+    named = [_identify_offer(context, [forms], offer) for forms, offer in zip(bounded, offers)]
+    identity = hashlib.sha256("\n".join(["each", *named]).encode()).hexdigest()
+    known = context.find_paid(identity)
+    payments = [Payment.read(words) for words in known.split(_BETWEEN)] if known is not None else None
+    found: list[tuple[Plan, Payment]] = []
+    left = context.left
+    for at, (forms, offer) in enumerate(zip(bounded, offers)):
+        terms = replace(context.terms, left=left, paid=None if payments is None else payments[at])
+        best = price_in_families(forms, offer, terms)[0]
+        found.append((best.plan, best.payment))
+        if left is not None:
+            left = replace(left, total=left.currency.add(left.total, left.currency.price(best.plan.loss)))
+    plans = [plan for plan, _ in found]
+    together = PricedBatch(tuple(plans), tuple(event for plan in plans for event in plan.events))
+    paid = _BETWEEN.join(str(payment) for _, payment in found)
+    return replace(_make_quote(together, context), identity=identity, paid=paid)
 
 
 def _make_quote(priced: PricedBatch, context: QuoteContext) -> Quote:

@@ -81,14 +81,15 @@ class Release:
 
     @cached_property
     def events(self) -> tuple[events.Event, ...]:
-        """What will have happened once this is drawn."""
+        """What will have happened once this is drawn: nothing is lost where everything is public."""
         drawn = (
             *self.drawn_noises.values(),
             *self.choices.values(),
             *self.ends.values(),
             *(() if self.selection is None else (self.selection,)),
         )
-        return tuple(event for mechanism in drawn for event in mechanism.events)
+        found = tuple(event for mechanism in drawn for event in mechanism.events)
+        return found or (events.Pure(epsilon=0, unit=self.unit, neighbours=self.neighbours),)
 
     @property
     def drawn_noises(self) -> dict[int, Noise]:
@@ -128,14 +129,20 @@ class Release:
 
     def recover(self, noisy: Mapping[int, Integers]) -> dict[int, Integers]:
         """The measures, in their units, from the parts that were drawn."""
-        return {position: _sum_terms(recovery.terms, noisy) for position, recovery in self.recoveries.items()}
+        return {at: _sum_terms(recovery.terms, noisy) for at, recovery in self.recoveries.items() if recovery.terms}
+
+    @property
+    def public(self) -> dict[int, Integers]:
+        """The measures that are public: their one group has the declared value."""
+        return {position: np.array([value], dtype=object) for position, value in self.bounded.public.items()}
 
     def draw_noise(self, count: int, source: EntropySource) -> dict[int, Integers]:
         """Fresh noise of the measures, in their units, as it is drawn for them together."""
         used = sorted({place for recovery in self.recoveries.values() for place, _ in recovery.terms})
         zeros = np.zeros(count, dtype=np.int64)
         noises = {place: self.noises[self.parts[place].noise] for place in used}
-        return self.recover({p: np.asarray(noise.release(zeros, source=source)) for p, noise in noises.items()})
+        drawn = self.recover({p: np.asarray(noise.release(zeros, source=source)) for p, noise in noises.items()})
+        return drawn | dict.fromkeys(self.public, zeros)
 
     def bound(self, factors: Mapping[int, Fraction], beta: Fraction | None = None) -> Fraction:
         """How far Σ factor·measure is off at most, in steps, with probability 1 − β: at the level, if not stated."""
@@ -252,7 +259,7 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
     """Choose the keys and add the noise. The only function that turns private numbers into public ones.
 
     Privacy: the loss of ``release.events``. Keys are the public domain in its own order, or the selected ones sorted,
-    so that no order of rows shows; a public group without rows is a noisy zero.
+    so that no order of rows shows; a public group without rows is a noisy zero. What is public is not read from groups.
     """
     bounded = release.bounded.bounded
     positions = {key: index for index, key in enumerate(groups.keys)}
@@ -267,8 +274,8 @@ def draw(release: Release, groups: Groups, *, source: EntropySource = SYSTEM) ->
                 raise InternalError("A rule without counts cannot release one.")
             parts[release.named_place] = np.array(list(named.values()), dtype=np.int64)
     order = [positions.get(key) for key in keys]
-    exact = {p: _order_measure(groups.values[p], order) for p in release.recoveries}
-    noisy = release.recover(parts | _add_noise(release, release.combine(exact), source))
+    exact = {p: _order_measure(groups.values[p], order) for p in release.bounded.measured}
+    noisy = release.recover(parts | _add_noise(release, release.combine(exact), source)) | release.public
     spreads = {p: _order_spread(groups.spreads[p], order) for p in release.choices}
     chosen = {p: tuple(choice.release_all(spreads[p], source=source)) for p, choice in release.choices.items()}
     ends = {p: tuple(rule.release_all(spreads[p], chosen[p], source=source)) for p, rule in release.ends.items()}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -217,7 +217,9 @@ class _SizedReader:
     def _divide(self, top: AggregateRecipe | None, bottom: AggregateRecipe | None) -> QuotientError | None:
         if top is None or bottom is None or bottom.count is None:
             return None
-        if bottom.statistic is not Statistic.COUNT or self._measures[bottom.count] != Measure(counts=Counts.ROWS):
+        if bottom.statistic is not Statistic.COUNT or replace(self._measures[bottom.count], public=None) != Measure(
+            counts=Counts.ROWS
+        ):
             return None
         basis, half = STATISTICS[top.statistic].basis, Fraction(1, 2)
         if isinstance(basis, CountBasis) and top.count is not None:

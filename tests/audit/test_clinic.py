@@ -16,12 +16,25 @@ from discreet.audit.questions import CuratorLine, RowsOrDataset, check_question,
 from discreet.bounding.contributions import MOST_BITS, BoundedPlan, Counts, Reach, reach
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
+from discreet.exact import Integers
 from discreet.mechanisms import GaussianThreshold, WeightedSelection
 from discreet.mechanisms.weighted_selection import better_selection
 from discreet.plan.catalog import Catalog, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Distinct, Feature, FeatureCall, Join, PerUnit, Projection, Relation, Union, Window
+from discreet.plan.relations import (
+    Distinct,
+    Feature,
+    FeatureCall,
+    Join,
+    PerUnit,
+    Projection,
+    Relation,
+    Union,
+    Values,
+    Window,
+)
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from discreet.release import Release
@@ -293,6 +306,9 @@ class Bent:
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.plain.count_public(table, columns)
 
+    def read_public(self, table: str) -> Values:
+        return self.plain.read_public(table)
+
     def prepare(self, table: str) -> None:
         self.plain.prepare(table)
 
@@ -303,6 +319,11 @@ class Bent:
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
         return self.plain.run(self.change(bounded), salt=salt, watch=watch, generous=generous)
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        return self.plain.tabulate(tabulation, salt=salt, watch=watch, generous=generous)
 
 
 def bent(line: CuratorLine, node: Callable[[Any], Relation]) -> CuratorLine:

@@ -15,7 +15,8 @@ from discreet.audit.questions import CuratorLine, RecordingEngine, check_questio
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
-from discreet.exact import Interval
+from discreet.engines.tabulation import Tabulation
+from discreet.exact import Integers, Interval
 from discreet.mechanisms import (
     CellMode,
     CellQuantiles,
@@ -34,6 +35,7 @@ from discreet.mechanisms import (
     WeightedSelection,
 )
 from discreet.plan.catalog import Catalog
+from discreet.plan.relations import Values
 from discreet.privacy import Neighbours
 
 ONE = Laplace(sensitivity=1, epsilon=1)
@@ -200,6 +202,9 @@ class Bent:
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.plain.count_public(table, columns)
 
+    def read_public(self, table: str) -> Values:
+        return self.plain.read_public(table)
+
     def prepare(self, table: str) -> None:
         self.plain.prepare(table)
 
@@ -218,6 +223,11 @@ class Bent:
             more = self.rows**2 << bounded.weight_bits
             return Groups(groups.keys, tuple(tuple(v + more for v in column) for column in groups.values))
         return groups
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        return self.plain.tabulate(tabulation, salt=salt, watch=watch, generous=generous)
 
 
 @pytest.mark.parametrize(

@@ -375,6 +375,14 @@ def test_bounds_change_what_is_measured_and_nothing_else() -> None:
     assert isinstance(held.aggregates[2].argument, Call) and held.aggregates[2].argument.type is Type.INTEGER
 
 
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE, RHO, discreet.Budget(mu=9)], ids=str)
+def test_a_share_of_the_budget_buys_bounds_too(budget: discreet.Budget) -> None:
+    """Both steps for a share of the budget, whatever it is counted in."""
+    holder = curator(TYPICAL, budget)
+    answer = holder.ask("SELECT SUM(cost) AS s FROM visits", share=Fraction(1, 4), bounds="auto")
+    assert answer.table.num_rows == 1 and len(list(holder.history())) == 2
+
+
 @pytest.mark.parametrize(("budget", "offer"), OFFERS, ids=["pure", "approximate", "zcdp"])
 def test_both_steps_cost_the_offer_together(budget: discreet.Budget, offer: dict[str, Any]) -> None:
     """One entry for each search and one for the question; their losses add up to what was offered, not more."""
@@ -528,11 +536,13 @@ def test_contributions_are_quantiles_over_units(make: Any) -> None:
 
 
 def test_a_unit_is_one_row_of_the_question_about_contributions() -> None:
-    """One unit moves a rank by one: the price does not depend on the codebook's limits, and the preview is free."""
+    """One unit moves a count or a rank by one: the price does not depend on the limits, and the preview is free."""
     one, many = (curator(skewed(), PURE, max_rows=rows) for rows in (1, 1000))
-    shown = [search.preview_contributions(holder, "visits", by=["ward"], epsilon=1) for holder in (one, many)]
-    assert shown[0].plan.events == shown[1].plan.events
-    assert [column.name for column in shown[0].columns] == ["rows", "groups", "rows_per_group"]
+    for share, names in ((None, ["units"]), (Fraction(19, 20), ["rows", "groups", "rows_per_group"])):
+        offer: dict[str, Any] = {"by": ["ward"], "share": share, "epsilon": 1}
+        shown = [search.preview_contributions(holder, "visits", **offer) for holder in (one, many)]
+        assert shown[0].plan.events == shown[1].plan.events
+        assert [column.name for column in shown[0].columns] == names
     assert not list(one.history())
 
 

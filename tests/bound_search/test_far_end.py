@@ -94,6 +94,15 @@ def test_an_end_holds_what_is_sure_and_grows_with_what_is_beyond() -> None:
     assert ends[0] == 2**10 and ends == sorted(ends) and ends[-1] > 2**10
 
 
+def test_where_many_values_end_nothing_is_guessed_beyond() -> None:
+    """If it is wanted: far fewer than half of the last bucket are none. A count near the guess keeps the guess."""
+    ending, falling = Tail({8: 3000, 9: 4000, 10: 9, 11: 5}, 9), Tail({8: 60, 9: 30, 10: 9, 11: 5}, 9)
+    assert ending.estimate_beyond(NOISE, 10) == {8: 3000, 9: 4000}
+    assert ending.estimate_beyond(NOISE).keys() == {8, 9, 10, 11}
+    found = falling.estimate_beyond(NOISE, 10)
+    assert found == falling.estimate_beyond(NOISE) and found[10] > found[11] > 0
+
+
 def test_small_values_are_let_in() -> None:
     """From the smallest sure bucket inwards, as long as there are more than noise."""
     assert walk_inwards({1: 9, 2: 30, 3: 40, 4: 5000}, 4, NOISE) == 2

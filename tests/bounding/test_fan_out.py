@@ -24,6 +24,8 @@ from discreet.plan.functions import make_call, make_literal
 from discreet.plan.relations import (
     Capped,
     Distinct,
+    Feature,
+    FeatureCall,
     Join,
     JoinKind,
     PerUnit,
@@ -107,6 +109,18 @@ def test_each_node_as_worked_out_by_hand() -> None:
     assert rows_of(Join(SCAN, again, JoinKind.LEFT, on)) == times(1, 3, 3)
     assert rows_of(Join(SCAN, again, JoinKind.FULL, on)) == FanOut(((1, (3,)), (1, (3, 3))))
     assert rows_of(Join(SCAN, again, JoinKind.SEMI, on)) == LINEAR
+
+
+def test_a_row_meets_one_group_of_its_keys() -> None:
+    """Groups that are joined on all of their keys multiply nothing; on fewer keys, or on changed ones, they may."""
+    groups = PerUnit(SCAN, "g", (("pid", PID), ("k", K)), (("n", FeatureCall(Feature.COUNT, None, I)),))
+    unit, key = (PID, Column("g", "pid", I)), (K, Column("g", "k", I))
+    for kind in (JoinKind.LEFT, JoinKind.INNER):
+        joined = Join(SCAN, groups, kind, (unit, key))
+        assert rows_of(joined) == LINEAR and find_relation_facts(joined, CATALOG).limits == TABLE.limits
+    halved = (K, make_call("quotient", Column("g", "k", I), make_literal(2)))
+    for pairs in ((unit,), (unit, halved)):
+        assert not rows_of(Join(SCAN, groups, JoinKind.LEFT, pairs)).linear
 
 
 def test_the_cap_is_the_largest_that_fits() -> None:

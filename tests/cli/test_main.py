@@ -164,7 +164,7 @@ def test_budget(run: Run, hospital: Path) -> None:
 
 def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     """0 where nothing is wrong, 2 where something is, with every line in JSON, too."""
-    code, out, _ = run("check", hospital)
+    code, out, _ = run("check", hospital, "--all")
     assert code == 0 and "0 wrong" in out and "the data has all 10 declared columns" in out
     bad = tmp_path / "bad.toml"
     text = demo.CODEBOOK.replace('"visits.parquet"', f'"{hospital.parent}/visits.parquet"')
@@ -174,6 +174,29 @@ def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     assert code == 2
     assert lines["visits.diagnose"]["mark"] == "wrong" and "'diagnosis'" in lines["visits.diagnose"]["fix"]
     assert lines["patients"]["mark"] == "wrong" and "patients.parquet" in lines["patients"]["finding"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "word", "true"), [("row", "exact_rows", 4), ("who", "exact_units", 3)], ids=["rows", "units"]
+)
+def test_check_tells_the_owner_whether_an_exact_size_is_true(
+    run: Run, tmp_path: Path, unit: str, word: str, true: int
+) -> None:
+    """With --values only. A question takes the declared number and does not fail."""
+    (tmp_path / "v.csv").write_text("who,age\n1,2\n1,3\n2,4\n3,5\n")
+    limits = "" if unit == "row" else "max_rows = 2\n"
+    for size, code, words in ((true, 0, f"exactly {true}"), (9, 2, f"9 is declared, and the data has {true}")):
+        book = tmp_path / f"{size}.toml"
+        book.write_text(
+            f'name = "v{size}"\nunit = "{unit}"\nneighbours = "replace"\nbudget = {{ epsilon = 1 }}\n\n'
+            f'[tables.v]\nsource = "v.csv"\n{limits}{word} = {size}\ncolumns = {{ who = "integer", age = "integer" }}\n'
+        )
+        found, out, _ = run("check", book, "--values")
+        assert found == code and words in " ".join(out.split()) and f"v: {word}" in out
+        assert run("check", book)[0] == 0
+        count = "COUNT(*)" if unit == "row" else "COUNT(DISTINCT who)"
+        found, out, _ = run("ask", book, f"SELECT {count} AS n FROM v", "--epsilon", "1", "--json")
+        assert found == 0 and json.loads(out)["rows"][0]["n"] == size
 
 
 def test_wrong_codebooks_leave_with_2(run: Run, tmp_path: Path) -> None:
@@ -245,14 +268,17 @@ def test_a_closed_pipe_is_no_error(hospital: Path) -> None:
 
 
 def test_init_without_questions(run: Run, hospital: Path, tmp_path: Path) -> None:
-    """Blanks are named and refused by check; an existing file is never overwritten."""
+    """Blanks are named and refused by check; asking again changes nothing that was not said."""
     out_file = tmp_path / "visits.toml"
     data = hospital.parent / "visits.parquet"
     code, out, _ = run("init", data, "--out", out_file, "--yes")
     assert code == 0 and "Fill in: unit, max_rows, epsilon." in out and "no value was read" in out
     before = out_file.read_text()
-    code, _, err = run("init", data, "--out", out_file, "--yes")
-    assert code == 2 and "exists" in err and out_file.read_text() == before
+    code, out, _ = run("init", data, "--out", out_file, "--yes")
+    assert code == 0 and "nothing to add" in " ".join(out.split()) and out_file.read_text() == before
+    (tmp_path / "notes.toml").write_text("Dear diary")
+    code, _, err = run("init", data, "--out", tmp_path / "notes.toml", "--yes")
+    assert code == 2 and "no codebook" in err and (tmp_path / "notes.toml").read_text() == "Dear diary"
     code, _, err = run("check", out_file)
     assert code == 2 and "unit is still blank" in err
 
@@ -304,7 +330,7 @@ def test_init_takes_several_files(run: Run, hospital: Path, tmp_path: Path) -> N
     assert code == 2 and "tables.labs.columns lacks the unit column 'patient_id'" in " ".join(err.split())
     text = out_file.read_text()
     out_file.write_text(text.replace("# foreign_keys = { visit_id", "foreign_keys = { visit_id"))
-    code, out, _ = run("check", out_file)
+    code, out, _ = run("check", out_file, "--all")
     assert code == 0 and "visit_id → visits.visit_id" in out
     code, _, err = run("init", data[0], data[0], "--out", tmp_path / "twice.toml", "--yes")
     assert code == 2 and "Two files would be the table" in err

@@ -97,6 +97,14 @@ def columns_of(document: Row) -> list[Row]:
     return [{"table": table, "column": name, "type": kind} for table, s in found for name, kind in s.items()]
 
 
+def pictures_of(document: Row) -> list[Row]:
+    rows = []
+    for name, pair in document.items():
+        found = zip(map(str, pair["outputs"]), pair["p"], pair["q"], pair["losses"])
+        rows += [dict(zip(("picture", "output", "p", "q", "loss"), (name, *row))) for row in found]
+    return rows
+
+
 BOUNDS = ("bounds", "nobounds/hospital.toml", "visits")
 H = "hospital/hospital.toml"
 CASES = [
@@ -108,7 +116,7 @@ CASES = [
     Case("preview", (H, COUNT, "--epsilon", "1"), errors_of),
     Case("preview", (H, MEDIAN, "--epsilon", "1"), errors_of),
     Case("preview", (H, MEDIAN, "--epsilon", "1", "--ends"), errors_of),
-    Case("ask", (H, MEDIAN, "--epsilon", "1", "--ends"), lambda document: document["rows"]),
+    Case("ask", (H, MEDIAN, "--epsilon", "0.2", "--ends"), lambda document: document["rows"]),
     Case("preview", ("nobounds/hospital.toml", AUTO, "--epsilon", "1", "--bounds", "auto"),
          lambda document: errors_of(document["question"])),
     Case("ask", (H, COUNT, "--epsilon", "1"), lambda document: document["rows"]),
@@ -128,6 +136,9 @@ CASES = [
     Case("demo", ("--folder", "tour"), lambda document: document["rows"]),
     Case("audit", ("--quick",), findings_of),
     Case("attack", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
+    Case("show", ("rr", "laplace", "--epsilon", "2"), pictures_of),
+    Case("learn", (), lambda document: [{"name": name, "about": about} for name, about in document.items()]),
+    Case("learn", ("laplace",), pick("name", "title", "about", "text")),
     Case("attack", ("sum-order",), lambda document: document["picture"]),
     Case("ledger verify", (H,), lambda document: [
         document | {"head": json.dumps(document["head"], separators=(",", ":"))}]),

@@ -94,7 +94,7 @@ WEAK = [
     ("visits: rows", GOOD.replace("max_rows = 20", "max_rows = 500"), "100 times what most need"),
     ("visits: bounds", GOOD.replace(", bounds = [0, 110]", ""), "age without bounds"),
     ("visits.age", GOOD.replace("[0, 110]", "[5, 5]"), "one value only"),
-    ("visits.cost", GOOD + 'cost = { type = "real", bounds = [0, 9] }\n', "no resolution"),
+    ("visits: resolution", GOOD + 'cost = { type = "real", bounds = [0, 9] }\n', "cost without resolution"),
     ("visits: keys", GOOD.replace(", null_key = true", ""), "is NULL are in no group"),
 ]
 

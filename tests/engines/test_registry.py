@@ -57,12 +57,12 @@ def test_kinds_of_sources(source: Any, kind: SourceKind) -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("v.xlsx", "kind of file 'v.xlsx' is not known. Use .parquet, .csv or .duckdb"),
+        ("v.docx", "'v.docx' is of a kind that questions cannot read. Use .parquet, .csv or .duckdb"),
         (Place("oracle"), "'oracle', which is not known. There are parquet, csv, duckdb, postgres, frame"),
     ],
 )
 def test_unknown_kinds_are_refused(source: Any, words: str) -> None:
-    assert kind_of_path("v.xlsx") is None
+    assert kind_of_path("v.docx") is None
     with pytest.raises(UsageError, match=re.escape(words)) as refused:
         open_engine({"t": source}, NOTHING)
     assert str(refused.value).endswith("Nothing was charged.")

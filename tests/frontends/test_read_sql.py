@@ -16,10 +16,19 @@ CASES = cases()
 def outcome(case: QuestionCase) -> str:
     catalog, public = world(case.file)
     try:
+        if case.file.startswith("computed"):
+            return show_computation(read_sql.read_statement(case.question, catalog, public))
         return show(read_sql.read(case.question, catalog, public))
     except QuestionError as error:
         at = "" if error.line is None else f" {error.line}:{error.column}"
         return f"{error.code}{at}: {error.rule}\n{error.fix}"
+
+
+def show_computation(found: read_sql.QuestionAndOffer | read_sql.ReleasedComputation) -> str:
+    """The plans of the questions, and the SQL over what they release."""
+    assert isinstance(found, read_sql.ReleasedComputation)
+    plans = [f"released{i}:\n{show(asked.question)}" for i, asked in enumerate(found.questions)]
+    return "\n".join([*plans, f"compute {found.sql}"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.question[:60]}")
@@ -38,7 +47,7 @@ def test_there_are_many_fixtures() -> None:
 def test_refusals_are_kind(case: QuestionCase) -> None:
     """Each refusal is a sentence, gives a fix, points into the text, and says that nothing was charged."""
     with pytest.raises(QuestionError) as caught:
-        read_sql.read(case.question, *world(case.file))
+        read_sql.read_statement(case.question, *world(case.file))
     error = caught.value
     assert error.rule.endswith(".") and error.fix.endswith((".", "?"))
     assert str(error).endswith("Nothing was charged.")

@@ -24,6 +24,7 @@ FLOORS: list[dict[str, str]] = [
         "privacy": "units, neighbours, losses, budgets",
         "entropy": "the only source of randomness",
         "divergence": "how far apart two laws are",
+        "pictures": "two laws, the loss and the best attack, as text and figures",
         "lectures": "the pages of the lectures",
     },
     {"samplers": "exact draws", "plan": "questions as immutable values, and the table of statistics"},
@@ -36,7 +37,11 @@ FLOORS: list[dict[str, str]] = [
         "codebook": "the declaration of a dataset",
         "local": "privacy before the data leaves the person",
     },
-    {"offer": "what an analyst would pay", "release": "what is drawn, and the one function that draws"},
+    {
+        "offer": "what an analyst would pay",
+        "charged_draw": "one charge, one draw, whatever is drawn",
+        "release": "what is drawn, and the one function that draws",
+    },
     {"sized_error": "errors that depend on the size of a group"},
     {"error_targets": "the errors that an analyst wants"},
     {
@@ -51,20 +56,29 @@ FLOORS: list[dict[str, str]] = [
         "preview": "cost and error before anything is spent",
         "recorded_release": "what follows from earlier draws, for nothing",
     },
-    {"quote": "questions with their price and identity"},
+    {
+        "quote": "questions with their price and identity",
+        "computation_preview": "what the questions of a computation cost",
+    },
     {"picture": "answers as text and HTML"},
     {"answer": "what is handed out"},
     {
         "public_tables": "rows that an analyst brings",
+        "post_processing": "computations over released answers",
         "bound_search": "bounds and limits that are bought",
         "answer_record": "answers and receipts, made and given again",
     },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
-    {"demo": "fictional data", "opening": "a curator from a codebook or from frames"},
+    {
+        "demo": "fictional data",
+        "parameter_guide": "what a privacy parameter means",
+        "opening": "a curator from a codebook or from frames",
+    },
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
+        "publish": "releases that are paid for once: tables, synthetic rows, series",
     },
     {"cli": "the command line"},
 ]

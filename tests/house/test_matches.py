@@ -42,8 +42,11 @@ OPEN = {
     "codebook.entry_reader._find_model": "paths in a file",
     "codebook.rules._ends_of": "bounds of any type stand in a file",
     "codebook.rules._has_too_many_bins": "bounds of any type stand in a file",
-    "curator._read": "a question is a text, a plan, or anything that has one",
     "engines.memory.relations.to_declared_type": VALUES,
+    "frontends.outer.column_ends.find": PARSER,
+    "frontends.outer.column_ends._read_source": PARSER,
+    "frontends.outer.column_ends._add_ends": PARSER,
+    "frontends.outer.row_counts.add_query": PARSER,
     "frontends.sql.aggregates._read_count": PARSER,
     "frontends.sql.expression_forms._read_is": PARSER,
     "frontends.sql.from_clause._read_source": PARSER,
@@ -57,7 +60,6 @@ OPEN = {
     "sized_error._read_sample": ARITHMETIC,
     "sized_error._read_quotient": ARITHMETIC,
     "sized_error._read_scaled": ARITHMETIC,
-    "service.routes._find_route": "paths of anybody, of which all others are refused",
 }
 
 

@@ -25,6 +25,7 @@ from discreet.errors import (
     InternalError,
     LedgerDamaged,
     LedgerError,
+    LedgerStopped,
     MixedGuarantees,
     ParameterError,
     RequestConflict,
@@ -141,6 +142,20 @@ def test_a_failed_run_counts_and_is_finished_under_the_same_charge(make: Opener)
     assert book.commit(again, {"value": 1}) == {"value": 1}
     assert book.spent == Fraction(1, 10) and book.history()[0].answered
     assert [json.loads(line)["kind"] for line in book.read_lines()] == ["opened", "reserved", "resumed", "answered"]
+
+
+def test_a_charge_that_waits_for_another_failure_says_that_it_stands(make: Opener) -> None:
+    """Between the charge and the draw of one question another one failed: the first is charged, and goes on later."""
+    book = make()
+    held, broken = book.reserve(charge("r")), book.reserve(charge("s"))
+    book.fail(broken)
+    with pytest.raises(LedgerStopped, match="Your charge stands"):
+        book.claim(held)
+    with pytest.raises(LedgerStopped, match="Nothing was charged"):
+        book.reserve(charge("t"))
+    book.allow(by="cora", reason="looked")
+    book.claim(held)
+    assert book.spent == Fraction(2, 10)
 
 
 def test_a_new_id_for_an_unfinished_question_continues_the_old_charge(make: Opener) -> None:

@@ -43,6 +43,20 @@ def test_limits_hold_everything_that_could_be(expression: Expression) -> None:
         assert (low, high) == pytest.approx((min(found), max(found)))
 
 
+@pytest.mark.parametrize("factor", ["divide", "sqrt"])
+def test_sample_forms_lie_where_they_could_for_two_values_or_more(factor: str) -> None:
+    """For a truth of one value or none: whatever the variance could be, with two values, three, and so on."""
+    ratio = make_call("divide", N, make_call("subtract", N, make_literal(1)))
+    more = ratio if factor == "divide" else make_call("sqrt", ratio)
+    enough = make_call("greater", N, make_literal(1))
+    sample = make_call("case", enough, make_call("multiply", B, more), make_literal(None, null_of=Type.REAL))
+    for row in ({B: None, N: 0.0}, {B: 9.0, N: 1.0}, {B: None, N: -3.0}):
+        low, high = find_limits(sample, dict(row), LIMITS)
+        found = [float(evaluate(sample, {B: b, N: n})) for b in (1.0, 2.5, 4.0) for n in (2.0, 3.0, 9.0)]  # type: ignore[arg-type]  # numbers
+        assert low == LIMITS[B][0] <= min(found) and max(found) == pytest.approx(high)
+    assert find_limits(sample, {B: 3.0, N: 5.0}, LIMITS) == (evaluate(sample, {B: 3.0, N: 5.0}),) * 2
+
+
 def test_what_is_known_is_itself_and_the_rest_is_open() -> None:
     """Numbers are their own limits; division by what may be zero and other functions are open."""
     assert find_limits(make_call("add", A, N), {A: 2.0, N: 5.0}, LIMITS) == (7.0, 7.0)

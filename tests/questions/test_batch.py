@@ -92,7 +92,7 @@ def test_few_fixed_questions_get_laplace_noise() -> None:
 def test_a_fixed_plan_is_charged_as_one_pair() -> None:
     """The ledger holds the (ε, δ) of the whole beside its parts. This one takes more of δ than leaves a rest."""
     holder = curator(discreet.Budget(epsilon=2, delta=1e-6))
-    holder.ask_batch(QUESTIONS, epsilon=2, delta=5e-7, fixed=True)
+    holder.ask_batch(QUESTIONS * 4, epsilon=2, delta=5e-7, fixed=True)
     (entry,) = holder.history()
     (event,) = entry.charge.events
     assert isinstance(event, FixedPlan) and event.delta == Fraction(5, 10**7)

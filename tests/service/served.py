@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import discreet
+from discreet.service.callers import ServedDataset
 from discreet.service.messages import ApiRequest, ApiResponse
 from discreet.service.request_limits import RequestLimits
 from discreet.service.roles import Role
-from discreet.service.routes import ServedDataset, Service
+from discreet.service.routes import Service
 from discreet.service.tokens import TokenStore, tokens_path_of
 
 WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
@@ -58,3 +59,12 @@ def serve_hospital(codebook: Path, **limits: Any) -> Hospital:
     secrets = {name: tokens.create(name=name, role=role)[1] for name, role in roles.items()}
     dataset = ServedDataset(curator=discreet.open(codebook), tokens=tokens, odds="the odds")
     return Hospital(Service(datasets={"hospital": dataset}, limits=RequestLimits(**limits)), dataset, secrets)
+
+
+def read_problem(response: ApiResponse, code: str, status: int, charged: bool | None = False) -> dict[str, Any]:
+    """A problem document with what every one must have."""
+    assert (response.status, response.media) == (status, "application/problem+json"), response.body
+    document: dict[str, Any] = json.loads(response.body)
+    assert (document["code"], document["status"], document["charged"]) == (code, status, charged)
+    assert document["type"] == f"urn:discreet:problem:{code}" and document["title"] and document["detail"]
+    return document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,25 +16,9 @@ from pyarrow import csv, parquet
 from discreet import errors
 from discreet.curator import Curator
 from discreet.service import problems
-from discreet.service.messages import ApiResponse, RefusalCode
+from discreet.service.messages import RefusalCode
 from discreet.service.roles import Role
-from tests.service.served import WARDS, Hospital, serve_hospital
-
-
-@pytest.fixture
-def served(hospital: Path) -> Iterator[Hospital]:
-    made = serve_hospital(hospital)
-    yield made
-    made.dataset.curator.close()
-
-
-def read_problem(response: ApiResponse, code: str, status: int, charged: bool | None = False) -> dict[str, Any]:
-    """A problem document with what every one must have."""
-    assert (response.status, response.media) == (status, "application/problem+json"), response.body
-    document: dict[str, Any] = json.loads(response.body)
-    assert (document["code"], document["status"], document["charged"]) == (code, status, charged)
-    assert document["type"] == f"urn:discreet:problem:{code}" and document["title"] and document["detail"]
-    return document
+from tests.service.served import WARDS, Hospital, read_problem, serve_hospital
 
 
 def test_the_way_of_an_analyst(served: Hospital) -> None:

@@ -120,7 +120,7 @@ def test_a_day_of_a_server(hospital: Path, run: Run) -> None:
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(60)
     log = server.log.read_text()
-    assert "POST datasets/{d}/ask 200" in log and " 401" in log
+    assert "POST datasets/{dataset}/ask 200" in log and " 401" in log
     for secret in (ana, olga, "SELECT", "ward", "127.0.0.1"):
         assert secret not in log
 

@@ -129,9 +129,10 @@ def world(file: str) -> tuple[Catalog, dict[str, Values]]:
     """The tables that a file of fixtures is about, and the public rows beside them."""
     if file.startswith("rows_"):
         return SURVEY, {}
-    return (HOSPITAL, PUBLIC) if file in SEVERAL else (CATALOG, {})
+    return (HOSPITAL, PUBLIC) if file in SEVERAL or file.startswith(("computed", "public_keys")) else (CATALOG, {})
 
 
 SEVERAL = frozenset(
     {"joins", "subqueries", "features", "windows", "public", "memberships", "refused_joins", "refused_subqueries"}
+    | {"lists", "sets", "keyed_groups", "conditional_memberships", "left_conditions", "frames"}
 )

@@ -196,15 +196,20 @@ class Exponential(Event):
         self._settle("epsilon", parameters.read_epsilon(self.epsilon))
 
 
+def _read_epsilon_or_zero(epsilon: Epsilon) -> Epsilon:
+    none = isinstance(epsilon, int | float | Fraction) and epsilon == 0
+    return Fraction(0) if none else parameters.read_epsilon(epsilon)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Pure(Event):
-    """Any mechanism that is ε-private."""
+    """Any mechanism that is ε-private. With ε = 0 it says the same whatever the data are."""
 
     epsilon: Epsilon
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        self._settle("epsilon", parameters.read_epsilon(self.epsilon))
+        self._settle("epsilon", _read_epsilon_or_zero(self.epsilon))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -216,8 +221,7 @@ class Approximate(Event):
 
     def __post_init__(self) -> None:
         Event.__post_init__(self)
-        none = isinstance(self.epsilon, int | float | Fraction) and self.epsilon == 0
-        self._settle("epsilon", Fraction(0) if none else parameters.read_epsilon(self.epsilon))
+        self._settle("epsilon", _read_epsilon_or_zero(self.epsilon))
         self._settle("delta", parameters.read_delta(self.delta))
 
 

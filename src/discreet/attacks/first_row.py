@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import Bar, Outcome, Rate
-from discreet.codebook.draft import inspect
+from discreet.codebook.data_files import inspect
 from discreet.errors import UsageError
 
 LESSON = (

@@ -19,12 +19,15 @@ from discreet.bounding.contributions import BoundedPlan
 from discreet.curator import Curator
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerStopped
+from discreet.exact import Integers
 from discreet.frontends import read_sql
 from discreet.ledger.ledger import Record, Reservation
 from discreet.ledger.memory import MemoryLedger
 from discreet.offer import Offer
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.relations import Values
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.quote import QuoteContext, quote
@@ -78,6 +81,9 @@ class WatchedEngine:
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.engine.count_public(table, columns)
 
+    def read_public(self, table: str) -> Values:
+        return self.engine.read_public(table)
+
     def run(
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
@@ -85,6 +91,14 @@ class WatchedEngine:
         if self.fails:
             raise MemoryError
         return self.engine.run(bounded, salt=salt, watch=watch, generous=generous)
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        self.salts.append(salt)
+        if self.fails:
+            raise MemoryError
+        return self.engine.tabulate(tabulation, salt=salt, watch=watch, generous=generous)
 
     def close(self) -> None:
         self.engine.close()

@@ -22,7 +22,9 @@ from discreet.bounding.contributions import BoundedPlan, Sensitivity, sensitivit
 from discreet.curator import Curator
 from discreet.engines.engine import Capabilities, Engine, Groups, ProgressCallback, key_order
 from discreet.engines.registry import open_engine
+from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM
+from discreet.exact import Integers
 from discreet.frontends import read_sql
 from discreet.ledger.memory import MemoryLedger
 from discreet.mechanisms.threshold import KeyMechanism
@@ -30,6 +32,7 @@ from discreet.mechanisms.weighted_selection import WeightedSelection
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.expressions import ReleasedValue
+from discreet.plan.relations import Values
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Loss, Neighbours
 
@@ -63,6 +66,9 @@ class RecordingEngine:
     def count_public(self, table: str, columns: tuple[str, ...]) -> int:
         return self.engine.count_public(table, columns)
 
+    def read_public(self, table: str) -> Values:
+        return self.engine.read_public(table)
+
     def prepare(self, table: str) -> None:
         self.engine.prepare(table)
 
@@ -77,6 +83,16 @@ class RecordingEngine:
         groups = self.engine.run(bounded, salt=self.salt, watch=watch, generous=generous)
         self.seen.append((bounded, groups))
         return groups
+
+    def tabulate(
+        self,
+        tabulation: Tabulation,
+        *,
+        salt: bytes,  # noqa: ARG002  # as above
+        watch: ProgressCallback | None = None,
+        generous: bool = False,
+    ) -> tuple[Integers, ...]:
+        return self.engine.tabulate(tabulation, salt=self.salt, watch=watch, generous=generous)
 
     def close(self) -> None:
         self.engine.close()

@@ -2,7 +2,8 @@
 
 In reading order: ``curator_protocol`` says what is needed of a curator. ``bound_rule`` is the rule that reads bounds
 off noisy counts, and ``far_end`` chooses how far they reach. ``column_bounds`` finds the range of a column.
-``unit_limits`` finds how much one unit contributes. ``missing_bounds`` asks a question whose bounds are missing.
+``limit_rule`` reads limits off noisy counts of units, and ``unit_limits`` finds how much one unit should contribute.
+``missing_bounds`` asks a question whose bounds are missing.
 
 There is no privacy logic here. Each search is an ordinary question, charged and recorded like any other, and everything
 after its answer is post-processing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -184,8 +185,7 @@ def preview_bounds(curator: CuratorProtocol, table: str, column: str, **offer: A
 
 def ask_for_bounds(curator: CuratorProtocol, question: Question, of: str, **offer: Any) -> Bounds:
     """Ask a question about powers of two, and read the bounds off its answer."""
-    price = {name: value for name, value in offer.items() if name in _PRICED}
-    noise = _noise_of(curator.preview(question, **price))
+    noise = _noise_of(curator.preview(question, **pick_priced(offer)))
     answer = curator.ask(question, **offer)
     counts = {bucket.value: number.value for bucket, number in answer.rows.rows}
     found = read_bounds(counts, noise)  # type: ignore[arg-type]  # a number's buckets, and counts of units
@@ -202,7 +202,12 @@ def preview_search(curator: CuratorProtocol, question: Question, of: str, **offe
     return BoundsPreview(of=of, preview=shown, above=threshold(_noise_of(shown), _count_buckets(shown), DOUBTS[0]))
 
 
-_PRICED = frozenset({"epsilon", "rho", "delta", "level", "analyst"})
+_PRICED = frozenset({"epsilon", "rho", "share", "delta", "level", "analyst"})
+
+
+def pick_priced(offer: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an offer decides the noise, as ``Curator.preview`` takes it."""
+    return {name: value for name, value in offer.items() if name in _PRICED}
 
 
 def _noise_of(preview: Preview) -> CountNoise:

@@ -56,8 +56,11 @@ class Tail:
     counts: Mapping[int, int]
     edge: int | None
 
-    def estimate_beyond(self, noise: CountNoise) -> dict[int, float]:
-        """How many values each bucket has: as counted up to the edge, and the guess of step 2 after it."""
+    def estimate_beyond(self, noise: CountNoise, missed: float = math.inf) -> dict[int, float]:
+        """How many values each bucket has: as counted up to the edge, and the guess of step 2 after it.
+
+        Where a count is ``missed`` standard deviations of noise or more below its guess, the values end.
+        """
         if self.edge is None:
             return {}
         found = {e: max(0.0, float(count)) for e, count in self.counts.items() if e <= self.edge}
@@ -65,6 +68,8 @@ class Tail:
         ratio = min(MOST_RATIO, guess / max(1, self.counts.get(self.edge - 1, 0)))
         for e in range(self.edge + 1, self.edge + STEPS + 1):
             guess *= ratio
+            if guess - self.counts.get(e, 0) > missed * noise.standard_error:
+                break
             if e in self.counts:
                 # A part of the typical noise is taken off, because only what is above zero counts.
                 counted = self.counts[e] - noise.standard_error / 3

@@ -24,9 +24,11 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression
 from discreet.plan.gaps import check_gaps
 from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.relations import Relation, Scan
 from discreet.plan.statistics.definitions import GroupBounds
 from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import Type, Value
+from discreet.privacy import Neighbours
 
 # The weight of one unit, which its groups share where private keys are chosen by weights.
 WHOLE_WEIGHT = 1 << 20
@@ -50,7 +52,22 @@ class BoundedQuestion:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """The positions of the measures that statistics need, each of which gets noise of its own."""
+        """The positions of the measures that statistics need and that get noise."""
+        return tuple(position for position in self._used if self.bounded.measures[position].public is None)
+
+    @property
+    def public(self) -> dict[int, int]:
+        """The measures that statistics need and whose values are public, by their positions."""
+        found = {position: self.bounded.measures[position].public for position in self._used}
+        return {position: value for position, value in found.items() if value is not None}
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing of it depends on data."""
+        return not self.measured and not self.bounded.spreads and self.selector is None
+
+    @property
+    def _used(self) -> tuple[int, ...]:
         used = {p for e in self.estimates for p in (e.count, e.steps, e.squares) if p is not None}
         return tuple(sorted(used))
 
@@ -79,7 +96,19 @@ def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ..
     _check_question(question, source)
     everything = tuple(range(len(question.keys)))
     sets = (everything,) if question.sets is None else question.sets
-    return tuple(_GroupingBounder(question, source, keys).bound_grouping() for keys in sets)
+    size = find_public_size(question.source, catalog)
+    return tuple(_GroupingBounder(question, source, keys, size).bound_grouping() for keys in sets)
+
+
+def find_public_size(source: Relation, catalog: Catalog) -> int | None:
+    """The exact number of units in the rows of a relation, where it is declared and nothing can change it.
+
+    Only for all rows of a declared table, and where units are replaced: a condition or a join may leave units out, and
+    where units come and go their number is what has to be hidden.
+    """
+    if catalog.neighbours is not Neighbours.REPLACE or not isinstance(source, Scan):
+        return None
+    return catalog.tables[source.table].exact_units
 
 
 def _check_question(question: Question, source: RelationFacts) -> None:
@@ -142,6 +171,7 @@ class _GroupingBounder:
     question: Question
     source: RelationFacts
     positions: tuple[int, ...]
+    size: int | None = None
 
     def bound_grouping(self) -> BoundedQuestion:
         domain = self._find_domain()
@@ -152,7 +182,8 @@ class _GroupingBounder:
         grouped = unit is not None and limits.max_rows is None
         max_groups = self._cap_groups(domain, limits) if grouped else None
         values = self._limit_values(limits, max_groups, domain)
-        found = MeasureCollector(self.question.aggregates, self.source, most_steps, values)
+        size = None if self._keys else self.size  # how many are in each group is not known
+        found = MeasureCollector(self.question.aggregates, self.source, most_steps, values, size)
         estimates = tuple(found.make_recipe(aggregate) for aggregate in self.question.aggregates)
         selector = None if domain is not None else found.add_measure(found.measure_named())
         several = domain is None and self.question.min_units is None and (max_groups or limits.max_rows or 1) > 1

@@ -83,7 +83,8 @@ class Measure:
     doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
     [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
     ``partial`` bounds what one unit adds to one group. It is for ROWS, VALUES and STEPS, and replaces limits on rows.
-    ``max_values`` is for DISTINCT: how many values one unit brings, in all groups together.
+    ``max_values`` is for DISTINCT: how many values one unit brings, in all groups together. ``public`` is the value
+    itself, where it is declared: it is shown as it is, and what an engine counts is not used.
     """
 
     counts: Counts
@@ -94,6 +95,7 @@ class Measure:
     last: int = 1
     partial: tuple[int, int] | None = None
     max_values: int | None = None
+    public: int | None = None
 
     @property
     def row_low(self) -> int:

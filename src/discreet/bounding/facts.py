@@ -19,6 +19,7 @@ from itertools import product
 from math import ceil, floor, prod
 from typing import Protocol, TypeAlias, assert_never
 
+from discreet.bounding.elementary_facts import ELEMENTARY_RULES
 from discreet.bounding.lengths import length_of_call, length_of_literal
 from discreet.bounding.ranges import (
     ExpressionRanges,
@@ -28,6 +29,7 @@ from discreet.bounding.ranges import (
     narrow_facts,
     range_of_extreme,
 )
+from discreet.bounding.rounded_keys import facts_of_quotient, facts_of_rounding, list_steps
 from discreet.errors import InternalError
 from discreet.exact import decimal
 from discreet.plan.catalog import ColumnFacts
@@ -312,23 +314,6 @@ def _facts_of_abs(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
     return _make_interval(low, max(map(abs, ends)), step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
 
 
-def _facts_of_rounding(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """Floor, ceil and rounding move a value to a whole number of steps, by at most one step."""
-    only = arguments[0]
-    ends = _ends_of(only)
-    if ends is None:
-        return NOTHING
-    step = Fraction(1)
-    if call.function == "round":
-        digits = call.arguments[1]
-        if not isinstance(digits, Literal) or not isinstance(digits.value, int) or abs(digits.value) > 15:
-            return NOTHING
-        step = Fraction(10) ** -digits.value
-    return _make_interval(
-        floor(ends[0] / step) * step, ceil(ends[1] / step) * step, step=step, nullable=_can_be_null(arguments)
-    )
-
-
 def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     value, low, high = arguments
     if low.low is None or high.high is None or low.low > high.high:
@@ -461,7 +446,8 @@ def _facts_of_cast(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFact
         return _make_interval(*ends, step=only.resolution, nullable=only.nullable)
     low, high = Fraction(floor(ends[0])), Fraction(ceil(ends[1]))
     overflow = low < -(2**63) or high >= 2**63
-    return _make_interval(low, high, step=Fraction(1), nullable=only.nullable or overflow)
+    known = _make_interval(low, high, step=Fraction(1), nullable=only.nullable or overflow)
+    return list_steps(known, Type.INTEGER) if source is Type.REAL else known
 
 
 PART_RANGES: Mapping[str, tuple[int, int]] = {
@@ -502,9 +488,9 @@ RULES: Mapping[str, Rule] = {
     "negate": _facts_of_negate,
     "abs": _facts_of_abs,
     "sign": _facts_of_sign,
-    "floor": _facts_of_rounding,
-    "ceil": _facts_of_rounding,
-    "round": _facts_of_rounding,
+    **dict.fromkeys(("floor", "ceil", "trunc", "round"), facts_of_rounding),
+    "quotient": facts_of_quotient,
+    **ELEMENTARY_RULES,
     "clamp": _facts_of_clamp,
     "bin": _facts_of_bin,
     "magnitude": _facts_of_magnitude,

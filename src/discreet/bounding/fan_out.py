@@ -27,9 +27,10 @@ The rules, by node, each with its reason:
 - SEMI and ANTI: as the left side.
 - A link, and a join after truncation by key (``Caps``): linear, for the truncation bounds what is made of a row.
 
-When a row meets at most one of a private side: if the side has at most one row of a unit; if the join is on the unit
-alone and the codebook declares one row of it; or if the join follows a declared foreign key to that side. In the last
-two cases the side is capped to one row for each unit (and key), because declarations are not believed.
+When a row meets at most one of a private side: if the side has at most one row of a unit; if it has groups of a unit
+and the join is on all of their keys, of which no two groups have the same values; if the join is on the unit alone and
+the codebook declares one row of it; or if the join follows a declared foreign key to that side. In the last two cases
+the side is capped to one row for each unit (and key), because declarations are not believed.
 
 Public rows in a question are counted as they are. Rows of declared public tables are counted by the engine, for each
 version of the data; only a key that is declared unique is believed, and where it is not, look-ups match nothing.

@@ -38,6 +38,16 @@ def refers(one: Expression, child: Relation, two: Expression, parent: Relation, 
     return any(link == Link(one.name, far, two.name) for link in catalog.tables[near].keys)
 
 
+def is_key(expression: Expression, relation: Relation, catalog: Catalog) -> bool:
+    """Whether a column is declared as unique in a private table, or as a foreign key to one: a key of few rows."""
+    table = _table_of(expression, relation) if isinstance(expression, Column) else None
+    if table is None or not isinstance(expression, Column) or catalog.tables[table].public:
+        return False
+    facts = catalog.tables[table]
+    linked = (link for link in (*facts.keys, facts.link) if link is not None and not catalog.tables[link.parent].public)
+    return facts.columns[expression.name][1].unique or any(link.column == expression.name for link in linked)
+
+
 def _table_of(column: Column, relation: Relation) -> str | None:
     """The declared table that a column is read from."""
     scans = (node for node in walk_relations(relation) if isinstance(node, Scan) and node.name == column.table)

@@ -70,12 +70,20 @@ class AggregateRecipe:
 
 @dataclass(slots=True)
 class MeasureCollector:
-    """The measures and spreads of one grouping while they are collected. A row may add ``most_steps`` at most."""
+    """The measures and spreads of one grouping while they are collected. A row may add ``most_steps`` at most.
+
+    ``public_size`` is the exact number of units of the one group there is, where the codebook declares it: of rows,
+    where a row is its own unit. It is taken in place of a count, so it costs nothing, and sums are taken from the
+    middle of their bounds.
+    Privacy: unit and neighbours are the codebook's. A declared number is the same for all data, so no unit moves it
+    and it loses nothing, whether it is true or not. Sums and squares have the sensitivities that they have anyway.
+    """
 
     aggregates: tuple[Aggregate, ...]
     source: RelationFacts
     most_steps: int | None = None
     value_limits: ValueLimits = field(default_factory=ValueLimits)
+    public_size: int | None = None
     measures: dict[Measure, int] = field(default_factory=dict)
     spreads: dict[Spread, int] = field(default_factory=dict)
 
@@ -134,10 +142,14 @@ class MeasureCollector:
                 "Nothing was charged."
             )
         if self.source.unit is None:
-            return Measure(counts=Counts.ROWS) if argument is None else self._measure_values(argument)
+            return self._measure_rows() if argument is None else self._measure_values(argument)
         if argument is not None and not facts_of(argument, self.source).nullable:
             argument = None
-        return Measure(counts=Counts.UNITS, argument=argument)
+        return Measure(counts=Counts.UNITS, argument=argument, public=self.public_size if argument is None else None)
+
+    def _measure_rows(self) -> Measure:
+        """All rows. Their number may be public where each is its own unit; a unit of several rows may have any."""
+        return Measure(counts=Counts.ROWS, public=self.public_size if self.source.unit is None else None)
 
     def measure_named(self) -> Measure:
         """What private keys are named by: the units that are kept in a group. Where a row is its own unit, rows."""
@@ -145,18 +157,16 @@ class MeasureCollector:
         return Measure(counts=Counts.NAMED) if units.counts is Counts.UNITS else units
 
     def _measure_count(self, aggregate: Aggregate) -> Measure:
-        measure = (
-            Measure(counts=Counts.ROWS) if aggregate.argument is None else self._measure_values(aggregate.argument)
-        )
+        measure = self._measure_rows() if aggregate.argument is None else self._measure_values(aggregate.argument)
         if aggregate.bounds is None:
             return measure
         low, high = aggregate.bounds
-        return replace(measure, partial=check_order(ceil(low), floor(high)))
+        return replace(measure, public=None, partial=check_order(ceil(low), floor(high)))
 
     def _measure_values(self, argument: Expression) -> Measure:
         """Values that are not NULL; rows, where the codebook says that there are no NULLs."""
         if not facts_of(argument, self.source).nullable:
-            return Measure(counts=Counts.ROWS)
+            return self._measure_rows()
         return Measure(counts=Counts.VALUES, argument=argument)
 
     def _plan_moments(self, aggregate: Aggregate, *, with_count: bool, with_squares: bool = False) -> AggregateRecipe:
@@ -166,13 +176,13 @@ class MeasureCollector:
         same = [a.statistic for a in self.aggregates if a.argument == argument and a.bounds is None]
         bases = [STATISTICS[statistic].basis for statistic in same]
         squared = any(isinstance(basis, SecondMomentBasis) for basis in bases)
-        centred = squared or any(isinstance(basis, FirstMomentBasis) for basis in bases)
+        counted = self._measure_values(argument)
+        centred = squared or counted.public is not None or any(isinstance(b, FirstMomentBasis) for b in bases)
         far = self.most_steps
         if far is not None and squared:
             far = isqrt(far)
         steps = make_steps(argument, facts, centred=centred, squared=squared, far=far)
-        counted = with_count or steps.origin != 0
-        count = self.add_measure(self._measure_values(argument)) if counted else None
+        count = self.add_measure(counted) if with_count or steps.origin != 0 else None
         position = self.add_measure(steps)
         squares = self.add_measure(replace(steps, counts=Counts.SQUARES)) if with_squares else None
         return AggregateRecipe(

@@ -35,7 +35,7 @@ from discreet.bounding.fan_out import (
     pair_public,
 )
 from discreet.bounding.lengths import check_texts, sum_lengths
-from discreet.bounding.limits import add_limits, limit_pairs, most_rows, refers
+from discreet.bounding.limits import add_limits, is_key, limit_pairs, most_rows, refers
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
@@ -130,7 +130,7 @@ def _apply_rule(relation: Relation, sources: Sequence[RelationFacts], catalog: C
         case Join():
             return _facts_of_join(relation, *sources, catalog=catalog)
         case PerUnit():
-            return _facts_of_per_unit(relation, sources[0])
+            return _facts_of_per_unit(relation, sources[0], catalog)
         case Window():
             return _facts_of_window(relation, sources[0])
         case Distinct():
@@ -254,6 +254,9 @@ def _find_side(relation: Join, i: int, sides: tuple[RelationFacts, RelationFacts
     ours, theirs, side = (relation.left, relation.right)[i], (relation.left, relation.right)[1 - i], sides[i]
     on = [pair[i] for pair in relation.on]
     capped = isinstance(ours, Capped) and ours.rows == 1 and all(e in on or e in side.units for e in ours.by)
+    grouped = isinstance(ours, PerUnit) and all(
+        Column(ours.name, name, key.type) in (*on, *side.units) for name, key in ours.keys
+    )
     declared = most_rows(side.limits)
     alone = all(pair[0] in sides[0].units and pair[1] in sides[1].units for pair in relation.on)
     single: tuple[Expression, ...] | None = () if alone and declared == 1 else None
@@ -261,7 +264,7 @@ def _find_side(relation: Join, i: int, sides: tuple[RelationFacts, RelationFacts
         mine, other = pair[i], pair[1 - i]
         if refers(other, theirs, mine, ours, catalog) and isinstance(mine, Column) and mine.table in side.single:
             single = (mine,)
-    return PairedSide(side.rows, declared, once=capped or side.rows.most == 1, single=single)
+    return PairedSide(side.rows, declared, once=capped or grouped or side.rows.most == 1, single=single)
 
 
 def _facts_of_link(
@@ -372,8 +375,10 @@ def _join_private(
         return _mix_units(relation, left, right, columns)
     if relation.caps is not None:
         raise UnitLost(TRUNCATED)
-    limits = limit_pairs(relation, left.limits, right.limits, catalog)
     pairing = pair_sides(relation, left, right, catalog)
+    # Where no row of the left side is in two pairs, the join has no more rows than that side.
+    met_once = relation.kind in (JoinKind.INNER, JoinKind.LEFT) and pairing.once[0]
+    limits = left.limits if met_once else limit_pairs(relation, left.limits, right.limits, catalog)
     match relation.kind:
         case JoinKind.SEMI | JoinKind.ANTI:
             return replace(left, columns=columns)
@@ -434,7 +439,7 @@ def _check_within_unit(source: RelationFacts, expressions: Sequence[Expression],
     raise UnitLost(f"{what} would look at several units. Add {source.unit} to it. Nothing was charged.")
 
 
-def _facts_of_per_unit(relation: PerUnit, source: RelationFacts) -> RelationFacts:
+def _facts_of_per_unit(relation: PerUnit, source: RelationFacts, catalog: Catalog) -> RelationFacts:
     keys = [expression for _, expression in relation.keys]
     _check_within_unit(source, keys, "A GROUP BY inside the question")
     columns = {Column(relation.name, name, key.type): facts_of(key, source) for name, key in relation.keys}
@@ -443,9 +448,9 @@ def _facts_of_per_unit(relation: PerUnit, source: RelationFacts) -> RelationFact
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
     alone = bool(keys) and all(key in source.units for key in keys)
     rows = ONE_ROW if alone else source.rows
-    return replace(
-        source, columns=columns, units=units, limits=_limits_of_groups(source, keys), rows=rows, single=frozenset()
-    )
+    keyed = any(is_key(key, relation.source, catalog) for key in keys if key not in source.units)
+    limits = source.limits if keyed else _limits_of_groups(source, keys)
+    return replace(source, columns=columns, units=units, limits=limits, rows=rows, single=frozenset())
 
 
 def _limits_of_groups(source: RelationFacts, keys: Sequence[Expression]) -> ContributionLimits:

@@ -72,9 +72,10 @@ class Strategy:
 
 
 def list_shown(bounded: BoundedQuestion) -> tuple[ShownError, ...]:
-    """The errors of the statistics that are computed from noisy numbers, equal ones once."""
-    measured = [_describe_error(e, bounded.bounded.measures) for e in bounded.estimates if e.spread is None]
-    return tuple(dict.fromkeys(measured))
+    """The errors of the statistics that are computed from noisy numbers, equal ones once. Public numbers have none."""
+    described = [_describe_error(e, bounded.bounded.measures) for e in bounded.estimates if e.spread is None]
+    noisy = [tuple(term for term in error if term[0] not in bounded.public) for error in described]
+    return tuple(error for error in dict.fromkeys(noisy) if error)
 
 
 def _describe_error(estimate: AggregateRecipe, measures: Sequence[Measure]) -> ShownError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.explain_parameter import PARAMETERS, explain_parameter
 from discreet.cli.option_groups import leave_out, take_groups
 from discreet.cli.options import CodebookPath, OfferOptions, Sql, SqlFile, note_forgetful, open_curator, read_question
 from discreet.cli.output import OutputOptions, Printout, make_console
@@ -65,12 +66,17 @@ def explain(
     offer: Annotated[OfferOptions, leave_out("bounds", "analyst", "project")],
     output: OutputOptions,
 ) -> None:
-    """Show the plan of a question, its limits and its noise.
+    """Show the plan of a question, or what a parameter means.
 
     Without a price it is shown at a tenth of the budget. Free: no data is read, nothing is charged.
+    A parameter takes the place of the codebook: discreet explain epsilon 0.5 tells the odds, the error that it buys and
+    published uses, with a picture.
     """
     from discreet.cli.rows import make_rows
 
+    if codebook in PARAMETERS:
+        output.print(explain_parameter(codebook, sql))
+        return
     question = read_question(sql, file)
     offered = offer.read_if_stated(question)
     with open_curator(codebook) as curator:
@@ -88,7 +94,15 @@ def explain(
 def _make_preview(shown: Preview) -> Printout:
     from discreet.bound_search import AutomaticPreview
     from discreet.cli import printing, rows
+    from discreet.computation_preview import ComputationPreview
 
+    if isinstance(shown, ComputationPreview):
+        return Printout(
+            rows=lambda: rows.batch_preview_rows(shown.each),
+            document=shown.to_dict,
+            draw=lambda console: console.out(str(shown), highlight=False),
+            note=printing.describe_price(shown),
+        )
     if not isinstance(shown, AutomaticPreview):
         return Printout(
             rows=lambda: rows.preview_rows(shown),

@@ -39,21 +39,24 @@ def bounds(
     by: Annotated[
         list[str] | None, typer.Option(help="A column to group by; repeat for more.", metavar="COLUMN")
     ] = None,
-    share: Annotated[str, typer.Option(help="The share of units that limits should leave whole.")] = "0.95",
+    share: Annotated[
+        str | None,
+        typer.Option(help="The share of units that limits should leave whole, instead of the least loss and noise."),
+    ] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what it would cost; free.")] = False,
     offer: Annotated[OfferOptions, leave_out("share", "error", "group_size", "delta", "level", "public", "bounds")],
     output: OutputOptions,
 ) -> None:
     """Find bounds of a column, or how much a unit contributes.
 
-    With a column: a range for its values. Without: how many rows one unit has, and with --by in how many groups. It is
-    a question like any other: charged, recorded, and free when asked again. For example:
+    With a column: a range for its values. Without: with how many rows one unit should count, and with --by in how many
+    groups. It is a question like any other: charged, recorded, and free when asked again. For example:
     discreet bounds hospital.toml visits cost --epsilon 0.1
     """
     if column is not None and by:
         raise UsageError("--by is for limits on units; leave out the column. Nothing was charged.")
     offered = offer.read("Say what it may cost: --epsilon 0.1, or --rho 0.01.")
-    limits: dict[str, Any] = {"by": tuple(by or ()), "share": read_number(share, "--share")}
+    limits: dict[str, Any] = {"by": tuple(by or ()), "share": None if share is None else read_number(share, "--share")}
     with open_curator(codebook) as curator:
         look = _preview if preview else _ask
         found = look(curator, table, column, limits, offered)
@@ -156,7 +159,8 @@ def _draw_contributions(console: Console, found: Contributions) -> None:
     from discreet.cli import printing
 
     console.print(Text(found.words))
-    _draw_codebook_lines(console, list(found.suggestions))
+    if found.found:
+        _draw_codebook_lines(console, list(found.suggestions))
     printing.print_facts(console, [*printing.list_costs(found.answer), ("left", found.answer.remaining)])
 
 

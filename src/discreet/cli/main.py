@@ -27,7 +27,9 @@ from discreet.cli import (
     learn,
     ledger,
     local,
+    publish,
     serve,
+    show,
     token,
 )
 from discreet.cli.output import make_console, wants_json
@@ -95,10 +97,12 @@ for command in (
     budget.budget,
     demo.demo,
     batch.batch,
+    publish.publish,
     bounds.bounds,
     audit.audit,
     attack.attack,
     learn.learn,
+    show.show,
     serve.serve,
 ):
     app.command()(command)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ from discreet.service.roles import Role
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from discreet.service.tokens import Token, TokenStore
+    from discreet.service.tokens import TokenStore
 
 app = typer.Typer(
     name="token",
@@ -55,8 +55,10 @@ def create(
 def list_tokens(codebook: CodebookPath, *, output: OutputOptions) -> None:
     """Show every token that was made; not the tokens themselves."""
     from discreet.cli.rows import make_rows
+    from discreet.service.descriptions import describe_token
 
-    shown = [_describe(token) for token in _open_store(codebook).list_all()]
+    now = datetime.now(UTC)
+    shown = [describe_token(token, now) for token in _open_store(codebook).list_all()]
 
     def draw(console: Console) -> None:
         for each in shown:
@@ -85,19 +87,3 @@ def _open_store(codebook: str) -> TokenStore:
 
     Codebook.load(codebook)
     return TokenStore(tokens_path_of(codebook))
-
-
-def _describe(token: Token) -> dict[str, Any]:
-    from datetime import UTC, datetime
-
-    ended = "revoked" if token.revoked else "valid" if token.is_valid(datetime.now(UTC)) else "ended"
-    return {
-        "id": token.id,
-        "name": token.name,
-        "role": str(token.role),
-        "project": token.project,
-        "per_query": None if token.per_query is None else str(token.per_query),
-        "state": ended,
-        "created": token.created.isoformat(timespec="seconds"),
-        "expires": token.expires.isoformat(timespec="seconds"),
-    }

@@ -6,6 +6,7 @@ the wrong thing, or answers may have more noise than necessary. Each line says w
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
@@ -140,12 +141,16 @@ def _check_schema(
                 Grade.WRONG, where, "is of a kind that questions cannot use.", "Remove it, or convert the data."
             )
         elif not untyped and there != Type(entry.type) and (there, Type(entry.type)) not in _FITS:
-            lossy = there is Type.TEXT
+            lossy = there is Type.TEXT or (there, Type(entry.type)) == (Type.REAL, Type.INTEGER)
             wrong = wrong or not lossy
             finding = f"is {there} in the data and {entry.type} here; what does not convert becomes NULL."
             yield CheckLine(
                 Grade.WEAK if lossy else Grade.WRONG, where, finding, f'Write type = "{there}" if that is right.'
             )
+    kinds = {Type(entry.type) for entry in table.columns.values()}
+    if untyped and not wrong and kinds == {Type.TEXT} and len(table.columns) > 1:
+        fix = "Mend the types in the codebook, or let the values be read: discreet init DATA --types"
+        yield CheckLine(Grade.WEAK, f"{name}: types", "all columns are text, so nothing can be summed.", fix)
     if not wrong:
         hidden = len(schema) - len(table.columns)
         also = f"; {hidden} more in the data stay hidden" if hidden > 0 else ""
@@ -167,21 +172,22 @@ def _check_contributions(name: str, table: TableEntry, codebook: Codebook) -> It
     if rows is not None and units is not None and limit * units < rows:
         lost = f"With {rows:,} rows of {units:,} units, some rows lie beyond that; no interval covers them."
         yield CheckLine(
-            Grade.WEAK, topic, f"{words} {lost}", f"Allow more, or buy a good limit: {_write_command(name)}."
+            Grade.WEAK, topic, f"{words} {lost}", f"Allow more, or buy a good limit: {_write_command(name)}"
         )
     elif rows is not None and units is not None and limit > 20 * rows / units:
         mean = rows / units
         finding = f"{words} The average is {mean:.3g}, so noise is {limit / mean:.0f} times what most need."
-        yield CheckLine(Grade.WEAK, topic, finding, f"Allow fewer, or buy a good limit: {_write_command(name)}.")
+        yield CheckLine(Grade.WEAK, topic, finding, f"Allow fewer, or buy a good limit: {_write_command(name)}")
     elif rows is not None and units is not None and 1 < limit < NARROW * rows / units:
         finding = f"{words} The average is {rows / units:.3g}, and what some have beyond the limit no interval covers."
-        yield CheckLine(Grade.WEAK, topic, finding, f"Allow more, or buy a good limit: {_write_command(name)}.")
+        yield CheckLine(Grade.WEAK, topic, finding, f"Allow more, or buy a good limit: {_write_command(name)}")
     else:
         yield CheckLine(Grade.GOOD, topic, words)
 
 
-def _write_command(table: str) -> str:
-    return f"discreet bounds CODEBOOK {table}"
+def _write_command(*names: str) -> str:
+    """The command that buys limits of a table or bounds of a column; whoever shows it puts the codebook's path in."""
+    return " ".join(["discreet bounds CODEBOOK", *map(shlex.quote, names)])
 
 
 def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:
@@ -189,14 +195,21 @@ def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:
     missing = [column for column, entry in numbers.items() if entry.bounds is None and not _names_things(column)]
     if missing:
         finding = f"{_join_names(missing)} without bounds can be counted, not summed or averaged."
-        yield CheckLine(Grade.WEAK, f"{name}: bounds", finding, "Add bounds = [low, high] from public knowledge.")
+        fix = f"Add bounds = [low, high] from public knowledge, or buy them: {_write_command(name, missing[0])}"
+        yield CheckLine(Grade.WEAK, f"{name}: bounds", finding, fix)
     for column, entry in numbers.items():
-        where = f"{name}.{column}"
         if entry.bounds is not None and entry.bounds[0] == entry.bounds[1]:
-            yield CheckLine(Grade.WEAK, where, "has bounds that allow one value only.", "Widen them.")
-        elif entry.bounds is not None and entry.type == Type.REAL and entry.resolution is None:
-            finding = "has no resolution; sums are taken in steps of about a millionth of its bounds."
-            yield CheckLine(Grade.WEAK, where, finding, "Add the step of the values, such as resolution = 0.01.")
+            yield CheckLine(Grade.WEAK, f"{name}.{column}", "has bounds that allow one value only.", "Widen them.")
+    stepless = [
+        column
+        for column, entry in numbers.items()
+        if entry.bounds is not None and entry.bounds[0] < entry.bounds[1]
+        and entry.type == Type.REAL and entry.resolution is None
+    ]  # fmt: skip
+    if stepless:
+        finding = f"{_join_names(stepless)} without resolution: sums in steps of about a millionth of the bounds."
+        fix = "Add the step of the values, such as resolution = 0.01."
+        yield CheckLine(Grade.WEAK, f"{name}: resolution", finding, fix)
     known = [column for column, entry in numbers.items() if entry.bounds is not None]
     if known and not missing:
         yield CheckLine(Grade.GOOD, f"{name}: bounds", f"{_join_names(known)} can be summed and averaged.")

@@ -32,6 +32,7 @@ from discreet.plan.catalog import (
     ContributionLimits,
     TableFacts,
 )
+from discreet.plan.csv_form import CsvEncoding, CsvForm, DateOrder, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
@@ -41,12 +42,15 @@ from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
     PostgreSQL, of which ``path`` is the name with its schema, and ``release`` a name for the state of its data.
+
+    ``form`` says how a CSV file is written; it is None for other kinds.
     """
 
     kind: SourceKind
     path: str
     table: str | None = None
     release: str | None = None
+    form: CsvForm | None = None
 
     def __str__(self) -> str:
         return self.path if self.table is None else f"{self.path}, table {self.table}"
@@ -105,6 +109,7 @@ class Codebook:
         resolution: Mapping[str, Any] | None = None,
         keys: Mapping[str, Iterable[Any]] | None = None,
         constant_per_unit: Collection[str] = (),
+        not_null: Collection[str] = (),
         public: Collection[str] = (),
         foreign_keys: Mapping[str, str] | None = None,
         unique: Collection[str] = (),
@@ -112,6 +117,8 @@ class Codebook:
         max_length: Mapping[str, int] | None = None,
         max_values: Mapping[str, int] | None = None,
         max_joined_rows: int | None = None,
+        exact_rows: Mapping[str, int] | None = None,
+        exact_units: Mapping[str, int] | None = None,
         per_query: Any = None,
         shared_answers: bool = False,
         answer_after: str | None = None,
@@ -120,8 +127,9 @@ class Codebook:
         """A codebook for frames, with the types of their schemas. No value is read.
 
         The name of a column means this column in every table that has it; ``table.column`` means the column of one
-        table. A key None makes NULL a group. ``public`` names tables. A bare name in ``unique`` means columns of public
-        tables, and in ``max_frequency`` and ``max_values`` columns of private ones.
+        table. A key None makes NULL a group. ``public``, ``exact_rows`` and ``exact_units`` name tables. A bare name in
+        ``unique`` means columns of public tables, and in ``max_frequency`` and ``max_values`` columns of private ones.
+        ``not_null`` names columns without missing values: what is missing there all the same counts as a value.
         """
         facts = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
         facts.add("type", types)
@@ -131,11 +139,14 @@ class Codebook:
         facts.add("keys", {column: [key for key in values if key is not None] for column, values in all_keys.items()})
         facts.add("null_key", {column: True for column, values in all_keys.items() if None in values})
         facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
+        facts.add("nullable", dict.fromkeys(not_null, False))
         facts.add("unique", dict.fromkeys(unique, True), public=True)
         facts.add("max_frequency", max_frequency, public=False)
         facts.add("max_length", max_length)
         facts.add("max_values", max_values, public=False)
         facts.add_foreign_keys(foreign_keys or {})
+        facts.add_sizes("exact_rows", exact_rows)
+        facts.add_sizes("exact_units", exact_units)
         if facts.problems:
             raise CodebookError("curate(...)", tuple(facts.problems))
         limits = {"max_rows": max_rows, "max_groups": max_groups, "max_rows_per_group": max_rows_per_group}
@@ -225,9 +236,10 @@ class Codebook:
     def size(self, table: str) -> tuple[int | None, int | None]:
         """The declared numbers of rows and of units of a table; None where one is not declared."""
         entry = self.document.tables[table]
+        rows, units = entry.exact_rows or entry.rows, entry.exact_units or entry.units
         if entry.public:
-            return entry.rows, None
-        return entry.rows, entry.rows if self.unit.column is None else entry.units
+            return rows, None
+        return rows, rows if self.unit.column is None else units
 
     def catalog(self) -> Catalog:
         """The public facts that the planner uses."""
@@ -255,7 +267,8 @@ class Codebook:
             owner=None if owner == unit.column else owner,
             link=None if way is None else way.link,
             keys=owners.foreign_keys_of(name, self.document),
-            size=table.rows or table.units,
+            size=table.exact_rows or table.rows or table.exact_units or table.units,
+            exact_units=table.exact_rows or table.exact_units,
         )
 
 
@@ -284,7 +297,18 @@ def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
     where = getattr(place, kind)
     path = where if kind is SourceKind.POSTGRES else str(folder / where)
-    return TableSource(kind=kind, path=path, table=table, release=place.release)
+    form = _make_form(place) if kind is SourceKind.CSV else None
+    return TableSource(kind=kind, path=path, table=table, release=place.release, form=form)
+
+
+def _make_form(place: SourceEntry) -> CsvForm:
+    return CsvForm(
+        delimiter=place.delimiter or delimiter_of_path(place.csv or ""),
+        encoding=CsvEncoding(place.encoding or CsvEncoding.UTF8),
+        decimal=place.decimal or ".",
+        thousands=place.thousands or "",
+        dates=DateOrder(place.dates or DateOrder.YMD),
+    )
 
 
 def _make_limits(table: TableEntry, unit: Unit) -> ContributionLimits:

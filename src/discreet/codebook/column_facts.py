@@ -25,6 +25,7 @@ class FactsByName:
             for table, columns in types.items()
         }
         self._keys: dict[str, dict[str, str]] = {table: {} for table in types}
+        self._sizes: dict[str, dict[str, int]] = {table: {} for table in types}
 
     def add(self, word: str, values: Mapping[str, Any] | None, *, public: bool | None = None) -> None:
         """Add one kind of fact. ``public`` says whether bare names mean public tables only, or private ones only."""
@@ -47,11 +48,20 @@ class FactsByName:
             for table, column in columns:
                 self._keys[table][column] = target
 
+    def add_sizes(self, word: str, sizes: Mapping[str, int] | None) -> None:
+        """Add a number to tables, by their names."""
+        for table, size in (sizes or {}).items():
+            if table in self._sizes:
+                self._sizes[table][word] = size
+            else:
+                self.problems.append(Problem(f"{word}: {table}", "is not a table", did_you_mean(table, self._sizes)))
+
     def to_tables(self, limits: Mapping[str, int]) -> dict[str, dict[str, Any]]:
         """The tables as entries of a codebook. Only private tables have limits."""
         return {
             table: {
                 **({"public": True} if table in self._public else limits),
+                **self._sizes[table],
                 "foreign_keys": self._keys[table],
                 "columns": columns,
             }

@@ -21,6 +21,8 @@ from pydantic_core import PydanticCustomError
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.plan.catalog import DEFAULT_LENGTH, MAX_LENGTH
+from discreet.plan.conversions import advise_conversion
+from discreet.plan.csv_form import DECIMALS, DELIMITERS, THOUSANDS, CsvEncoding, DateOrder
 from discreet.plan.functions import TRUNCATIONS
 from discreet.plan.source_kinds import kind_of_path
 from discreet.plan.types import Type, Value
@@ -32,6 +34,7 @@ BLANK = "?"
 # The name that means everyone else in ``per_analyst`` and ``per_project``.
 OTHERS = "*"
 TYPES = tuple(map(str, Type))
+ENCODINGS, DATE_ORDERS = tuple(map(str, CsvEncoding)), tuple(map(str, DateOrder))
 # Words from other systems, and what they are called here.
 SYNONYMS = {
     **dict.fromkeys(("float", "double", "decimal", "number", "numeric"), "real"),
@@ -89,6 +92,9 @@ def _expand_source(value: object) -> object:
     if not isinstance(value, str) or value == BLANK:
         return value
     kind = kind_of_path(value)
+    advice = advise_conversion(value)
+    if kind is None and advice is not None:
+        raise PydanticCustomError("source", "is of a kind that questions cannot read. {advice}", {"advice": advice})
     if kind is None:
         raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv, duckdb or postgres')
     return {str(kind): value}
@@ -178,7 +184,9 @@ class SourceEntry(CodebookEntry):
 
     parquet: str | None = Field(None, description="A Parquet file, or a pattern for several: `visits/*.parquet`.")
     csv: str | None = Field(
-        None, description="A CSV file with a header, commas and double quotes, in UTF-8, or a pattern for several."
+        None,
+        description="A text file with a header and double quotes, or a pattern for several; `.gz`, `.zst` and `.bz2` "
+        "are unpacked.",
     )
     duckdb: str | None = Field(None, description="A DuckDB database file.")
     postgres: str | None = Field(
@@ -192,6 +200,25 @@ class SourceEntry(CodebookEntry):
         "question asked again is given its recorded answer. Without it every write to the database is new data.",
     )
     table: str | None = Field(None, description="With `duckdb`: the table in it, if it has another name there.")
+    delimiter: Literal[DELIMITERS] | None = Field(  # type: ignore[valid-type]  # a tuple of signs
+        None,
+        description='With `csv`: what separates fields, `","`, `";"`, `"\\t"` or `"|"`. Without it, a tab in `.tsv` '
+        "files, a bar in `.psv` files, else a comma.",
+    )
+    encoding: Literal[ENCODINGS] | None = Field(  # type: ignore[valid-type]  # a tuple of words
+        None, description='With `csv`: `"utf-8"`, the default, or `"latin-1"` (Windows-1252).'
+    )
+    decimal: Literal[DECIMALS] | None = Field(  # type: ignore[valid-type]  # a tuple of signs
+        None, description='With `csv`: the decimal sign of numbers, `"."`, the default, or `","`.'
+    )
+    thousands: Literal[THOUSANDS] | None = Field(  # type: ignore[valid-type]  # a tuple of signs
+        None,
+        description='With `csv`: what stands between groups of three digits, such as `","` in 1,234.5. Without it, '
+        "numbers with groups are NULL.",
+    )
+    dates: Literal[DATE_ORDERS] | None = Field(  # type: ignore[valid-type]  # a tuple of words
+        None, description='With `csv`: the order of dates in digits, `"ymd"`, the default, `"dmy"` or `"mdy"`.'
+    )
 
 
 class Bins(CodebookEntry):
@@ -289,6 +316,17 @@ class TableEntry(CodebookEntry):
         description="The number of rows, roughly, if it is public. Never read from the data.",
     )
     units: PositiveCount | None = Field(None, description="The number of units (people), roughly, if it is public.")
+    exact_rows: PositiveCount | None = Field(
+        None,
+        description='With `unit = "row"` and `neighbours = "replace"`: exactly how many rows there are, which is public'
+        " there. `COUNT(*)` of the whole table is then this number, without noise and for free, and averages divide by"
+        " it.",
+    )
+    exact_units: PositiveCount | None = Field(
+        None,
+        description='With `neighbours = "replace"`: exactly how many units (people) have rows in the table. Counting '
+        "the units of the whole table is then this number, without noise and for free.",
+    )
     columns: dict[
         str, Annotated[ColumnEntry, BeforeValidator(_expand_column, json_schema_input_type=str | ColumnEntry)]
     ] = Field(

@@ -69,11 +69,13 @@ def _check_names(columns: Iterable[object]) -> None:
 
 
 def type_of_arrow(kind: Any) -> Type | None:
-    """The plan type of an Arrow type."""
+    """The plan type of an Arrow type. Decimals without places are integers, as databases export them."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
         return type_of_arrow(kind.value_type)
+    if types.is_decimal(kind) and kind.scale <= 0:
+        return Type.INTEGER
     return next((plan for test, plan in _ARROW if getattr(types, test)(kind)), None)
 
 

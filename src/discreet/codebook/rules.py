@@ -17,11 +17,14 @@ from discreet.codebook import owners, spending
 from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.errors import Problem
 from discreet.plan.catalog import DEFAULT_LENGTH, MAX_LENGTH
+from discreet.plan.conversions import advise_conversion
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
 # A double cannot distinguish more steps than this, so a finer resolution would have no meaning.
 MAX_STEPS = 2**52
 MAX_REAL = Fraction(10) ** 300
+# Words about how a CSV file is written.
+FORM_WORDS = ("delimiter", "encoding", "decimal", "thousands", "dates")
 # The least number of days in a bin of dates.
 DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
 # The largest number of days in a bin of dates. So many days after the start of a bin, the next one has begun.
@@ -51,6 +54,7 @@ def find_problems(document: Document, *, files: bool = True) -> Iterator[Problem
         path = f"tables.{name}"
         if not table.public:
             yield from _check_limits(path, table, None if unit is None else unit.column)
+        yield from _check_sizes(path, name, table, document)
         yield from _check_distinct(f"{path}.columns", table.columns)
         if files:
             yield from _check_source(path, table, document)
@@ -95,6 +99,39 @@ def _check_limits(path: str, table: TableEntry, unit: str | None) -> Iterator[Pr
         yield Problem(f"{path}.units", "are more than rows", f"Every {unit} that counts has a row: check both numbers.")
 
 
+def _check_sizes(path: str, name: str, table: TableEntry, document: Document) -> Iterator[Problem]:
+    """An exact size must be one that neighbours cannot change: that of units, where units are replaced."""
+    by_row = owners.unit_name_of(document) is None
+    for word, right, rough in (("exact_rows", by_row, table.rows), ("exact_units", not by_row, table.units)):
+        size = getattr(table, word)
+        if size is None:
+            continue
+        place = f"{path}.{word}"
+        if table.public:
+            yield Problem(place, "is for private tables", "Remove it.")
+        elif document.neighbours != "replace":
+            fix = 'Write rows or units, roughly, or neighbours = "replace" if the number is public anyway.'
+            yield Problem(place, 'needs neighbours = "replace": with add-remove the number is to be hidden', fix)
+        elif not right and by_row:
+            yield Problem(place, "is for a unit that is a column", "Write exact_rows: each row is a unit.")
+        elif not right:
+            fix = "Write exact_units: one unit may have any number of rows, so that of rows is not public."
+            yield Problem(place, 'is for unit = "row"', fix)
+        elif name in _find_linked(document):
+            fix = "Remove it: a unit may have no row in a table that reaches it by others."
+            yield Problem(place, "is for tables that name the unit in a column of their own", fix)
+        if rough is not None and rough != size:
+            yield Problem(place, f"differs from {word.removeprefix('exact_')}", "Keep the exact number only.")
+        most = table.rows
+        if word == "exact_units" and most is not None and size > most:
+            yield Problem(place, "is more than rows", "Every unit that counts has a row: check both numbers.")
+
+
+def _find_linked(document: Document) -> set[str]:
+    """The tables whose rows reach their unit by others."""
+    return {name for name, way in owners.find_ways(document).items() if way.link is not None}
+
+
 def _check_source(path: str, table: TableEntry, document: Document) -> Iterator[Problem]:
     if table.source is not None:
         yield from _check_place(f"{path}.source", table.source)
@@ -116,6 +153,13 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
     if place.release is not None and (kinds != ["postgres"] or not place.release.strip()):
         fix = "Remove it: files have times of their own." if kinds != ["postgres"] else 'Write release = "2024-06".'
         yield Problem(f"{path}.release", "is a name for the data of postgres", fix)
+    forms = [word for word in FORM_WORDS if getattr(place, word) is not None]
+    if forms and kinds != ["csv"]:
+        yield Problem(
+            f"{path}.{forms[0]}", "goes with csv only", "Remove it: other files say themselves how they are written."
+        )
+    if place.thousands is not None and place.thousands == (place.decimal or "."):
+        yield Problem(f"{path}.thousands", "is the decimal sign, too", 'Write decimal = "," if 1.234,5 is a number.')
     target: str = getattr(place, kinds[0])
     if kinds == ["postgres"]:
         if "://" in target or "=" in target:
@@ -125,7 +169,8 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
             yield Problem(f"{path}.postgres", "must name a schema and a table", 'Write postgres = "clinic.visits".')
         return
     if not target.strip() or "://" in target or "\0" in target:
-        yield Problem(f"{path}.{kinds[0]}", "must be a local file", "Give a path relative to the codebook.")
+        advice = advise_conversion(target) if "://" in target else None
+        yield Problem(f"{path}.{kinds[0]}", "must be a local file", advice or "Give a path relative to the codebook.")
 
 
 def _check_column(path: str, column: ColumnEntry) -> Iterator[Problem]:

@@ -38,8 +38,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.tabulation import Tabulation
 from discreet.exact import Integers
 from discreet.plan.gaps import Gap
+from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value
 
 ProgressCallback: TypeAlias = Callable[[float], None]
@@ -107,6 +109,10 @@ class Engine(Protocol):
         """
         ...
 
+    def read_public(self, table: str) -> Values:
+        """All rows of a declared public table, in an order that is the same each time. A private table is refused."""
+        ...
+
     def prepare(self, table: str) -> None:
         """Make a table ready once, where that makes later questions faster; answers stay the same."""
         ...
@@ -119,6 +125,12 @@ class Engine(Protocol):
         ``generous`` asks for more memory and less haste, where an engine has that to give: a run that failed is tried
         once more in this way. The integers are the same.
         """
+        ...
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        """The exact tables of ``tabulation.py``, all from one pass over the rows; ``generous`` as for ``run``."""
         ...
 
     def close(self) -> None:

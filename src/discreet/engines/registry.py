@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from discreet.engines.engine import Engine
+from discreet.engines.proposal import TypeProposal
 from discreet.engines.unread import ValueReport
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
@@ -80,15 +81,27 @@ def find_engine(
     return next(iter(found), engines[SourceKind.FRAME])
 
 
-def count_unread(source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int]) -> ValueReport:
-    """Count what of a table cannot be read as declared. Exact, and so for the owner of the data alone."""
+def count_unread(
+    source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int], unit: str | None = None
+) -> ValueReport:
+    """Count what of a table cannot be read as declared, and its units by a column. For the owner of the data alone."""
     from discreet.engines.duckdb import owner_checks
 
-    return owner_checks.count_unread(source, table, types, lengths)
+    return owner_checks.count_unread(source, table, types, lengths, unit)
 
 
-def import_file(file: Path, out: Path, types: Mapping[str, Type]) -> ValueReport:
-    """Write a file as Parquet with declared types, and count what could not be read, for the owner alone."""
-    from discreet.engines.duckdb import owner_checks
+def propose_types(source: Any, table: str) -> TypeProposal:
+    """What the values of a CSV source show about its form and its types, for its owner, who gave leave to read them."""
+    from discreet.engines.duckdb import type_proposals
 
-    return owner_checks.import_file(file, out, types)
+    return type_proposals.propose_types(source, table)
+
+
+def import_file(file: Path, out: Path, types: Mapping[str, Type], **options: Any) -> ValueReport:
+    """Write a file as Parquet with declared types, and count what could not be read, for the owner alone.
+
+    The options are ``table`` of a SQLite file, ``encoding`` of a CSV file, and ``propose`` for types from its values.
+    """
+    from discreet.engines.duckdb import file_import
+
+    return file_import.import_file(file, out, types, file_import.ImportOptions(**options))

@@ -7,16 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """So many values of a column, or lines where it is None, are missing for one reason."""
+    """So many values of a column, or lines where it is None, are missing for one reason.
+
+    ``example`` is one of the values. ``meant`` is true where the value says itself that it is missing, such as NA.
+    """
 
     column: str | None
     reason: str
     count: int
+    example: str | None = None
+    meant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ValueReport:
-    """The rows that were read, and what is missing in them or beside them."""
+    """The rows that were read, what is missing in them or beside them, and how many units they name, if asked for."""
 
     rows: int
     unread: tuple[Unread, ...]
+    units: int | None = None

@@ -394,7 +394,7 @@ class BaseLedger:
         row = self._find_row(reservation)
         if row.claimed is not None:
             raise RequestInFlight(f"Another run of this question was quicker. {_RETRY}")
-        self._state.check_running(row.analyst)
+        self._state.check_running(row.analyst, charged=True)
         self._store.add_claim(row.number, self._append("claimed", {"of": row.number}))
 
     def _find_row(self, reservation: Reservation) -> ReservationRow:

@@ -176,10 +176,10 @@ class State:
                 rest = f": {left}. Offer less" if left else ""
                 raise BudgetExceeded(f"The charge does not fit what is left of {of}{rest}; nothing was charged.")
 
-    def check_running(self, analyst: str) -> None:
-        """Refuse while a failed question waits for the owner."""
+    def check_running(self, analyst: str, *, charged: bool = False) -> None:
+        """Refuse while a failed question waits for the owner; what is already charged stays so."""
         if EVERYONE in self.stopped or analyst in self.stopped:
-            raise LedgerStopped
+            raise LedgerStopped(charged=charged)
 
     def absorb(self, number: int, line: str) -> re.Match[str]:
         """Add the next line to the state; LedgerDamaged where it is not the next line of this log."""

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from discreet.errors import UsageError
 from discreet.plan.expressions import Column
+from discreet.plan.relations import Relation, Values
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -22,6 +23,9 @@ DEFAULT_JOINED_ROWS = 10_000
 
 PublicCounter: TypeAlias = Callable[[str, tuple[str, ...]], int]
 """The most rows of a declared public table with the same values, none of them NULL, of some columns."""
+
+PublicRelationReader: TypeAlias = Callable[[Relation], Values]
+"""The rows of a relation over declared public tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,8 @@ class TableFacts:
     A private table names its unit in a column of its own (``owner``, by default the unit's name), or reaches it by a
     ``link``. The rows of a ``public`` table belong to nobody. ``keys`` are all declared foreign keys of the table.
     Text columns without a ``max_length`` get the default one. ``size`` is roughly how many rows there are, or units
-    where only they are known; it is for forecasts of errors alone, and no noise depends on it.
+    where only they are known; it is for forecasts of errors alone, and no noise depends on it. ``exact_units`` is
+    exactly how many units there are, rows where each is its own unit; it is shown in place of a count.
     """
 
     name: str
@@ -93,6 +98,7 @@ class TableFacts:
     link: Link | None = None
     keys: tuple[Link, ...] = ()
     size: int | None = None
+    exact_units: int | None = None
 
     def __post_init__(self) -> None:
         """Give every text column a length, so that nothing has to know the default."""
@@ -125,8 +131,9 @@ class Catalog:
     """All declared tables of one dataset, and the neighbours for which it is protected.
 
     ``max_joined_rows`` is the most rows that one unit may have in a relation that joins have multiplied.
-    ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key. ``gaps``
-    name what the engine of the dataset cannot say (``plan.gaps``).
+    ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key.
+    ``read_public`` gives the rows of public relations; without it, only keys that are declared are known. ``gaps`` name
+    what the engine of the dataset cannot say (``plan.gaps``).
     """
 
     tables: Mapping[str, TableFacts]
@@ -134,6 +141,7 @@ class Catalog:
     max_joined_rows: int = DEFAULT_JOINED_ROWS
     count_public: PublicCounter | None = field(default=None, compare=False, repr=False)
     gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    read_public: PublicRelationReader | None = field(default=None, compare=False, repr=False)
 
     @property
     def unit(self) -> Unit:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, assert_never
 
 from discreet.errors import InternalError
+from discreet.plan import elementary
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.magnitude import magnitude
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, LARGEST_REAL, Type, Value
@@ -151,6 +152,16 @@ NULL_AWARE: Mapping[str, Meaning] = {
 def _modulo(a: int, b: int) -> int:
     """The remainder, with the sign of the dividend. A divisor of zero raises ArithmeticError and so yields NULL."""
     return int(math.copysign(1, a)) * (abs(a) % abs(b))
+
+
+def _quotient(a: int, b: int) -> int:
+    """The whole part of a quotient. A divisor of zero raises ArithmeticError and so yields NULL."""
+    size = abs(a) // abs(b)
+    return size if (a < 0) == (b < 0) else -size
+
+
+def _make_elementary(name: str) -> Meaning:
+    return lambda *arguments: elementary.compute(name, *map(float, arguments))
 
 
 # From here on every double is a whole number.
@@ -326,15 +337,17 @@ STRICT: Mapping[str, Meaning] = {
     "subtract": lambda a, b: a - b,
     "multiply": lambda a, b: a * b,
     "divide": lambda a, b: float(a) / float(b),
+    "quotient": _quotient,
     "modulo": _modulo,
     "negate": lambda a: -a,
     "abs": abs,
     "sign": lambda a: (a > 0) - (a < 0),
     "floor": lambda a: math.floor(float(a)),
     "ceil": lambda a: math.ceil(float(a)),
+    "trunc": lambda a: math.trunc(float(a)),
     "round": _round,
     "sqrt": lambda a: math.sqrt(float(a)),
-    "ln": lambda a: math.log(float(a)),
+    **{name: _make_elementary(name) for name in elementary.ELEMENTARY},
     "exp": _exp,
     "power": _power,
     "clamp": lambda a, low, high: min(max(a, low), high),
@@ -356,6 +369,7 @@ STRICT: Mapping[str, Meaning] = {
     "starts_with": lambda a, b: a.startswith(b),
     "ends_with": lambda a, b: a.endswith(b),
     "contains": lambda a, b: b in a,
+    "position": lambda a, b: a.find(b) + 1,
     "like": _like,
     "ilike": _ilike,
     "part": _part,

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import UsageError
+from discreet.plan.conversions import advise_conversion
+from discreet.plan.csv_form import PACKED_ENDINGS, TEXT_ENDINGS
 
 
 class SourceKind(StrEnum):
     """What a table's source is."""
 
     PARQUET = "parquet"  # one or more files of one schema
-    CSV = "csv"  # one or more files with a header
+    CSV = "csv"  # one or more text files with a header, as ``csv_form`` says
     DUCKDB = "duckdb"  # a table in a DuckDB file
     POSTGRES = "postgres"  # a table in a PostgreSQL database
     FRAME = "frame"  # a table in memory
@@ -23,7 +25,7 @@ class SourceKind(StrEnum):
 # Endings of files, and what they hold.
 ENDINGS: Mapping[str, SourceKind] = {
     **dict.fromkeys((".parquet", ".pq"), SourceKind.PARQUET),
-    ".csv": SourceKind.CSV,
+    **{text + packed: SourceKind.CSV for text in TEXT_ENDINGS for packed in ("", *PACKED_ENDINGS)},
     **dict.fromkeys((".duckdb", ".ddb", ".db"), SourceKind.DUCKDB),
 }
 
@@ -37,15 +39,20 @@ def kind_of_path(path: str) -> SourceKind | None:
     return next((kind for ending, kind in ENDINGS.items() if path.lower().endswith(ending)), None)
 
 
+def require_kind(path: str) -> SourceKind:
+    """The kind of a local file; refused where its ending tells none, with the command that converts it."""
+    kind = kind_of_path(path)
+    advice = advise_conversion(path)
+    if kind is None or "://" in path:
+        what = "is not a local file" if "://" in path else "is of a kind that questions cannot read"
+        raise UsageError(f"{path!r} {what}. {advice or 'Use .parquet, .csv or .duckdb.'} Nothing was charged.")
+    return kind
+
+
 def kind_of_source(source: Any, table: str) -> SourceKind:
     """The kind of what a person gives for a table: a path or pattern, a codebook's source, or a frame."""
     if isinstance(source, str | Path):
-        kind = kind_of_path(str(source))
-        if kind is None:
-            raise UsageError(
-                f"The kind of file {str(source)!r} is not known. Use .parquet, .csv or .duckdb. Nothing was charged."
-            )
-        return kind
+        return require_kind(str(source))
     if not hasattr(source, "kind") or not hasattr(source, "path"):
         return SourceKind.FRAME
     if source.kind not in set(SourceKind):

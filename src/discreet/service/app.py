@@ -18,9 +18,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.row_formats import to_json
 from discreet.service import problems
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused
-from discreet.service.routes import Service
+from discreet.service.openapi import make_openapi
+from discreet.service.routes import TABLE, Service
 
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
@@ -57,6 +59,8 @@ def make_app(service: Service) -> Starlette:
     return Starlette(
         routes=[
             Route("/healthz", _report_health, methods=["GET"]),
+            Route("/openapi.json", _describe_service, methods=["GET"]),
+            Route("/metrics", _make_metrics(service), methods=["GET"]),
             Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
         ],
         exception_handlers={HTTPException: _refuse_method},
@@ -72,6 +76,17 @@ async def _refuse_method(incoming: Request, _: Exception) -> Response:
 
 async def _report_health(_: Request) -> Response:
     return Response(b'{"status": "ok"}', media_type="application/json", headers=SECURITY_HEADERS)
+
+
+async def _describe_service(_: Request) -> Response:
+    return Response(to_json(make_openapi(TABLE)), media_type="application/json", headers=SECURITY_HEADERS)
+
+
+def _make_metrics(service: Service) -> Callable[[Request], Awaitable[Response]]:
+    async def report(_: Request) -> Response:
+        return Response(service.metrics.to_text(), media_type="text/plain; version=0.0.4", headers=SECURITY_HEADERS)
+
+    return report
 
 
 def _answer_in_any_case(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:

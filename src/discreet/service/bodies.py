@@ -5,17 +5,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
+from discreet.ledger.chain import Head
 from discreet.service.messages import JSON, ApiRequest, RefusalCode, RequestRefused, refuse_body
+from discreet.service.roles import Role
 
 MAX_SQL = 100_000
 _RATIO = re.compile(r"[0-9]{1,50}/[0-9]{1,50}")
+_LONGEST_SENTENCE = 1000
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 
-Reader = Callable[[str, Any], Any]
+
+@dataclass(frozen=True, slots=True)
+class BodyWord:
+    """One word of a body: how it is read, and its JSON Schema."""
+
+    read: Callable[[str, Any], Any]
+    schema: Mapping[str, Any]
+    needed: bool = False
+
+
+BodyWords: TypeAlias = Mapping[str, BodyWord]
 
 
 def read_key(request: ApiRequest) -> str:
@@ -30,31 +45,16 @@ def read_key(request: ApiRequest) -> str:
     return key
 
 
-def read_question(request: ApiRequest) -> dict[str, Any]:
-    """The words of a question for the curator."""
-    return _read(request, {"sql": _read_sql, "error": _read_errors, "bounds": _read_text, **_OFFER}, {"sql"})
-
-
-def read_preview(request: ApiRequest) -> dict[str, Any]:
-    """The words of a preview: those of a question, and whether a curve is wanted."""
-    words = {"sql": _read_sql, "error": _read_errors, "bounds": _read_text, "curve": _read_boolean, **_OFFER}
-    return _read(request, words, {"sql"})
-
-
-def read_batch(request: ApiRequest) -> dict[str, Any]:
-    """The words of a batch."""
-    words = {"questions": _read_questions, "weights": _read_numbers, "fixed": _read_boolean, **_OFFER}
-    return _read(request, words, {"questions"})
-
-
-def _read(request: ApiRequest, words: Mapping[str, Reader], needed: set[str]) -> dict[str, Any]:
+def read_words(request: ApiRequest, words: BodyWords) -> dict[str, Any]:
+    """The words of a body, each as the curator takes it."""
     document = _read_object(request)
     for name in document:
         if name not in words:
             raise refuse_body("The body has an unknown word.", f"Known are: {', '.join(sorted(words))}.")
-    for name in sorted(needed - document.keys()):
-        raise refuse_body(f"The body lacks {name}.", f"Give {name}.", name)
-    return {name: words[name](name, value) for name, value in document.items() if value is not None}
+    for name, word in words.items():
+        if word.needed and document.get(name) is None:
+            raise refuse_body(f"The body lacks {name}.", f"Give {name}.", name)
+    return {name: words[name].read(name, value) for name, value in document.items() if value is not None}
 
 
 def _read_object(request: ApiRequest) -> dict[str, Any]:
@@ -99,6 +99,33 @@ def _read_sql(name: str, value: Any) -> str:
     if len(text) > MAX_SQL:
         raise refuse_body(f"{name} has more than {MAX_SQL:,} signs.", "Ask a shorter question.", name)
     return text
+
+
+def _read_sentence(name: str, value: Any) -> str:
+    text = _read_text(name, value).strip()
+    if not text or len(text) > _LONGEST_SENTENCE or not text.isprintable():
+        raise refuse_body(f"{name} must be one sentence.", "It stays on record, so say why.", name)
+    return text
+
+
+def _read_role(name: str, value: Any) -> Role:
+    if value not in list(Role):
+        raise refuse_body(f"{name} is not known.", f"Known are: {', '.join(Role)}.", name)
+    return Role(value)
+
+
+def _read_days(name: str, value: Any) -> timedelta:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 3660:
+        raise refuse_body(f"{name} must be a whole number of 1 to 3660.", "Write for example 90.", name)
+    return timedelta(days=value)
+
+
+def _read_heads(name: str, value: Any) -> list[Head]:
+    """Heads that were kept earlier, as they were given out."""
+    found = value if isinstance(value, list) else []
+    if not isinstance(value, list) or len(value) > 100 or not all(isinstance(each, dict) for each in found):
+        raise refuse_body(f"{name} must be a list of heads.", "Send them as they were given out.", name)
+    return [Head.from_json(json.dumps(each, default=str)) for each in found]
 
 
 def _read_questions(name: str, value: Any) -> list[str]:
@@ -167,7 +194,37 @@ def _to_plain(cell: Any) -> Any:
     return float(cell) if isinstance(cell, Decimal) else cell
 
 
-_OFFER: dict[str, Reader] = {
-    **dict.fromkeys(("epsilon", "rho", "share", "delta", "level"), _read_number),
-    "public": _read_public,
+_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "maxLength": 101}], "examples": [0.1, "1/10"]}
+_ROWS = {"type": "array", "minItems": 1, "items": {"type": "object"}}
+_SQL = {"type": "string", "maxLength": MAX_SQL}
+
+_OFFER: dict[str, BodyWord] = {
+    **{name: BodyWord(_read_number, _NUMBER) for name in ("epsilon", "rho", "share", "delta", "level")},
+    "public": BodyWord(_read_public, {"type": "object", "additionalProperties": _ROWS}),
 }
+_ONE: dict[str, BodyWord] = {
+    "sql": BodyWord(_read_sql, _SQL, needed=True),
+    "error": BodyWord(_read_errors, {"type": "object", "additionalProperties": _NUMBER}),
+    "group_size": BodyWord(_read_number, _NUMBER),
+    "ends": BodyWord(_read_boolean, {"type": "boolean"}),
+    "bounds": BodyWord(_read_text, {"type": "string", "enum": ["auto"]}),
+}
+QUESTION: BodyWords = {**_ONE, **_OFFER}
+PREVIEW: BodyWords = {**QUESTION, "curve": BodyWord(_read_boolean, {"type": "boolean"})}
+BATCH: BodyWords = {
+    "questions": BodyWord(_read_questions, {"type": "array", "minItems": 1, "items": _SQL}, needed=True),
+    "weights": BodyWord(_read_numbers, {"type": "array", "minItems": 1, "items": _NUMBER}),
+    "fixed": BodyWord(_read_boolean, {"type": "boolean"}),
+    **_OFFER,
+}
+_SENTENCE = {"type": "string", "minLength": 1, "maxLength": _LONGEST_SENTENCE}
+DECLARATION: BodyWords = {"reason": BodyWord(_read_sentence, _SENTENCE, needed=True)}
+RENEWAL: BodyWords = {**DECLARATION, "other_people": BodyWord(_read_boolean, {"type": "boolean"}, needed=True)}
+TOKEN: BodyWords = {
+    "name": BodyWord(_read_text, {"type": "string", "minLength": 1, "maxLength": 100}, needed=True),
+    "role": BodyWord(_read_role, {"type": "string", "enum": list(Role)}, needed=True),
+    "project": BodyWord(_read_text, {"type": "string", "maxLength": 100}),
+    "per_query": BodyWord(_read_number, _NUMBER),
+    "days": BodyWord(_read_days, {"type": "integer", "minimum": 1, "maximum": 3660}),
+}
+HEADS: BodyWords = {"heads": BodyWord(_read_heads, {"type": "array", "items": {"type": "object"}, "maxItems": 100})}

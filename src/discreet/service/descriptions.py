@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from discreet.ledger.ledger import Entry
     from discreet.plan.catalog import ColumnFacts, TableFacts
     from discreet.plan.types import Type
+    from discreet.service.tokens import Token
 
 
 def describe_dataset(curator: Curator) -> dict[str, Any]:
@@ -49,6 +51,21 @@ def describe_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
         "question": charge.question,
         "cost": describe_cost(curator.budget, charge.loss),
         "answered": entry.answered,
+    }
+
+
+def describe_token(token: Token, now: datetime) -> dict[str, Any]:
+    """What is known of a token. Its secret is not."""
+    state = "revoked" if token.revoked else "valid" if token.is_valid(now) else "ended"
+    return {
+        "id": token.id,
+        "name": token.name,
+        "role": str(token.role),
+        "project": token.project,
+        "per_query": None if token.per_query is None else str(token.per_query),
+        "state": state,
+        "created": token.created.isoformat(timespec="seconds"),
+        "expires": token.expires.isoformat(timespec="seconds"),
     }
 
 

@@ -17,7 +17,8 @@ from discreet.codebook.checklist import find_worst_odds
 from discreet.errors import UsageError
 from discreet.ledger.memory import MemoryLedger
 from discreet.opening import open_codebook
-from discreet.service.routes import ServedDataset, Service
+from discreet.service.callers import ServedDataset
+from discreet.service.routes import Service
 from discreet.service.tokens import TokenStore, tokens_path_of
 
 # How long a server that is told to stop waits for the questions that run.

@@ -28,7 +28,7 @@ from tests.engines.worlds import ARROW
 from tests.plan.test_magnitude import around_powers_of_integers, around_powers_of_reals
 
 # The mathematical library of the platform may round these differently in the last place.
-INEXACT = {"ln", "exp", "power"}
+INEXACT = {"exp", "power"}
 
 
 def values_of(

@@ -612,3 +612,19 @@ def test_rows_of_public_tables_are_counted(stored: EngineUnderTest) -> None:
         assert {columns: engine.count_public("codes", columns) for columns in wanted} == wanted
         with pytest.raises(UsageError, match="private"):
             engine.count_public("visits", ())
+
+
+def test_rows_of_public_tables_are_read(stored: EngineUnderTest) -> None:
+    """All rows, the declared columns only, each time in the same order. Private rows are not read."""
+    tables = some_tables(random.Random(3), most=20)
+    codes = [(2, "b"), (1, "a"), (None, "a"), (1, None), (1, "a")]
+    tables["codes"] = [{"code": code, "label": label, "weight": 0.5} for code, label in codes]
+    with stored.open(frames(tables), CATALOG) as engine:
+        found = engine.read_public("codes")
+        names = [name for name, _ in found.columns]
+        assert names == list(CATALOG.tables["codes"].columns)
+        rows = [(row[names.index("code")], row[names.index("label")]) for row in found.rows]
+        assert rows == [(1, "a"), (1, "a"), (1, None), (2, "b"), (None, "a")]
+        assert engine.read_public("codes") == found
+        with pytest.raises(UsageError, match="private"):
+            engine.read_public("visits")

@@ -19,24 +19,29 @@ from discreet.engines.duckdb import csv_lines
 from discreet.engines.duckdb.csv_lines import LineFault, read_block, read_names, read_rows
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.plan.arrow import is_utf8
+from discreet.plan.csv_form import PLAIN_FORM, CsvEncoding, CsvForm, to_utf8
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from tests.engines.duckdb.test_sources import catalog_of
 from tests.engines.worlds import SALT
+from tests.plan.test_csv_form import pack
 
 Row = tuple[str | None, ...]
 
 FIELD = rb'(?:[^",]*|"(?:[^"]|"")*")'
 
 
-def row_of_line(line: bytes, width: int) -> Row | None:
+def row_of_line(line: bytes, width: int, form: CsvForm = PLAIN_FORM) -> Row | None:
     """The rule, said slowly, for one line alone without its line feed."""
+    line = to_utf8(line, form.encoding)
     if len(line) > csv_lines.LINE_LIMIT or not is_utf8(line) or b"\0" in line:
         return None
     line = line.removesuffix(b"\r")
-    if b"\r" in line or re.fullmatch(FIELD + rb"(?:," + FIELD + rb")*", line, re.DOTALL) is None:
+    sign = re.escape(form.delimiter.encode())
+    field = FIELD.replace(b",", sign)
+    if b"\r" in line or re.fullmatch(field + b"(?:" + sign + field + b")*", line, re.DOTALL) is None:
         return None
-    fields = next(csv.reader([line.decode()], strict=True)) or [""]
+    fields = next(csv.reader([line.decode()], strict=True, delimiter=form.delimiter)) or [""]
     return tuple(field or None for field in fields) if len(fields) == width else None
 
 
@@ -45,9 +50,9 @@ def rows_of_block(block: bytes, width: int) -> list[Row]:
     return list(zip(*(column.to_pylist() for column in columns)))
 
 
-def rows_of_file(path: Path, width: int) -> list[Row]:
+def rows_of_file(path: Path, width: int, form: CsvForm = PLAIN_FORM) -> list[Row]:
     found: list[Row] = []
-    read_rows(str(path), width, lambda columns: found.extend(zip(*(column.to_pylist() for column in columns))))
+    read_rows(str(path), width, lambda columns: found.extend(zip(*(column.to_pylist() for column in columns))), form)
     return found
 
 
@@ -102,6 +107,48 @@ def test_one_line_more_is_one_row_more(seed: int) -> None:
         assert rows_of_block(without or b"\n", 3) == [row for rows in alone[:i] + alone[i + 1 :] for row in rows]
 
 
+FORMS = [
+    CsvForm(delimiter=delimiter, encoding=encoding)
+    for delimiter in (",", ";", "\t", "|")
+    for encoding in CsvEncoding
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst", ".bz2"])
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.delimiter!r} {form.encoding}")
+def test_neighbouring_files_of_every_form(
+    form: CsvForm, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without one odd line, in every delimiter, encoding and compression: all other rows stay as they were."""
+    rng = random.Random(repr((form, ending)))
+    monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(csv_lines, "LINE_LIMIT", 90)
+    sign = form.delimiter.encode()
+    odd_lines = [hostile_line(rng).replace(b",", sign) for _ in range(12)]
+    odd_lines += [b'1"' + sign, b"\xff\xfe\x81\x8d", b"x" * 91, b"x" * 300, b'"' + sign + b"\xe4", b"\xef\xbb\xbf", b""]
+    for odd in odd_lines:
+        lines = [hostile_line(rng).replace(b",", sign) for _ in range(10)]
+        place = rng.randrange(10)
+        alone = [[] if (row := row_of_line(line, 3, form)) is None else [row] for line in lines]
+        odd_row = row_of_line(odd, 3, form)
+        found = []
+        for name, written in (("without", lines), ("with", [*lines[:place], odd, *lines[place:]])):
+            path = tmp_path / f"{name}.csv{ending}"
+            pack(path, b"".join(line + b"\n" for line in [sign.join([b"a", b"b", b"c"]), *written]))
+            found.append(rows_of_file(path, 3, form))
+        before, behind = ([row for rows in part for row in rows] for part in (alone[:place], alone[place:]))
+        assert found[0] == [*before, *behind]
+        assert found[1] == [*before, *([] if odd_row is None else [odd_row]), *behind]
+
+
+def test_the_form_matters(tmp_path: Path) -> None:
+    """Negative control: the same bytes are other rows in another form."""
+    path = tmp_path / "v.csv"
+    path.write_bytes(b"a;b\n1;\xe4\n")
+    assert rows_of_file(path, 2, CsvForm(delimiter=";", encoding=CsvEncoding.LATIN1)) == [("1", "ä")]
+    assert rows_of_file(path, 2, CsvForm(delimiter=";")) == [] == rows_of_file(path, 2)
+
+
 def test_every_fault_is_counted(tmp_path: Path) -> None:
     """The owner is told why lines are left out; the first reason counts."""
     path = tmp_path / "v.csv"
@@ -119,7 +166,8 @@ def test_headers_follow_the_same_rule(tmp_path: Path) -> None:
         b'"a, ""b""",c': ("a, \"b\"", "c"),
         b"a\rb\n1\n": None,
         b'a,"b\n': None,
-        b"": ("",),
+        b"": None,
+        b",year, Year": ("column_1", "year", "Year_2"),
     }.items():  # fmt: skip
         path.write_bytes(header)
         assert read_names(str(path)) == names

@@ -30,7 +30,7 @@ def test_import_takes_quoted_line_breaks(tmp_path: Path) -> None:
         {"who": 2, "note": "x", "age": None},
         {"who": 5, "note": "y", "age": None},
     ]  # fmt: skip
-    assert report.rows == 3 and Unread("age", "no integer", 1) in report.unread
+    assert report.rows == 3 and Unread("age", "no integer", 1, "old") in report.unread
     assert sum(unread.count for unread in report.unread) == 4
     assert (tmp_path / "v.parquet").stat().st_mode & 0o777 == 0o600
     with pytest.raises(UsageError, match="exists"):
@@ -46,7 +46,9 @@ def test_swallowed_lines_are_told(tmp_path: Path) -> None:
 
 def test_other_kinds_of_files(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text('[{"who": 1, "age": "x"}, {"who": 2, "age": "4"}]')
-    assert import_file(tmp_path / "v.json", tmp_path / "j.parquet", TYPES).unread == (Unread("age", "no integer", 1),)
+    assert import_file(tmp_path / "v.json", tmp_path / "j.parquet", TYPES).unread == (
+        Unread("age", "no integer", 1, "x"),
+    )
     (tmp_path / "v.tsv").write_text("who\tage\n1\t2\n")
     assert import_file(tmp_path / "v.tsv", tmp_path / "t.parquet", TYPES).unread == ()
     bad = pa.array([b"1", b"\xff"], pa.binary()).view(pa.string())
@@ -59,20 +61,21 @@ def test_values_are_checked_as_questions_read_them(tmp_path: Path) -> None:
     """By lines: the row with the line break is two broken ones."""
     (tmp_path / "v.csv").write_bytes(LINES)
     report = count_unread(tmp_path / "v.csv", "v", TYPES, {})
-    assert report.rows == 2 and Unread("age", "no integer", 1) in report.unread
+    assert report.rows == 2 and Unread("age", "no integer", 1, "old") in report.unread
     assert sum(unread.count for unread in report.unread if unread.column is None) == 5
 
 
 @pytest.mark.parametrize(
     ("name", "types", "words"),
-    [("v.xyz", {}, "not known"), ("gone.csv", {}, "cannot be imported"), ("v.csv", {"x": Type.TEXT}, "no column"),
-     ("twice.csv", {}, "name each column once")],
+    [("v.xyz", {}, "cannot be imported"), ("gone.csv", {}, "no file"), ("v.csv", {"x": Type.TEXT}, "no column"),
+     ("blank.csv", {}, "must name the columns"), ("v.xlsx", {}, "read_excel")],
 )  # fmt: skip
 def test_what_cannot_be_imported(name: str, types: dict[str, Type], words: str, tmp_path: Path) -> None:
     """Our own errors, and nothing is written."""
     (tmp_path / "v.csv").write_bytes(LINES)
     (tmp_path / "v.xyz").write_bytes(LINES)
-    (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
+    (tmp_path / "v.xlsx").write_bytes(LINES)
+    (tmp_path / "blank.csv").write_text("\n1,2\n")
     with pytest.raises(UsageError, match=words):
         import_file(tmp_path / name, tmp_path / "out.parquet", types)
     assert not (tmp_path / "out.parquet").exists()
@@ -85,14 +88,23 @@ def namers(words: str) -> set[str]:
 
 def test_analysts_cannot_reach_exact_counts() -> None:
     """Only the command line of the owner knows these functions: no curator, no engine."""
-    commands = {"cli/check.py", "cli/import_file.py", "cli/main.py"}
-    allowed = {"engines/registry.py", "engines/duckdb/owner_checks.py", *commands}
-    assert namers(r"\b(owner_checks|count_unread|import_file)\b") == allowed
+    commands = {"cli/check.py", "cli/import_file.py", "cli/init.py", "cli/main.py"}
+    rooms = {"owner_checks", "type_proposals", "file_import"}
+    allowed = {"engines/registry.py", *(f"engines/duckdb/{room}.py" for room in rooms), *commands}
+    words = r"\b(owner_checks|count_unread|file_import|import_file|sqlite_rows|type_proposals|propose_types)\b"
+    assert namers(words) == allowed
     assert namers(r"\bread_rows\b")  # negative control: the search finds words
+
+
+def test_units_are_counted_as_questions_read_them(tmp_path: Path) -> None:
+    """Distinct ids that can be read; none where nobody asks for them."""
+    (tmp_path / "v.csv").write_text("who,age\n1,2\n1,3\n2,4\nx,5\n,6\n")
+    assert count_unread(tmp_path / "v.csv", "v", TYPES, {}, "WHO").units == 2
+    assert count_unread(tmp_path / "v.csv", "v", TYPES, {}).units is None
 
 
 def test_texts_that_are_too_long_are_counted(tmp_path: Path) -> None:
     """What questions take as missing because of its length is told, with the limit."""
     (tmp_path / "v.csv").write_text("name\nana\nbenedict\n")
     report = count_unread(tmp_path / "v.csv", "v", {"name": Type.TEXT}, {"name": 5})
-    assert report.unread == (Unread("name", "longer than 5 characters", 1),)
+    assert report.unread == (Unread("name", "longer than 5 characters", 1, "benedict"),)

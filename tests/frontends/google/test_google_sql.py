@@ -40,6 +40,8 @@ def aggregates(text: str) -> tuple[Aggregate, ...]:
         ("options ( EPSILON = .1 )", {"epsilon": Fraction(1, 10)}),
         ("OPTIONS(delta=0, epsilon=+3)", {"epsilon": Fraction(3), "delta": Fraction(0)}),
         ("OPTIONS(max_groups_contributed=3)", {}),
+        ("OPTIONS(epsilon=1/3 + .5)", {"epsilon": Fraction(5, 6)}),
+        ("OPTIONS(epsilon=CAST(2 AS FLOAT64) * -(1 - 2), delta=1/1e6)", {"epsilon": 2, "delta": Fraction(1, 10**6)}),
     ],
 )
 def test_offers_are_exact(options: str, offer: dict[str, Fraction]) -> None:
@@ -69,6 +71,36 @@ def test_options_become_part_of_the_question() -> None:
     assert question.limits == ContributionLimits(max_groups=2) and question.min_units == 7
     rows = read_sql.read(f"{WITH}OPTIONS(max_rows_contributed={MAX_LIMIT}) COUNT(*) FROM visits", CATALOG)
     assert rows.limits == ContributionLimits(max_rows=MAX_LIMIT)
+
+
+def test_null_sets_no_limit_and_lifts_none() -> None:
+    """NULL is what the codebook says, and never a way around its limits."""
+    for option in ("max_groups_contributed", "max_rows_contributed", "min_privacy_units_per_group"):
+        question = read_sql.read(f"{WITH}OPTIONS({option}=NULL) ward, COUNT(*) FROM visits GROUP BY ward", CATALOG)
+        assert question == read_sql.read(f"{WITH}ward, COUNT(*) FROM visits GROUP BY ward", CATALOG)
+    both = read_sql.read(
+        f"{WITH}OPTIONS(max_groups_contributed=NULL, max_rows_contributed=2) COUNT(*) FROM visits", CATALOG
+    )
+    assert both.limits == ContributionLimits(max_rows=2)
+
+
+def test_reports_ask_for_nothing_more() -> None:
+    """report_format changes no plan: the interval and the receipt are the report."""
+    text = "SUM(cost{}, contribution_bounds_per_group => (0, 100)) AS s, COUNT(*{}) AS n"
+    said = text.format(", report_format => 'json'", ', report_format => "PROTO"')
+    assert aggregates(said) == aggregates(text.format("", ""))
+
+
+@pytest.mark.parametrize("number", ["1 +", "(1", "1 1", "- ", "CAST(1 AS INT64)", "1 - (2", "'1'", "x", "1/0", "1e400"])
+def test_what_is_no_number_is_refused(number: str) -> None:
+    """Arithmetic that is torn, divides by zero, or reads something."""
+    with pytest.raises(QuestionError, match=r"number|divided|not closed"):
+        read_sql.read(f"{WITH}OPTIONS(epsilon={number}) COUNT(*) FROM visits", CATALOG)
+
+
+def test_a_number_is_short() -> None:
+    with pytest.raises(QuestionError, match="50 words"):
+        read_sql.read(f"{WITH}OPTIONS(epsilon={'1e300*' * 100}1) COUNT(*) FROM visits", CATALOG)
 
 
 def test_the_same_question_in_plain_sql() -> None:
@@ -149,15 +181,15 @@ def test_subqueries_have_no_clause_and_no_bounds() -> None:
     inner = (
         "(SELECT patient_id, SUM(cost, contribution_bounds_per_group => (0, 1)) AS s FROM visits GROUP BY patient_id)"
     )
-    with pytest.raises(QuestionError, match="outermost"):
+    with pytest.raises(QuestionError, match="Bounds belong to an aggregate of SELECT WITH DIFFERENTIAL_PRIVACY"):
         read_sql.read(f"{WITH}AVG(s) FROM {inner}", HOSPITAL)
-    with pytest.raises(QuestionError, match="outermost"):
+    with pytest.raises(QuestionError, match="group of every single patient_id"):
         read_sql.read(f"SELECT AVG(s) FROM ({WITH}patient_id, SUM(cost) AS s FROM visits GROUP BY 1)", HOSPITAL)
 
 
 def test_two_clauses_and_torn_numbers() -> None:
-    """The clause stands once, and a number is one word."""
-    with pytest.raises(QuestionError, match="outermost SELECT, once"):
+    """No SELECT with the clause reads what another one releases, and a number is one word."""
+    with pytest.raises(QuestionError, match="reads what another one releases"):
         read_sql.read(f"{WITH}COUNT(*) FROM ({WITH}ward FROM visits)", HOSPITAL)
     with pytest.raises(QuestionError, match="takes a number"):
         read_sql.read(f"{WITH}OPTIONS(epsilon=. 5) COUNT(*) FROM visits", CATALOG)

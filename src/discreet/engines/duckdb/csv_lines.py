@@ -2,20 +2,21 @@
 
 Rule. A file is cut at line feeds and nowhere else. A line is a row if it is all of this, and else it is left out,
 alone: at most ``LINE_LIMIT`` bytes; valid UTF-8; no zero byte; no carriage return but one at its very end, which is
-not part of it; quotes by the strict pattern ``field ("," field)*`` with ``field = [^",]* | '"' ([^"] | '""')* '"'``; as
-many fields as the header names. An empty field, quoted or not, is NULL.
+not part of it; quotes by the strict pattern ``field ("," field)*`` with ``field = [^",]* | '"' ([^"] | '""')* '"'``,
+where the form of the file may have another delimiter in place of the comma; as many fields as the header names. An
+empty field, quoted or not, is NULL. A file in Latin-1 is cut in the same way, and its lines are then taken as UTF-8.
 
 Why no line can change another one. Where a line begins and ends depends on line feeds alone, and no byte inside a line
-is one. Everything else is decided from the bytes between its two ends: each array below holds positions, and each
-number that is counted over them (quotes before a byte, commas in a line) is counted from the beginning of its line.
-UTF-8 is checked for a whole block first, which is the same: a line feed is never part of a longer character, so a
-block is valid exactly if each of its lines is. So adding, removing or changing a line adds, removes or changes the row
-of that line, and no other.
+is one (in Latin-1, too, where every byte is a character). Everything else is decided from the bytes between its two
+ends: each array below holds positions, and each number that is counted over them (quotes before a byte, delimiters in a
+line) is counted from the beginning of its line. UTF-8 is checked for a whole block first, which is the same: a line
+feed is never part of a longer character, so a block is valid exactly if each of its lines is. So adding, removing or
+changing a line adds, removes or changes the row of that line, and no other.
 
 Why the local checks are the strict pattern. Number the quotes of a line from 0; even ones open, odd ones close. The
 checks are: an even one stands at the beginning of a field or directly behind a quote; an odd one stands at the end
 of a field or directly before a quote; their number is even. A quoted field of the pattern passes. And a line that
-passes splits at the commas that have an even number of quotes before them: a piece without quotes is a plain field;
+passes splits at the delimiters that have an even number of quotes before them: a piece without quotes is a plain field;
 in a piece with quotes the first is even, so it stands at the piece's beginning (it is behind no quote of the piece),
 the last is odd, so it stands at its end, and those between come in pairs of an odd and an even one side by side.
 """
@@ -26,17 +27,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.plan import csv_form
 from discreet.plan.arrow import is_utf8
+from discreet.plan.csv_form import PLAIN_FORM, CsvForm, name_columns, open_bytes, read_first_line, split_header, to_utf8
 
-LINE_LIMIT = 1 << 20
+LINE_LIMIT = csv_form.LINE_LIMIT
 BLOCK_BYTES = 8 << 20
-_FEED, _RETURN, _QUOTE, _COMMA = 10, 13, 34, 44
+_FEED, _RETURN, _QUOTE = 10, 13, 34
 
 Positions: TypeAlias = NDArray[np.int64]
 
@@ -80,30 +82,26 @@ class LineCounts:
         return sum(self.faults.values())
 
 
-def read_names(path: str) -> tuple[str, ...] | None:
-    """The fields of the first line; None where it is no row by the rule. What follows the line is not looked at."""
-    with Path(path).open("rb") as file:
-        line = file.readline(LINE_LIMIT + 1).removeprefix(b"\xef\xbb\xbf")
-    block = line if line.endswith(b"\n") else line + b"\n"
-    lines = _Lines.find(block)
-    fields, _ = lines.take_fields(int(np.count_nonzero(lines.find_separators()[0])) + 1)
-    return tuple(name or "" for name in fields.to_pylist()) or None
+def read_names(path: str, form: CsvForm = PLAIN_FORM) -> tuple[str, ...] | None:
+    """The names in the first line; None where it is no row by the rule. What follows the line is not looked at."""
+    fields = split_header(read_first_line(path), form)
+    return None if fields is None or not any(fields) else name_columns(fields)
 
 
-def read_rows(path: str, width: int, write: Callable[[list[Any]], None]) -> LineCounts:
+def read_rows(path: str, width: int, write: Callable[[list[Any]], None], form: CsvForm = PLAIN_FORM) -> LineCounts:
     """Hand the rows behind the header to ``write``, some at a time, as one Arrow array of text for each column."""
     rows, faults = 0, Counter[LineFault]()
-    for block in _cut_into_blocks(path, faults):
-        columns, found = read_block(block, width)
+    for block in cut_into_blocks(path, faults):
+        columns, found = read_block(to_utf8(block, form.encoding), width, form.delimiter)
         write(columns)
         rows += len(columns[0])
         faults.update(found)
     return LineCounts(rows, {fault: faults[fault] for fault in LineFault if faults[fault]})
 
 
-def _cut_into_blocks(path: str, faults: Counter[LineFault]) -> Iterator[bytes]:
+def cut_into_blocks(path: str, faults: Counter[LineFault]) -> Iterator[bytes]:
     """Whole lines, in memory of one block. Of a line beyond the limit nothing is kept; it is counted."""
-    with Path(path).open("rb") as file:
+    with open_bytes(path) as file:
         file.readline(LINE_LIMIT + 1)
         begun, skipping = b"", False
         while piece := file.read(BLOCK_BYTES):
@@ -124,11 +122,11 @@ def _cut_into_blocks(path: str, faults: Counter[LineFault]) -> Iterator[bytes]:
             yield begun + b"\n"
 
 
-def read_block(block: bytes, width: int) -> tuple[list[Any], Counter[LineFault]]:
+def read_block(block: bytes, width: int, delimiter: str = ",") -> tuple[list[Any], Counter[LineFault]]:
     """The rows of a block of whole lines, as one Arrow array for each of ``width`` columns, and what was left out."""
     import pyarrow as pa
 
-    fields, faults = _Lines.find(block).take_fields(width)
+    fields, faults = _Lines.find(block, delimiter).take_fields(width)
     columns = [fields.take(pa.array(np.arange(column, len(fields), width))) for column in range(width)]
     found = {LineFault(fault): int(count) for fault, count in enumerate(np.bincount(faults)) if fault and count}
     return columns, Counter(found)
@@ -139,6 +137,7 @@ class _Lines:
     """The lines of a block: line i is ``data[starts[i]:stops[i]]``, and its line feed is at ``feeds[i]``."""
 
     block: bytes
+    delimiter: int
     data: NDArray[np.uint8]
     starts: Positions
     stops: Positions
@@ -147,7 +146,7 @@ class _Lines:
     opens: NDArray[np.bool_]
 
     @classmethod
-    def find(cls, block: bytes) -> _Lines:
+    def find(cls, block: bytes, delimiter: str) -> _Lines:
         data = np.frombuffer(block, np.uint8)
         feeds = np.flatnonzero(data == _FEED)
         starts = np.concatenate(([0], feeds[:-1] + 1))
@@ -157,7 +156,7 @@ class _Lines:
         before = np.searchsorted(quotes, feeds)
         counts = np.diff(before, prepend=0)
         opens = (np.arange(len(quotes)) - np.repeat(before - counts, counts)) % 2 == 0
-        return cls(block, data, starts, feeds - returned, feeds, quotes, opens)
+        return cls(block, ord(delimiter), data, starts, feeds - returned, feeds, quotes, opens)
 
     def find_lines_of(self, positions: Positions) -> Positions:
         """The number of the line in which each position is, for positions in order."""
@@ -165,20 +164,20 @@ class _Lines:
         return np.repeat(np.arange(len(self.feeds)), counts)
 
     def find_separators(self) -> tuple[NDArray[np.bool_], Positions]:
-        """Which commas separate fields: those with an even number of quotes before them in their line. And all."""
-        commas = np.flatnonzero(self.data == _COMMA)
+        """Which delimiters separate fields: those with an even number of quotes before them in their line. And all."""
+        signs = np.flatnonzero(self.data == self.delimiter)
         if not len(self.quotes):
-            return np.ones(len(commas), np.bool_), commas
+            return np.ones(len(signs), np.bool_), signs
         odd = np.logical_xor.accumulate(self.data == _QUOTE)  # so many quotes up to a byte, from the block's beginning
         odd_before = np.concatenate(([False], odd[self.feeds[:-1]]))
-        return odd[commas] == odd_before[self.find_lines_of(commas)], commas
+        return odd[signs] == odd_before[self.find_lines_of(signs)], signs
 
     def take_fields(self, width: int) -> tuple[Any, NDArray[np.uint8]]:
         """The fields of all rows one after the other, as Arrow texts, and the fault of each line (0 for none)."""
         import pyarrow as pa
 
-        is_separator, commas = self.find_separators()
-        separators = commas[is_separator]
+        is_separator, signs = self.find_separators()
+        separators = signs[is_separator]
         faults = self._find_faults(separators, width)
         good = faults == 0
         if not good.all():
@@ -210,8 +209,8 @@ class _Lines:
         """The lines whose quotes break the pattern. A quote is never the last byte of a block, which is a feed."""
         lines = self.find_lines_of(self.quotes)
         before, behind = self.data[np.maximum(self.quotes - 1, 0)], self.data[self.quotes + 1]
-        at_start = (self.quotes == self.starts[lines]) | (before == _COMMA) | (before == _QUOTE)
-        at_end = (self.quotes + 1 == self.stops[lines]) | (behind == _COMMA) | (behind == _QUOTE)
+        at_start = (self.quotes == self.starts[lines]) | (before == self.delimiter) | (before == _QUOTE)
+        at_end = (self.quotes + 1 == self.stops[lines]) | (behind == self.delimiter) | (behind == _QUOTE)
         odd = np.flatnonzero(np.bincount(lines, minlength=len(self.feeds)) % 2)
         return np.concatenate((lines[~np.where(self.opens, at_start, at_end)], odd))
 

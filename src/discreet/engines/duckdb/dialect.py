@@ -148,9 +148,6 @@ class DuckDBDialect:
     def square_root(self, value: str) -> str:
         return f"CASE WHEN {value} >= 0 THEN sqrt({value}) END"
 
-    def ln(self, value: str) -> str:
-        return f"CASE WHEN {value} > 0 THEN ln({value}) END"
-
     def log2(self, value: str) -> str:
         return f"log2({value})"
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
-from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column, write_unguarded_real
+from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
@@ -26,25 +26,29 @@ from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import write_by_units
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
+from discreet.exact import Integers
 from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Scan, find_tables, split
-from discreet.plan.types import Type
+from discreet.plan.relations import Scan, Values, find_tables, split
+from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
 
 # DuckDB's words for a text in a Parquet file that is not UTF-8. Its kind of error has many other causes.
 _MISENCODED = "Invalid string encoding"
 
-StoredColumns: TypeAlias = dict[str, tuple[str, str]]
-"""For each column by its small name: its name and its DuckDB type in the source."""
+StoredColumns: TypeAlias = dict[str, StoredColumn]
+"""The columns of a source by their small names."""
 
 
 class DuckDBEngine:
@@ -82,7 +86,7 @@ class DuckDBEngine:
             self._check(name)
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
-        return {name: plan_type(kind) for name, kind in self._read_columns(table).values()}
+        return {column.name: plan_type(column.type) for column in self._read_columns(table).values()}
 
     def version(self, table: str) -> str:
         return self._find_source(table).version()
@@ -111,6 +115,27 @@ class DuckDBEngine:
         with Session(self._settings, [source]) as session:
             found = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)})")
         return int(found[0][0] or 0)
+
+    def read_public(self, table: str) -> Values:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not shown. Nothing was charged.")
+        try:
+            rows = self._run_mended([table], lambda: self._read_rows(facts))
+        except Exception as error:
+            LOG.error("The public table %r cannot be read.", table, exc_info=error)
+            raise UsageError(f"The public table {table!r} cannot be read. Nothing was charged.") from None
+        return Values(facts.name, tuple((name, kind) for name, (kind, _) in facts.columns.items()), rows)
+
+    def _read_rows(self, facts: TableFacts) -> tuple[tuple[Value, ...], ...]:
+        source = self._find_rows(facts.name)
+        stored = self._make_table(facts.name, source)
+        listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(facts.columns))
+        kinds = [kind for kind, _ in facts.columns.values()]
+        with Session(self._settings, [source]) as session:
+            found = session.read(f"SELECT {listed} FROM {stored.source}")
+            rows = [tuple(settle(value, kind) for value, kind in zip(row, kinds)) for row in found]
+        return tuple(sorted(rows, key=key_order))
 
     def close(self) -> None:
         self._prepared.clear()
@@ -149,6 +174,31 @@ class DuckDBEngine:
             return self._run_mended(tables, lambda: self._run(bounded, salt, watch, settings))
         except Exception as error:
             raise hide_error(error) from None
+
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        settings = self._settings.make_generous() if generous else self._settings
+        tables = find_tables(split(tabulation.bounded.source)[0])
+        try:
+            return self._run_mended(tables, lambda: self._tabulate(tabulation, salt, watch, settings))
+        except Exception as error:
+            raise hide_error(error) from None
+
+    def _tabulate(
+        self, tabulation: Tabulation, salt: bytes, watch: ProgressCallback | None, settings: Settings
+    ) -> tuple[Integers, ...]:
+        bounded = mark_empty(tabulation.bounded)
+        sources = {
+            table: self._find_prepared(table) or self._find_rows(table)
+            for table in find_tables(split(bounded.source)[0])
+        }
+        relation, values, _ = self._choose_rows(bounded, sources, salt)
+        statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
+        with Session(settings, list(sources.values())) as session:
+            for name, table in (*values.items(), *make_lookups(bounded).items()):
+                session.fill(name, table)
+            return tabulate_rows(session, statement, tabulation, watch)
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
@@ -217,7 +267,7 @@ class DuckDBEngine:
             return StoredTable(source.write_from(), {column.name: quote_name(name) for column, name in source.names})
         facts, stored = self._catalog.tables[table], self._read_columns(table)
         columns = {
-            name: write_stored_column(*stored[name.lower()], kind, known.max_length)
+            name: write_stored_column(stored[name.lower()], kind, known.max_length)
             for name, (kind, known) in facts.columns.items()
         }
         return StoredTable(source.write_from(), columns)
@@ -226,13 +276,13 @@ class DuckDBEngine:
         """A single table as it is stored."""
         facts, stored = self._catalog.tables[scan.table], self._read_columns(scan.table)
         columns = {
-            Column(scan.name, name, kind): write_stored_column(*stored[name.lower()], kind, known.max_length)
+            Column(scan.name, name, kind): write_stored_column(stored[name.lower()], kind, known.max_length)
             for name, (kind, known) in facts.columns.items()
         }
         ordinal = None
         if isinstance(bounded.unit, Column):
             ordinal = DIALECT.code(f"({columns[bounded.unit]})", bounded.unit.type)
-        raw = {c: sql for c in columns if (sql := write_unguarded_real(*stored[c.name.lower()], c.type)) is not None}
+        raw = {c: sql for c in columns if (sql := write_unguarded_real(stored[c.name.lower()], c.type)) is not None}
         return RowSource(source.write_from(), columns, raw, ordinal=ordinal or "")
 
     def _find_rows(self, table: str) -> Source:
@@ -255,7 +305,7 @@ class DuckDBEngine:
 
         source = self._find_source(table)
         if isinstance(source, Csv):
-            return {name.lower(): (name, "VARCHAR") for name in source.names}
+            return {name.lower(): StoredColumn(name, "VARCHAR", source.form) for name in source.names}
         source = self._find_rows(table)
         version = f"{source.version()} {source.write_from()}"  # a copy may have other types of the same meaning
         if self._stored.get(table, ("",))[0] != version:
@@ -266,7 +316,7 @@ class DuckDBEngine:
                 LOG.error("The source of %r cannot be read.", table, exc_info=error)
                 message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
                 raise UsageError(f"{message} Nothing was charged.") from None
-            self._stored[table] = (version, {row[0].lower(): (row[0], row[1]) for row in described})
+            self._stored[table] = (version, {row[0].lower(): StoredColumn(row[0], row[1]) for row in described})
         return self._stored[table][1]
 
     def _check(self, table: str) -> None:
@@ -274,9 +324,9 @@ class DuckDBEngine:
         stored = self._read_columns(table)
         for name, (declared, _) in self._catalog.tables[table].columns.items():
             if name.lower() not in stored:
-                hint = suggest_nearest(name, [real for real, _ in stored.values()])
+                hint = suggest_nearest(name, [column.name for column in stored.values()])
                 raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
-            kind = plan_type(stored[name.lower()][1])
+            kind = plan_type(stored[name.lower()].type)
             if not fits(kind, declared):
                 there = f"is {kind}" if kind else "has a type that questions cannot use"
                 raise UsageError(

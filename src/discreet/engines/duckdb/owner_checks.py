@@ -1,4 +1,4 @@
-"""What of the data cannot be read, and a file imported as typed Parquet: for the owner of the data alone.
+"""What of the data cannot be read, by column and reason, with an example: for the owner of the data alone.
 
 The counts are exact and cost nothing, because they are for somebody who has the data anyway. Nothing here is part of
 an engine or a curator, so no analyst can reach it.
@@ -7,180 +7,167 @@ an engine or a curator, so no analyst can reach it.
 # ruff: noqa: S608  # all SQL is written here; names are quoted
 from __future__ import annotations
 
-import csv
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.duckdb.csv_lines import BLOCK_BYTES, LINE_LIMIT
-from discreet.engines.duckdb.dialect import TYPES, quote_name, quote_text
-from discreet.engines.duckdb.scanning import fits, plan_type, write_stored_column
+from discreet.engines.duckdb.dialect import quote_name, quote_text
+from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column
 from discreet.engines.duckdb.sources import Csv, Parquet, open_source
-from discreet.engines.duckdb.table_copies import TableCopy, open_private, write_lines, write_texts
+from discreet.engines.duckdb.stored_texts import MISSING_WORDS
+from discreet.engines.duckdb.table_copies import TableCopy, write_lines, write_texts
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.unread import Unread, ValueReport
 from discreet.errors import UsageError
+from discreet.plan.csv_form import PLAIN_FORM, CsvForm
 from discreet.plan.types import Type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# How a file is read by its ending. Every column of CSV is text, and types are declared, not guessed: a guess
-# would change with one person's value.
-_SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t"}
-_JSON = {".json", ".jsonl", ".ndjson"}
-
-
+# Columns that are looked at in one statement, and how much of a value is shown as an example.
+_COLUMNS = 100
+_EXAMPLE_LENGTH = 40
 # No text in DuckDB is longer, so this is no limit.
 ANY_LENGTH = 2**31 - 1
 
 
-def count_unread(value: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int]) -> ValueReport:
-    """Count what questions about a table will miss: lines that are no rows, values that do not fit, texts too long."""
+def count_unread(
+    value: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int], unit: str | None = None
+) -> ValueReport:
+    """Count what questions about a table will miss: lines that are no rows, values that do not fit, texts too long.
+
+    With ``unit``, the column that names the unit, also the rows that name nobody, and the units.
+    """
     source = open_source(value, table=table)
     folder = PrivateFolder()
     try:
         lost: list[Unread] = []
         path = folder.path / "copy.parquet"
+        form = PLAIN_FORM
         if isinstance(source, Csv):
+            form = source.form
             for counts in write_lines(source, path):
                 lost += [Unread(None, f"lines {fault.words}", count) for fault, count in counts.faults.items()]
             source = TableCopy(str(path), "")
         elif isinstance(source, Parquet):
             lost += [Unread(name, "not UTF-8", count) for name, count in write_texts(source, path).items()]
             source = TableCopy(str(path), "")
-        with _connect(folder) as connection:
+        with connect(folder) as connection:
             source.attach(connection)
-            return _count_unfit(connection, source.write_from(), types, lost, lengths)
+            relation = load_copy(connection, source) if isinstance(source, TableCopy) else source.write_from()
+            columns = pair_columns(connection, relation, types, form)
+            return count_unfit(connection, relation, columns, lost, lengths=lengths, unit=unit)
     finally:
         folder.close()
 
 
-def import_file(file: Path, out: Path, types: Mapping[str, Type]) -> ValueReport:
-    """Write what DuckDB reads in a file as Parquet: declared columns in their type, all others as they are."""
-    import duckdb
-
-    if out.exists():
-        raise UsageError(f"{out} exists. Remove it or give another --out. Nothing was written or charged.")
-    folder = PrivateFolder()
-    try:
-        with _connect(folder) as connection:
-            relation, lost = _read_anything(connection, file, folder)
-            report = _count_unfit(connection, relation, types, lost, {})
-            stored = _describe(connection, relation)
-            declared = {name.lower(): kind for name, kind in types.items()}
-            items = [_write_item(name, kind, declared.get(name.lower())) for name, kind in stored.items()]
-            made = folder.path / "import.parquet"
-            rows = f"SELECT {', '.join(items)} FROM {relation}"
-            connection.execute(f"COPY ({rows}) TO {quote_text(str(made))} (FORMAT parquet)")
-        with open_private(out) as target, made.open("rb") as ready:
-            shutil.copyfileobj(ready, target)
-    except (duckdb.Error, OSError) as error:
-        # To the owner of the file DuckDB may say what it found.
-        raise UsageError(f"{file} cannot be imported to {out}: {error}. Nothing was charged.") from None
-    finally:
-        folder.close()
-    return report
+def load_copy(connection: DuckDBPyConnection, copy: TableCopy) -> str:
+    """A copy as a table of the connection: each column is looked at by itself, and wide files have thousands."""
+    connection.execute(f"CREATE TABLE loaded AS SELECT * FROM {copy.write_from()}")
+    return "loaded"
 
 
-def _read_anything(connection: DuckDBPyConnection, file: Path, folder: PrivateFolder) -> tuple[str, list[Unread]]:
-    """A file as rows in a table of the connection, and the lines or texts that could not be read."""
-    kind = file.suffix.lower()
-    if kind in _SEPARATORS:
-        return _read_csv(connection, file, _SEPARATORS[kind])
-    if kind == ".parquet":
-        path = folder.path / "copy.parquet"
-        lost = write_texts(Parquet((str(file),)), path)
-        return f"read_parquet({quote_text(str(path))})", [Unread(name, "not UTF-8", n) for name, n in lost.items()]
-    if kind in _JSON:
-        connection.execute(f"CREATE TABLE imported AS SELECT * FROM read_json({quote_text(str(file))})")
-        return "imported", []
-    known = ", ".join([*_SEPARATORS, *sorted(_JSON), ".parquet"])
-    raise UsageError(f"The kind of {file} is not known. It must end in one of {known}. Nothing was charged.")
-
-
-def _read_csv(connection: DuckDBPyConnection, file: Path, separator: str) -> tuple[str, list[Unread]]:
-    """By DuckDB's reader, in which a quoted text may run over several lines. So a quote left open can swallow lines."""
-    with file.open("rb") as lines:
-        first = lines.readline(LINE_LIMIT).decode("utf-8-sig", "replace")
-    names = next(csv.reader([first], delimiter=separator), [])
-    if not names or not all(names) or len({name.lower() for name in names}) < len(names):
-        raise UsageError(f"The header of {file} must name each column once, in its first line. Nothing was charged.")
-    columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
-    settings = (
-        f"auto_detect = false, header = true, delim = {quote_text(separator)}, quote = '\"', escape = '\"', "
-        f"columns = {{{columns}}}, parallel = false, max_line_size = 16777216, store_rejects = true"
-    )
-    connection.execute(f"CREATE TABLE imported AS SELECT * FROM read_csv({quote_text(str(file))}, {settings})")
-    found = connection.execute(
-        "SELECT column_name, lower(CAST(error_type AS VARCHAR)), count(*) FROM reject_errors GROUP BY ALL ORDER BY ALL"
-    ).fetchall()
-    lost = [Unread(name or None, f"lines with {reason}", count) for name, reason, count in found]
-    swallowed = _count_lines(file) - sum(unread.count for unread in lost) - _count_lines_of_rows(connection, names)
-    if swallowed > 0:
-        lost.append(Unread(None, "lines in no row: blank, or behind a quote that was left open", swallowed))
-    return "imported", lost
-
-
-def _count_lines(file: Path) -> int:
-    """The lines behind the header."""
-    with file.open("rb") as lines:
-        lines.readline()
-        count, last = 0, b"\n"
-        while block := lines.read(BLOCK_BYTES):
-            count, last = count + block.count(b"\n"), block[-1:]
-    return count + (last != b"\n")
-
-
-def _count_lines_of_rows(connection: DuckDBPyConnection, names: Sequence[str]) -> int:
-    """The lines that the imported rows take up, with those of quoted line breaks."""
-    breaks = [f"coalesce(length({c}) - length(replace({c}, chr(10), '')), 0)" for c in map(quote_name, names)]
-    found = connection.execute(f"SELECT coalesce(sum(1 + {' + '.join(breaks)}), 0) FROM imported").fetchall()
-    return int(found[0][0])
-
-
-def _count_unfit(
-    connection: DuckDBPyConnection,
-    relation: str,
-    types: Mapping[str, Type],
-    lost: list[Unread],
-    lengths: Mapping[str, int],
-) -> ValueReport:
-    stored = {name.lower(): (name, kind) for name, kind in _describe(connection, relation).items()}
-    items = ["count(*)"]
+def pair_columns(
+    connection: DuckDBPyConnection, relation: str, types: Mapping[str, Type], form: CsvForm
+) -> dict[str, tuple[StoredColumn, Type]]:
+    """The stored column and the declared type of each declared name."""
+    stored = {name.lower(): StoredColumn(name, kind, form) for name, kind in describe(connection, relation).items()}
     for column, declared in types.items():
         if column.lower() not in stored:
             raise UsageError(f"The data has no column {column!r}. Check the header. Nothing was charged.")
-        name, kind = stored[column.lower()]
+        kind = stored[column.lower()].type
         if not fits(plan_type(kind), declared):
             raise UsageError(
                 f"The column {column!r}, {kind} in the data, cannot be read as {declared}. Nothing was charged."
             )
-        read = write_stored_column(name, kind, declared, lengths.get(column, ANY_LENGTH))
-        items.append(f"count(*) FILTER (WHERE {quote_name(name)} IS NOT NULL AND ({read}) IS NULL)")
-    rows, *unfit = connection.execute(f"SELECT {', '.join(items)} FROM {relation}").fetchall()[0]
-    reasons = {
-        column: f"longer than {lengths[column]} characters" if column in lengths else f"no {kind}"
-        for column, kind in types.items()
-    }
-    lost += [Unread(column, reason, count) for (column, reason), count in zip(reasons.items(), unfit) if count]
-    return ValueReport(rows, tuple(lost))
+    return {column: (stored[column.lower()], declared) for column, declared in types.items()}
 
 
-def _describe(connection: DuckDBPyConnection, relation: str) -> dict[str, str]:
+def count_unfit(
+    connection: DuckDBPyConnection,
+    relation: str,
+    columns: Mapping[str, tuple[StoredColumn, Type]],
+    lost: list[Unread],
+    *,
+    lengths: Mapping[str, int],
+    unit: str | None = None,
+) -> ValueReport:
+    """Count the values that are read as NULL, and add them to what is ``lost`` already."""
+    rows = connection.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0]
+    alike: dict[tuple[StoredColumn, Type, int], dict[str, str]] = {}
+    for name, (stored, declared) in columns.items():
+        kind = (replace(stored, name="x"), declared, lengths.get(name, ANY_LENGTH))
+        alike.setdefault(kind, {})[name] = stored.name
+    found: dict[str, Sequence[Any]] = {}
+    for (stored, declared, length), names in alike.items():
+        items = list(_write_unfit(stored, declared, length))
+        found |= look_at_columns(connection, relation, names, items)
+    for name, (_, declared) in columns.items():
+        unfit, example, missing, word = found.get(name, (0, None, 0, None))
+        too_long = f"longer than {lengths[name]} characters" if name in lengths else ""
+        lost += [Unread(name, too_long or f"no {declared}", unfit, example)] if unfit else []
+        lost += [Unread(name, "written as missing", missing, word, meant=True)] if missing else []
+    units = None
+    if unit is not None:
+        read = write_stored_column(*columns[unit], ANY_LENGTH)
+        query = f"SELECT count(*) FILTER (WHERE ({read}) IS NULL), count(DISTINCT ({read})) FROM {relation}"
+        nobody, units = connection.execute(query).fetchall()[0]
+        lost += [Unread(None, f"rows without a {unit}", nobody)] if nobody else []
+    return ValueReport(rows, tuple(lost), units)
+
+
+def _write_unfit(stored: StoredColumn, declared: Type, length: int) -> Iterator[str]:
+    """How many values are read as NULL and what one of them is; and the same for words that mean a missing value."""
+    column = quote_name(stored.name)
+    text = f"CAST({column} AS VARCHAR)"
+    lost = f"({write_stored_column(stored, declared, length)}) IS NULL"
+    missing = "false" if declared is Type.TEXT else write_is_missing(text)
+    for condition in (f"{lost} AND NOT {missing}", f"{lost} AND {missing}"):
+        yield write_total(condition)
+        yield f"min(left({text}, {_EXAMPLE_LENGTH})) FILTER (WHERE {condition})"
+
+
+def look_at_columns(
+    connection: DuckDBPyConnection, relation: str, names: Mapping[str, str], items: Sequence[str]
+) -> dict[str, Sequence[Any]]:
+    """Aggregates over the distinct values ``x`` of each column, with their numbers ``n``; none for columns without any.
+
+    Most values are there often, and are looked at once. Columns of one type go together, because a file may have
+    thousands: ``names`` gives for each its name in the relation.
+    """
+    found: dict[str, Sequence[Any]] = {}
+    for start in range(0, len(names), _COLUMNS):
+        part = list(names.items())[start : start + _COLUMNS]
+        values = " UNION ALL ".join(
+            f"SELECT {i} AS c, {quote_name(stored)} AS x, count(*) AS n FROM {relation} "
+            f"WHERE {quote_name(stored)} IS NOT NULL GROUP BY 2"
+            for i, (_, stored) in enumerate(part)
+        )
+        for c, *row in connection.execute(f"SELECT c, {', '.join(items)} FROM ({values}) GROUP BY c").fetchall():
+            found[part[c][0]] = row
+    return found
+
+
+def write_total(condition: str) -> str:
+    """How many rows have a value that meets a condition, over distinct values."""
+    return f"CAST(coalesce(sum(n) FILTER (WHERE {condition}), 0) AS BIGINT)"
+
+
+def write_is_missing(text: str) -> str:
+    """Whether a text is a word for a missing value, or blank."""
+    words = ", ".join(quote_text(word) for word in ("", *MISSING_WORDS))
+    return f"(lower(trim({text})) IN ({words}))"
+
+
+def describe(connection: DuckDBPyConnection, relation: str) -> dict[str, str]:
+    """The names and DuckDB types of the columns of a relation."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
 
 
-def _write_item(name: str, stored: str, declared: Type | None) -> str:
-    if declared is None:
-        return quote_name(name)
-    return f"CAST({write_stored_column(name, stored, declared, ANY_LENGTH)} AS {TYPES[declared]}) AS {quote_name(name)}"
-
-
 @contextmanager
-def _connect(folder: PrivateFolder) -> Iterator[DuckDBPyConnection]:
+def connect(folder: PrivateFolder) -> Iterator[DuckDBPyConnection]:
     """A connection that keeps what does not fit into memory in the private folder, and loads nothing from elsewhere."""
     import duckdb
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.engines.duckdb.dialect import DIALECT, TYPES, quote_name, quote_text
-from discreet.engines.duckdb.scanning import write_stored_column
+from discreet.engines.duckdb.scanning import StoredColumn, write_stored_column
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.sql.statement import RowSource
@@ -89,15 +89,15 @@ class PreparedTable:
 
 
 def prepare(
-    source: Source, facts: TableFacts, stored: Mapping[str, tuple[str, str]], folder: Path, settings: Settings
+    source: Source, facts: TableFacts, stored: Mapping[str, StoredColumn], folder: Path, settings: Settings
 ) -> PreparedTable:
-    """Make the table. ``stored`` gives for each declared column its name and type in the source."""
+    """Make the table. ``stored`` gives for each declared column the one in the source."""
     version = source.version()
     path = folder / f"prepared-{len(list(folder.glob('prepared-*.duckdb')))}.duckdb"
     unit = facts.unit_column
     names = tuple((Column(facts.name, name, kind), name) for name, (kind, _) in facts.columns.items())
     values = {
-        name: write_stored_column(*stored[name], column.type, facts.columns[name][1].max_length)
+        name: write_stored_column(stored[name], column.type, facts.columns[name][1].max_length)
         for column, name in names
     }
     items = [f"CAST({values[name]} AS {TYPES[column.type]}) AS {quote_name(name)}" for column, name in names]

@@ -1,26 +1,27 @@
 """From what DuckDB stores to the plan's types: the casts at the very bottom of every question.
 
 A stored type either has a plan type or it has none, and then its column cannot be declared. What a stored value cannot
-be in the declared type is NULL: numbers beyond 64 bits, NaN, dates outside the years 1 to 9999, texts of more code
-points than declared. An infinity is the largest real of its sign.
+be in the declared type is NULL: numbers beyond 64 bits, NaN, reals that are not whole where integers are declared,
+dates outside the years 1 to 9999, texts of more code points than declared, texts that are no number
+(``stored_texts``). An infinity is the largest real of its sign.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from typing import assert_never
 
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
-from discreet.engines.sql import text_forms
+from discreet.engines.duckdb.stored_texts import FIRST_MOMENT, LAST_MOMENT, write_from_text
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
+from discreet.plan.csv_form import PLAIN_FORM, CsvForm
 from discreet.plan.types import Type
 
-# The moments that Python, and so the meaning of the plan, knows.
+# The days that Python, and so the meaning of the plan, knows.
 FIRST_DAY, LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
-FIRST_MOMENT, LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 
 _PLAN_TYPES: Mapping[str, Type] = {
     "BOOLEAN": Type.BOOLEAN,
@@ -30,19 +31,30 @@ _PLAN_TYPES: Mapping[str, Type] = {
     **dict.fromkeys(("VARCHAR", "ENUM", "UUID"), Type.TEXT),
     "DATE": Type.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Type.TIMESTAMP),
-    "TIMESTAMP WITH TIME ZONE": Type.TIMESTAMP,
+    **dict.fromkeys(("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"), Type.TIMESTAMP),
     '"NULL"': Type.TEXT,  # a column of nothing but NULLs: Arrow and pandas have such
 }
 
 
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A column of a source: its name and its DuckDB type there, and how texts in it are written."""
+
+    name: str
+    type: str
+    form: CsvForm = PLAIN_FORM
+
+
 def plan_type(stored: str) -> Type | None:
-    """The plan type of a DuckDB type, by its name; None where there is none.
+    """The plan type of a DuckDB type, by its name; None where there is none. Decimals without places are integers.
 
     >>> plan_type("DECIMAL(18,3)"), plan_type("ENUM('a', 'b')"), plan_type("INTEGER[]")
     (<Type.REAL: 'real'>, <Type.TEXT: 'text'>, None)
     """
     if stored.endswith("]"):
         return None
+    if re.fullmatch(r"DECIMAL\([0-9]+, ?0\)", stored):
+        return Type.INTEGER
     return _PLAN_TYPES.get(re.split(r"\(", stored, maxsplit=1)[0].strip())
 
 
@@ -51,24 +63,25 @@ def fits(stored: Type | None, declared: Type) -> bool:
     return stored is declared or (stored is not None and (stored, declared) in _CONVERSIONS)
 
 
-def write_stored_column(name: str, stored: str, declared: Type, max_length: int | None) -> str:
+def write_stored_column(stored: StoredColumn, declared: Type, max_length: int | None) -> str:
     """A stored column as a column of the plan, for one of the pairs that ``fits``. Too long a text is NULL."""
-    column, kind = quote_name(name), plan_type(stored)
-    value = _write_own_type(column, stored, kind)
+    kind = plan_type(stored.type)
+    value = _write_own_type(quote_name(stored.name), stored.type, kind)
     if kind is not declared:
-        value = _CONVERSIONS[kind, declared](value)  # type: ignore[index]  # ``fits`` was asked
+        value = _CONVERSIONS[kind, declared](value, stored.form)  # type: ignore[index]  # ``fits`` was asked
     if declared is not Type.TEXT:
         return value
     if max_length is None:
-        raise InternalError(f"The text {name!r} has no length.")
+        raise InternalError(f"The text {stored.name!r} has no length.")
     return f"CASE WHEN length({value}) <= {max_length} THEN {value} END"
 
 
-def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:
+def write_unguarded_real(stored: StoredColumn, declared: Type) -> str | None:
     """A stored real as a double that may be NaN or infinite; None for everything else."""
-    if declared is not Type.REAL or plan_type(stored) is not Type.REAL:
+    if declared is not Type.REAL or plan_type(stored.type) is not Type.REAL:
         return None
-    return quote_name(name) if stored == "DOUBLE" else f"CAST({quote_name(name)} AS DOUBLE)"
+    name = quote_name(stored.name)
+    return name if stored.type == "DOUBLE" else f"CAST({name} AS DOUBLE)"
 
 
 def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
@@ -98,19 +111,31 @@ def _write_moment(column: str, stored: str) -> str:
         return column
     if stored == "TIMESTAMP WITH TIME ZONE":
         return f"TRY(make_timestamp(epoch_us({column})))"
+    if stored == "TIMESTAMPTZ_NS":
+        return f"TRY(make_timestamp(epoch_us(TRY_CAST({column} AS TIMESTAMPTZ))))"
     return f"TRY_CAST({column} AS TIMESTAMP)"
 
 
-_CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str], str]] = {
-    (Type.INTEGER, Type.REAL): lambda value: f"CAST({value} AS DOUBLE)",
-    (Type.DATE, Type.TIMESTAMP): lambda value: f"CAST({value} AS TIMESTAMP)",
-    (Type.TIMESTAMP, Type.DATE): lambda value: f"CAST({value} AS DATE)",
-    (Type.TEXT, Type.BOOLEAN): partial(text_forms.write_boolean_from_text, DIALECT),
-    (Type.TEXT, Type.INTEGER): partial(text_forms.write_integer_from_text, DIALECT),
-    (Type.TEXT, Type.REAL): lambda value: write_real(DIALECT, f"({text_forms.write_real_from_text(DIALECT, value)})"),
-    (Type.TEXT, Type.DATE): partial(text_forms.write_date_from_text, DIALECT),
-    (Type.TEXT, Type.TIMESTAMP): partial(text_forms.write_moment_from_text, DIALECT),
-    (Type.INTEGER, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
-    (Type.BOOLEAN, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
-    (Type.DATE, Type.TEXT): lambda value: f"CAST({value} AS VARCHAR)",
+def _write_whole(value: str) -> str:
+    """A finite real as an integer, if it is one of 64 bits. Two to the 63rd is the first that is not."""
+    edge = "9223372036854775808.0::DOUBLE"
+    fits = f"{value} >= -{edge} AND {value} < {edge} AND {value} = floor({value})"
+    return f"CASE WHEN {fits} THEN TRY_CAST({value} AS BIGINT) END"
+
+
+def _write_text(value: str, _: CsvForm) -> str:
+    return f"CAST({value} AS VARCHAR)"
+
+
+_CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str, CsvForm], str]] = {
+    (Type.INTEGER, Type.REAL): lambda value, _: f"CAST({value} AS DOUBLE)",
+    (Type.REAL, Type.INTEGER): lambda value, _: _write_whole(f"({value})"),
+    (Type.DATE, Type.TIMESTAMP): lambda value, _: f"CAST({value} AS TIMESTAMP)",
+    (Type.TIMESTAMP, Type.DATE): lambda value, _: f"CAST({value} AS DATE)",
+    (Type.TEXT, Type.BOOLEAN): lambda value, form: write_from_text(value, Type.BOOLEAN, form),
+    (Type.TEXT, Type.INTEGER): lambda value, form: write_from_text(value, Type.INTEGER, form),
+    (Type.TEXT, Type.REAL): lambda value, form: write_real(DIALECT, f"({write_from_text(value, Type.REAL, form)})"),
+    (Type.TEXT, Type.DATE): lambda value, form: write_from_text(value, Type.DATE, form),
+    (Type.TEXT, Type.TIMESTAMP): lambda value, form: write_from_text(value, Type.TIMESTAMP, form),
+    **{(kind, Type.TEXT): _write_text for kind in (Type.INTEGER, Type.BOOLEAN, Type.DATE)},
 }

@@ -1,8 +1,8 @@
 """Where rows come from: Parquet and CSV files, a table in a DuckDB file, a frame in memory.
 
 A source knows three public things: how DuckDB reads it, what its version is, and which files it may touch. It never
-looks at values: CSV columns are text until the catalog says otherwise, and separators are fixed, not guessed. How lines
-of CSV become rows is in ``csv_lines``.
+looks at values: CSV columns are text until the catalog says otherwise, and how they are written is declared, not
+guessed. How lines of CSV become rows is in ``csv_lines``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from discreet.engines.duckdb.csv_lines import read_names
 from discreet.engines.duckdb.dialect import quote_name, quote_text
 from discreet.errors import InternalError, UsageError
 from discreet.plan.arrow import to_arrow_table
+from discreet.plan.csv_form import PLAIN_FORM, CsvForm, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind, kind_of_source
 
 if TYPE_CHECKING:
@@ -67,14 +68,15 @@ class Parquet:
 
 @dataclass(frozen=True, slots=True)
 class Csv:
-    """CSV files with a header, commas and double quotes, in UTF-8. Every column is text; lines that break are left out.
+    """CSV files with a header, in a declared form. Every column is text; lines that break are left out.
 
-    Nothing is sniffed: types or separators guessed from values would depend on somebody's data. DuckDB never reads such
+    Nothing is sniffed: types or delimiters guessed from values would depend on somebody's data. DuckDB never reads such
     files, because in its reader one line can change others. Questions read a copy (``table_copies``).
     """
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
+    form: CsvForm = PLAIN_FORM
 
     def version(self) -> str:
         return _version_of_files(self.paths)
@@ -131,17 +133,18 @@ def open_source(value: Any, *, table: str) -> Source | Csv:
     if kind is SourceKind.FRAME:
         return Frame(to_arrow_table(value))
     if isinstance(value, str | Path):
-        return _open_files(kind, str(value), table)
-    return _open_files(kind, value.path, getattr(value, "table", None) or table)
+        return _open_files(kind, str(value), table, None)
+    return _open_files(kind, value.path, getattr(value, "table", None) or table, getattr(value, "form", None))
 
 
-def _open_files(kind: SourceKind, path: str, table: str) -> Source | Csv:
+def _open_files(kind: SourceKind, path: str, table: str, form: CsvForm | None) -> Source | Csv:
     paths = _expand(path)
     match kind:
         case SourceKind.PARQUET:
             return Parquet(paths)
         case SourceKind.CSV:
-            return Csv(paths, _read_header(paths))
+            form = form or CsvForm(delimiter=delimiter_of_path(path))
+            return Csv(paths, _read_header(paths, form), form)
         case SourceKind.DUCKDB:
             return Database(paths[0], table)
         case SourceKind.FRAME | SourceKind.POSTGRES:
@@ -159,21 +162,16 @@ def _expand(path: str) -> tuple[str, ...]:
     return tuple(str(name.resolve()) for name in found)
 
 
-def _read_header(paths: Sequence[str]) -> tuple[str, ...]:
+def _read_header(paths: Sequence[str], form: CsvForm) -> tuple[str, ...]:
     """The names in the first line, which must be the same in all files."""
-    try:
-        headers = [read_names(path) for path in paths]
-    except OSError:
-        raise UsageError(f"One of the files {', '.join(paths)} cannot be read. Nothing was charged.") from None
+    headers = [read_names(path, form) for path in paths]
     for path, header in zip(paths, headers):
         if header is None:
             raise UsageError(
-                f"The first line of {path!r} is no header: it must be UTF-8, with commas and matching quotes. "
-                "Nothing was charged."
+                f"The first line of {path!r} is no header: it must be text in {form.encoding}, with names and matching "
+                "quotes. Nothing was charged."
             )
     names = headers[0] or ()
-    if not all(names) or len({name.lower() for name in names}) < len(names):
-        raise UsageError(f"The header of {paths[0]!r} must name each column once. Nothing was charged.")
     if any(header != names for header in headers):
         raise UsageError("The CSV files of one table must have the same header. Nothing was charged.")
     return names

@@ -59,11 +59,11 @@ class TableCopies:
         self._folder = folder
         self._lock = threading.Lock()
         self._made = 0
-        self._copies: dict[tuple[str, ...], TableCopy] = {}
+        self._copies: dict[Csv | Parquet, TableCopy] = {}
 
     def find(self, source: Csv | Parquet) -> TableCopy | None:
         """The copy that was made of the present version, if one was."""
-        known = self._copies.get(source.paths)
+        known = self._copies.get(source)
         return known if known is not None and known.of_version == source.version() else None
 
     def copy_lines(self, source: Csv) -> TableCopy:
@@ -94,7 +94,7 @@ class TableCopies:
         with self._lock:
             if (known := self.find(source)) is not None:
                 return known
-            old = self._copies.pop(source.paths, None)
+            old = self._copies.pop(source, None)
             if old is not None:
                 Path(old.path).unlink(missing_ok=True)
             self._made += 1
@@ -104,7 +104,7 @@ class TableCopies:
             except BaseException:
                 path.unlink(missing_ok=True)  # half a copy is of no use, and the disk may be full
                 raise
-            self._copies[source.paths] = copy = TableCopy(str(path), version)
+            self._copies[source] = copy = TableCopy(str(path), version)
             return copy
 
 
@@ -119,7 +119,7 @@ def write_lines(source: Csv, path: Path) -> list[LineCounts]:
         writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
     with open_private(path) as file, parquet.ParquetWriter(file, schema) as writer:
-        return [read_rows(name, len(source.names), write) for name in source.paths]
+        return [read_rows(name, len(source.names), write, source.form) for name in source.paths]
 
 
 def write_texts(source: Parquet, path: Path) -> dict[str, int]:

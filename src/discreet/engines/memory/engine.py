@@ -23,11 +23,14 @@ from discreet.engines.engine import Capabilities, GroupHistogram, Groups, Progre
 from discreet.engines.failure import hide_error
 from discreet.engines.memory.relations import KeyValues, MemoryRow, RelationReader
 from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
+from discreet.engines.tabulation import FIRST_CODE, NULL_CODE, OTHER_CODE, Tabulation
 from discreet.errors import InternalError, UsageError
+from discreet.exact import Integers
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate
-from discreet.plan.relations import Scan
+from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan, Values
 from discreet.plan.types import Type, Value, type_of
 
 _versions = itertools.count(1)
@@ -88,6 +91,15 @@ class MemoryEngine:
         found = Counter(key for row in read.rows if None not in (key := tuple(row[column] for column in wanted)))
         return max(found.values(), default=0)
 
+    def read_public(self, table: str) -> Values:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not shown. Nothing was charged.")
+        read = RelationReader(self._tables, self._catalog, b"").read(Scan(facts.name))
+        columns = [Column(facts.name, name, kind) for name, (kind, _) in facts.columns.items()]
+        rows = (tuple(row[column] for column in columns) for row in read.rows)
+        return Values(facts.name, tuple((c.name, c.type) for c in columns), tuple(sorted(rows, key=key_order)))
+
     def prepare(self, table: str) -> None:
         """Nothing to do: rows are as ready as they will be."""
 
@@ -106,6 +118,33 @@ class MemoryEngine:
             return self._run(bounded, salt, watch)
         except Exception as error:
             raise hide_error(error) from None
+
+    def tabulate(
+        self,
+        tabulation: Tabulation,
+        *,
+        salt: bytes,
+        watch: ProgressCallback | None = None,
+        generous: bool = False,  # noqa: ARG002  # the oracle takes what it needs
+    ) -> tuple[Integers, ...]:
+        try:
+            return self._tabulate(tabulation, salt, watch)
+        except Exception as error:
+            raise hide_error(error) from None
+
+    def _tabulate(self, tabulation: Tabulation, salt: bytes, watch: ProgressCallback | None) -> tuple[Integers, ...]:
+        bounded = tabulation.bounded
+        found = [np.zeros(tabulation.shape(i), dtype=np.int64) for i in range(len(tabulation.tables))]
+        for groups in _group_by_unit(bounded, list(self._read_rows(bounded, salt))).values():
+            rows = groups[()]
+            weight = 1 if bounded.unit is None else _weigh_rows(bounded, len(rows))
+            for row in rows:
+                cells = [int(view.cells[_code_of(bounded.spreads[view.spread], row)]) for view in tabulation.views]
+                for table, counts in zip(tabulation.tables, found):
+                    counts[tuple(cells[view] for view in table)] += weight
+        if watch is not None:
+            watch(1.0)
+        return tuple(found)
 
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None) -> Groups:
         found: dict[KeyValues, _Group] = {} if bounded.keys else {(): _Group()}
@@ -283,6 +322,20 @@ def _cell_of(spread: Spread, row: MemoryRow) -> int | None:
     if value is None or isinstance(value, str | dt.date):
         return None
     return _steps(spread, value)
+
+
+def _code_of(spread: Spread, row: MemoryRow) -> int:
+    """The code of a row in a spread, as ``tabulation`` says."""
+    if evaluate(spread.argument, row) is None:
+        return NULL_CODE
+    cell = _cell_of(spread, row)
+    return OTHER_CODE if cell is None else cell + FIRST_CODE - (spread.first if spread.values is None else 0)
+
+
+def _weigh_rows(bounded: BoundedPlan, count: int) -> int:
+    """Step 3: W of each row of a unit that has so many rows in all."""
+    whole = 1 << bounded.weight_bits
+    return min(whole, (bounded.max_rows or 1) * whole // count)
 
 
 def _argument_of(measure: Measure, row: MemoryRow) -> Value:

@@ -8,6 +8,7 @@ this code run plans that it refuses, to see them fail.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,6 +143,8 @@ def to_declared_type(value: Any, kind: Type) -> Value:
             return value
         case Type.INTEGER, int() if not isinstance(value, bool):
             return value if INTEGER_MIN <= value <= INTEGER_MAX else None
+        case Type.INTEGER, float() | Decimal() if math.isfinite(value) and value == int(value):
+            return to_declared_type(int(value), kind)
         case Type.REAL, int() | float() | Decimal() if not isinstance(value, bool):
             return settle(value, Type.REAL)
         case Type.TEXT, str():

@@ -192,9 +192,6 @@ class PostgresDialect:
     def square_root(self, value: str) -> str:
         return f"CASE WHEN {value} >= 0 THEN sqrt({value}) END"
 
-    def ln(self, value: str) -> str:
-        return f"CASE WHEN {value} > 0 THEN ln({value}) END"
-
     def log2(self, value: str) -> str:
         return f"(ln({value}) / {reals.constant(0.6931471805599453)})"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.engine import Capabilities, Groups, ProgressCallback
+from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
@@ -21,18 +21,22 @@ from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.postgres.session import OLDEST, PostgresSession
 from discreet.engines.postgres.tables import DatabaseColumns, TableName, read_columns, read_name
+from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import write_by_units
+from discreet.engines.tabulation import Tabulation
 from discreet.errors import EngineFailure, UsageError
-from discreet.plan.catalog import Catalog, suggest_nearest
+from discreet.exact import Integers
+from discreet.plan.catalog import Catalog, TableFacts, suggest_nearest
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
 from discreet.plan.gaps import Gap
-from discreet.plan.relations import Scan, find_tables, split
-from discreet.plan.types import Type
+from discreet.plan.relations import Scan, Values, find_tables, split
+from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
 
@@ -103,6 +107,20 @@ class PostgresEngine:
         ((most,),) = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)}) AS counted")
         return int(most or 0)
 
+    def read_public(self, table: str) -> Values:
+        facts = self._catalog.find_table(table)
+        if not facts.public:
+            raise UsageError(f"The rows of the private table {table!r} are not shown. Nothing was charged.")
+        rows = self._do(f"The public table {table!r} cannot be read", self._read_rows, facts)
+        return Values(facts.name, tuple((name, kind) for name, (kind, _) in facts.columns.items()), rows)
+
+    def _read_rows(self, session: PostgresSession, facts: TableFacts) -> tuple[tuple[Value, ...], ...]:
+        stored, kinds = self._make_table(session, facts.name), [kind for kind, _ in facts.columns.values()]
+        listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(facts.columns))
+        found = session.read(f"SELECT {listed} FROM {stored.source}", {})
+        rows = [tuple(settle(value, kind) for value, kind in zip(row, kinds)) for row in found]
+        return tuple(sorted(rows, key=key_order))
+
     def prepare(self, table: str) -> None:
         """Nothing: the database keeps its tables as it likes."""
         self._find_name(table)
@@ -123,11 +141,25 @@ class PostgresEngine:
             watch(1.0)
         return groups
 
-    def _run(self, session: PostgresSession, bounded: BoundedPlan, salt: bytes) -> Groups:
+    def tabulate(
+        self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
+    ) -> tuple[Integers, ...]:
+        try:
+            with self._connect(generous=generous) as session:
+                statement = self._write_statement(session, mark_empty(tabulation.bounded), salt)
+                return tabulate_rows(session, statement, tabulation, watch)
+        except Exception as error:
+            raise hide_error(error) from None
+
+    def _write_statement(self, session: PostgresSession, bounded: BoundedPlan, salt: bytes) -> BoundedStatement:
+        """The statement of a question, with the public tables that it reads made known."""
         relation, values = self._choose_rows(session, bounded, salt)
-        statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
         for name, table in {**values, **make_lookups(bounded)}.items():
             session.fill(name, table)
+        return BoundedStatement(bounded, relation, DIALECT, self._order, salt)
+
+    def _run(self, session: PostgresSession, bounded: BoundedPlan, salt: bytes) -> Groups:
+        statement = self._write_statement(session, bounded, salt)
         query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
         found = session.read(sort_groups(query, statement.keys), statement.parameters)
         groups = add_distinct_values(session, statement, make_groups(found, bounded))

@@ -96,15 +96,38 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
             assert_never(kind)
 
 
+# A clock as it stands behind a day.
+_CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+
+
+def _write_whole(value: str) -> str:
+    """A finite real as an integer, if it is one of 64 bits."""
+    return f"CASE WHEN {value} = floor({value}) THEN {DIALECT.integer_of_real(value)} END"
+
+
+def _write_moment(text: str) -> str:
+    """A time as 2001-12-31 23:59:59.5 or 2001-12-31T23:59:59, or a date alone; else NULL."""
+    trimmed = DIALECT.trim(text)
+    fits = f"{DIALECT.full_match(trimmed, f'{text_forms.DAY}([ T]{_CLOCK})?')} AND {trimmed} >= '0001'"
+    return f"CASE WHEN {fits} THEN {DIALECT.parse(trimmed, Type.TIMESTAMP)} END"
+
+
+def _write_boolean(text: str) -> str:
+    """true, t or 1; false, f or 0, in small or capital letters; else NULL."""
+    small = DIALECT.lower(DIALECT.trim(text))
+    return f"CASE WHEN {small} IN ('true', 't', '1') THEN true WHEN {small} IN ('false', 'f', '0') THEN false END"
+
+
 _CONVERSIONS: Mapping[tuple[Type, Type], Callable[[str], str]] = {
     (Type.INTEGER, Type.REAL): lambda value: f"CAST({value} AS float8)",
     (Type.DATE, Type.TIMESTAMP): lambda value: f"CAST({value} AS timestamp)",
     (Type.TIMESTAMP, Type.DATE): lambda value: f"CAST({value} AS date)",
-    (Type.TEXT, Type.BOOLEAN): partial(text_forms.write_boolean_from_text, DIALECT),
+    (Type.REAL, Type.INTEGER): lambda value: _write_whole(f"({value})"),
+    (Type.TEXT, Type.BOOLEAN): _write_boolean,
     (Type.TEXT, Type.INTEGER): partial(text_forms.write_integer_from_text, DIALECT),
     (Type.TEXT, Type.REAL): lambda value: write_real(DIALECT, f"({text_forms.write_real_from_text(DIALECT, value)})"),
     (Type.TEXT, Type.DATE): partial(text_forms.write_date_from_text, DIALECT),
-    (Type.TEXT, Type.TIMESTAMP): partial(text_forms.write_moment_from_text, DIALECT),
+    (Type.TEXT, Type.TIMESTAMP): _write_moment,
     (Type.INTEGER, Type.TEXT): lambda value: DIALECT.to_text(value, Type.INTEGER),
     (Type.BOOLEAN, Type.TEXT): lambda value: DIALECT.to_text(value, Type.BOOLEAN),
     (Type.DATE, Type.TEXT): lambda value: DIALECT.to_text(f"({value})", Type.DATE),

@@ -2,9 +2,9 @@
 
 The modules of this room write statements for any SQL engine. Where engines agree they write SQL themselves: SELECT,
 WITH, WHERE, GROUP BY, HAVING, UNION ALL, joins with ON (INNER, LEFT), ORDER BY with NULLS LAST, CASE, coalesce, nullif,
-comparisons, AND, OR, NOT, IS NULL, IN, ``||``, abs of a real, least and greatest (which pass over NULLs), count,
-min and max (not of booleans), bool_or, bool_and and the ranks. A query in FROM has a name. Everything else is a method
-here. An
+comparisons, AND, OR, NOT, IS NULL, IN, ``||``, position, abs of a real, least and greatest (which pass over NULLs),
+count, min and max (not of booleans), bool_or, bool_and and the ranks. A query in FROM has a name. Everything else is a
+method here. An
 engine implements them in ``engines/<name>/dialect.py``. Nothing is translated from the words of another engine,
 because words that look alike mean different things.
 
@@ -118,7 +118,7 @@ class Dialect(Protocol):
         ...
 
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
-        """Quotient of 64-bit integers, or where one is ``wide`` a wide one, towards zero; ``right`` is positive.
+        """Quotient of 64-bit integers, or where one is ``wide`` a wide one, towards zero; ``right`` is not 0 or −1.
 
         Trap: ``/`` is of reals on DuckDB and Spark and of decimals on PostgreSQL; Spark's ``div`` of decimals yields 64
         bits.
@@ -191,10 +191,6 @@ class Dialect(Protocol):
 
     def square_root(self, value: str) -> str:
         """The root; NULL below 0."""
-        ...
-
-    def ln(self, value: str) -> str:
-        """The natural logarithm; NULL at or below 0."""
         ...
 
     def log2(self, value: str) -> str:

@@ -110,6 +110,22 @@ def _chain(word: str) -> CallForm:
 # Numbers
 
 
+def _write_quotient(dialect: Dialect, call: Call, atoms: list[str]) -> str:  # noqa: ARG001  # forms have one shape
+    """By 0 and by −1 nothing is divided: engines raise there, of the smallest integer by −1 too."""
+    value, divisor = atoms
+    zero, one, minus_one = (dialect.literal(n, Type.INTEGER) for n in (0, 1, -1))
+    safe = f"CASE WHEN {divisor} IN ({zero}, {minus_one}) THEN {one} ELSE {divisor} END"
+    return (
+        f"CASE WHEN {divisor} = {minus_one} THEN {dialect.negate(value, Type.INTEGER)} "
+        f"WHEN {divisor} <> {zero} THEN {dialect.trunc_divide(value, safe)} END"
+    )
+
+
+def _write_trunc(dialect: Dialect, call: Call, atoms: list[str]) -> str:
+    (value,) = _widen_to_real(dialect, call, atoms)
+    return f"CASE WHEN {value} < 0 THEN {dialect.ceil(value)} ELSE {dialect.floor(value)} END"
+
+
 def _write_round(dialect: Dialect, call: Call, atoms: list[str]) -> str:
     value = dialect.widen(atoms[0], call.arguments[0].type, Type.REAL)
     digits = _constant_of(call, 1)
@@ -259,15 +275,16 @@ FORMS: Mapping[str, CallForm] = {
     "subtract": _arithmetic(lambda dialect: dialect.subtract),
     "multiply": _arithmetic(lambda dialect: dialect.multiply),
     "divide": _of_reals(lambda dialect: dialect.divide),
+    "quotient": _write_quotient,
     "modulo": _of_own(lambda dialect: dialect.modulo),
     "negate": lambda dialect, call, atoms: dialect.negate(atoms[0], call.type),
     "abs": lambda dialect, call, atoms: dialect.absolute(atoms[0], call.type),
     "sign": _of_own(lambda dialect: dialect.sign),
     "floor": _of_reals(lambda dialect: dialect.floor),
     "ceil": _of_reals(lambda dialect: dialect.ceil),
+    "trunc": _write_trunc,
     "round": _write_round,
     "sqrt": _of_reals(lambda dialect: dialect.square_root),
-    "ln": _of_reals(lambda dialect: dialect.ln),
     "exp": _of_reals(lambda dialect: dialect.exp),
     "power": _of_reals(lambda dialect: dialect.power),
     "least": _list_in("least"),
@@ -298,6 +315,7 @@ FORMS: Mapping[str, CallForm] = {
     "starts_with": _of_own(lambda dialect: dialect.starts_with),
     "ends_with": _of_own(lambda dialect: dialect.ends_with),
     "contains": _of_own(lambda dialect: dialect.contains),
+    "position": lambda dialect, _, atoms: dialect.as_integer(f"position({atoms[1]} IN {atoms[0]})"),
     "like": _of_own(lambda dialect: dialect.like),
     "ilike": _write_ilike,
     "part": _write_part,

@@ -16,8 +16,10 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.elementary import write_elementary
 from discreet.engines.sql.functions import write_call
 from discreet.errors import InternalError
+from discreet.plan.elementary import ELEMENTARY
 from discreet.plan.expressions import Call, Column, Expression, Literal
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.types import LARGEST_REAL, Type, Value
@@ -98,8 +100,14 @@ class Layers:
         # Words such as 'month' are written by the form itself, so that no parameter is left unused.
         words = 1 if FUNCTIONS[expression.function].words else 0
         atoms = [("", 0)] * words + [self._write_atom(argument) for argument in expression.arguments[words:]]
-        level = max((level for _, level in atoms), default=0)
-        name, level = self._add_column(write_call(self.dialect, expression, [sql for sql, _ in atoms]), level)
+        if expression.function in ELEMENTARY:
+            kinds = (argument.type for argument in expression.arguments)
+            reals = [(self.dialect.widen(sql, kind, Type.REAL), level) for (sql, level), kind in zip(atoms, kinds)]
+            sql, level = write_elementary(expression.function, reals, self.dialect, self._add_column)
+        else:
+            level = max((level for _, level in atoms), default=0)
+            sql = write_call(self.dialect, expression, [atom for atom, _ in atoms])
+        name, level = self._add_column(sql, level)
         if expression.type is Type.REAL:
             return self._add_column(write_real(self.dialect, name), level)
         return name, level

@@ -1,4 +1,4 @@
-"""Numbers and dates that are written as texts: read by strict patterns, because engines differ in what they accept."""
+"""Casts of texts to numbers and dates in a question: by strict patterns, because engines differ in what they accept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from discreet.engines.sql.dialect import Dialect
 from discreet.plan.types import Type
 
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 WHOLE = "[+-]?[0-9]{1,19}"
 DECIMAL = r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 
@@ -29,16 +28,3 @@ def write_date_from_text(dialect: Dialect, text: str) -> str:
     trimmed = dialect.trim(text)
     fits = f"{dialect.full_match(trimmed, DAY)} AND {trimmed} >= '0001'"
     return f"CASE WHEN {fits} THEN {dialect.parse(trimmed, Type.DATE)} END"
-
-
-def write_moment_from_text(dialect: Dialect, text: str) -> str:
-    """A time as 2001-12-31 23:59:59.5 or 2001-12-31T23:59:59, or a date alone; else NULL."""
-    trimmed = dialect.trim(text)
-    fits = f"{dialect.full_match(trimmed, f'{DAY}([ T]{CLOCK})?')} AND {trimmed} >= '0001'"
-    return f"CASE WHEN {fits} THEN {dialect.parse(trimmed, Type.TIMESTAMP)} END"
-
-
-def write_boolean_from_text(dialect: Dialect, text: str) -> str:
-    """true, t or 1; false, f or 0, in small or capital letters; else NULL."""
-    small = dialect.lower(dialect.trim(text))
-    return f"CASE WHEN {small} IN ('true', 't', '1') THEN true WHEN {small} IN ('false', 'f', '0') THEN false END"

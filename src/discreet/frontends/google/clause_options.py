@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from discreet.frontends.google.constant_numbers import read_exact_number
 from discreet.frontends.sql.parsing import bare_word_of
 from discreet.frontends.sql.places import Places
-from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.plan.catalog import suggest_nearest
 
@@ -34,8 +33,9 @@ class Option:
 
     def read_amount(self) -> Fraction:
         """A number, exactly as it is written."""
+        example = {"epsilon": "0.5", "delta": "1e-6"}.get(self.name, "3")
         return read_exact_number(
-            self.words, self.place, f"{self.name} takes a number.", f"Write for example {self.name}=0.5."
+            self.words, self.place, f"{self.name} takes a number.", f"Write for example {self.name}={example}."
         )
 
     def read_loss(self) -> Fraction:
@@ -47,8 +47,10 @@ class Option:
             raise refusal(self.place, "delta is a probability far below 1.", "Write for example delta=1e-6.")
         return value
 
-    def read_whole(self) -> int:
-        """A whole number from 1 to ``MAX_LIMIT``."""
+    def read_limit(self) -> int | None:
+        """A whole number from 1 to ``MAX_LIMIT``; None for NULL, which sets no limit beside the codebook's."""
+        if [bare_word_of(word) for word in self.words] == ["NULL"]:
+            return None
         value = self.read_amount()
         if value.denominator != 1 or not 1 <= value <= MAX_LIMIT:
             rule = f"{self.name} takes a whole number from 1 to {MAX_LIMIT:,}."
@@ -66,19 +68,6 @@ class Option:
         ):
             raise refusal(self.place, f"{self.name} takes a name.", f"Write for example {self.name}=patient_id.")
         return tuple(word.text for word in names)
-
-
-def read_exact_number(words: tuple[Token, ...], place: Place, rule: str, fix: str) -> Fraction:
-    """A number with its sign, exactly as it is written. The tokenizer splits .5 into two words."""
-    signs = words[:1] if words and bare_word_of(words[0]) in {"-", "+"} else ()
-    rest = words[len(signs) :]
-    point = len(rest) == 2 and bare_word_of(rest[0]) == "." and rest[0].end + 1 == rest[1].start
-    if not (len(rest) == 1 or point) or rest[-1].token_type.name != "NUMBER":
-        raise refusal(place, rule, fix)
-    text = "".join(word.text for word in rest)
-    constants.read_number(text, place)  # refuses a text that is not a number
-    value = Fraction(Decimal(text))
-    return -value if any(bare_word_of(sign) == "-" for sign in signs) else value
 
 
 def read_options(tokens: list[Token], start: int, places: Places) -> tuple[Mapping[str, Option], int]:

@@ -2,16 +2,20 @@
 
 Bounds per group limit what one unit adds to a sum or a count. For averages, variances and quantiles every row is moved
 into the bounds instead, which is also what bounds per row mean.
+
+``report_format => 'JSON'`` is accepted beside them and changes nothing: what such a report says of a number stands in
+every answer, as its interval, and in its receipt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, assert_never
 
-from discreet.frontends.google.clause_options import find_closing, read_exact_number, split_at_commas
+from discreet.frontends.google.clause_options import find_closing, split_at_commas
+from discreet.frontends.google.constant_numbers import read_exact_number
 from discreet.frontends.sql.parsing import bare_word_of
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.reader import ExpressionReader, Form
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
 
 PER_GROUP, PER_ROW = "contribution_bounds_per_group", "contribution_bounds_per_row"
+# What an aggregate reports beside its number. Every answer has that report: its interval, and its receipt.
+REPORT, REPORT_FORMATS = "report_format", ("JSON", "PROTO")
 USAGE = "Write for example SUM(x, contribution_bounds_per_group => (0, 100))."
 
 
@@ -38,21 +44,35 @@ class ContributionBounds:
     place: Place
 
 
-def cut_bounds(tokens: list[Token], places: Places) -> tuple[list[Token], dict[int, ContributionBounds]]:
-    """The words without contribution bounds, and the bounds by where the call that had them begins."""
+@dataclass(slots=True)
+class _Parenthesis:
+    """An open parenthesis: the word before it, and whether a SELECT inside it is released (None without a SELECT)."""
+
+    call: Token | None = None
+    released: bool | None = None
+
+
+def cut_bounds(
+    tokens: list[Token], places: Places, is_released: Callable[[int], bool]
+) -> tuple[list[Token], dict[int, ContributionBounds]]:
+    """The words without the named arguments of aggregates, and the bounds by where the call that had them begins.
+
+    ``is_released`` tells of the position of a SELECT whether it has the clause.
+    """
     kept: list[Token] = []
     found: dict[int, ContributionBounds] = {}
-    calls: list[tuple[Token | None, bool]] = []  # of each open parenthesis: the word before it, and whether a subquery
+    open_ones = [_Parenthesis()]
     at = 0
     while at < len(tokens):
         token = tokens[at]
         if bare_word_of(token) == "(":
-            inner = at + 1 < len(tokens) and bare_word_of(tokens[at + 1]) in {"SELECT", "WITH", "FROM"}
-            calls.append((tokens[at - 1] if at else None, inner))
-        elif bare_word_of(token) == ")" and calls:
-            calls.pop()
+            open_ones.append(_Parenthesis(tokens[at - 1] if at else None))
+        elif bare_word_of(token) == ")" and len(open_ones) > 1:
+            open_ones.pop()
+        elif bare_word_of(token) == "SELECT":
+            open_ones[-1].released = is_released(at)
         if at + 1 < len(tokens) and bare_word_of(tokens[at + 1]) == "=>":
-            at = _read_bounds(tokens, at, calls, places, found)
+            at = _read_argument(tokens, at, open_ones, places, found)
             if not kept or bare_word_of(kept.pop()) != ",":
                 raise refusal(places.of_token(token), "Bounds follow what is aggregated, after a comma.", USAGE)
             continue
@@ -61,20 +81,23 @@ def cut_bounds(tokens: list[Token], places: Places) -> tuple[list[Token], dict[i
     return kept, found
 
 
-def _read_bounds(
+def _read_argument(
     tokens: list[Token],
     at: int,
-    calls: list[tuple[Token | None, bool]],
+    open_ones: list[_Parenthesis],
     places: Places,
     found: dict[int, ContributionBounds],
 ) -> int:
     """Reads one named argument; the position after it."""
     name, place = tokens[at].text.lower(), places.of_token(tokens[at])
-    if name not in {PER_GROUP, PER_ROW}:
-        raise refusal(place, f"There is no argument {name!r} here.", f"Known: {PER_GROUP} and {PER_ROW}.")
-    call = calls[-1][0] if calls else None
-    if call is None or any(inner for _, inner in calls):
-        raise refusal(place, "Bounds belong to an aggregate of the outermost SELECT.", USAGE)
+    if name not in {PER_GROUP, PER_ROW, REPORT}:
+        raise refusal(place, f"There is no argument {name!r} here.", f"Known: {PER_GROUP}, {PER_ROW} and {REPORT}.")
+    call = open_ones[-1].call
+    released = next((each.released for each in reversed(open_ones) if each.released is not None), False)
+    if call is None or open_ones[-1].released is not None or not released:
+        raise refusal(place, "Bounds belong to an aggregate of SELECT WITH DIFFERENTIAL_PRIVACY.", USAGE)
+    if name == REPORT:
+        return _read_report(tokens, at, places)
     end = find_closing(tokens, at + 2) if at + 2 < len(tokens) and bare_word_of(tokens[at + 2]) == "(" else None
     if end is None:
         raise refusal(place, "Bounds are two numbers in parentheses.", USAGE)
@@ -82,13 +105,24 @@ def _read_bounds(
     parts = split_at_commas(tokens[at + 3 : end])
     if len(parts) != 2:
         raise refusal(place, "Bounds are two numbers in parentheses.", USAGE)
-    low, high = (read_exact_number(tuple(part), place, "Bounds are constants: two numbers.", USAGE) for part in parts)
+    low, high = (read_exact_number(part, place, "Bounds are constants: two numbers.", USAGE) for part in parts)
     if low > high:
         raise refusal(place, "The lower bound is above the upper one.", USAGE)
     if call.start in found:
         raise refusal(place, "This aggregate has bounds already.", "Keep one of them.")
     found[call.start] = ContributionBounds(name, low, high, place)
     return end + 1
+
+
+def _read_report(tokens: list[Token], at: int, places: Places) -> int:
+    """Reads report_format => 'JSON', which asks for nothing that an answer does not have; the position after it."""
+    said = tokens[at + 2] if at + 2 < len(tokens) else None
+    known = said is not None and said.token_type.name == "STRING" and said.text.upper() in REPORT_FORMATS
+    ends = at + 3 < len(tokens) and bare_word_of(tokens[at + 3]) in {",", ")"}
+    if not known or not ends:
+        fix = "Write report_format => 'JSON', or leave it out: the report of an answer is its interval and its receipt."
+        raise refusal(places.of_token(tokens[at]), "report_format is 'JSON' or 'PROTO'.", fix)
+    return at + 3
 
 
 def apply_bounds(form: Form, bounds: Mapping[int, ContributionBounds], used: set[int]) -> Form:

@@ -51,6 +51,7 @@ SHOWN: Mapping[str, str] = {
     "equal": "a = b", "unequal": "a <> b", "less": "a < b", "at_most": "a <= b", "greater": "a > b",
     "at_least": "a >= b", "and": "AND", "or": "OR", "not": "NOT", "in": "IN", "case": "CASE", "concat": "a || b",
     "is_null": "IS NULL", "null_if": "NULLIF()", "like": "LIKE", "ilike": "ILIKE", "part": "EXTRACT()",
+    "quotient": "a // b",
     "to_boolean": "CAST AS BOOLEAN", "to_integer": "CAST AS BIGINT", "to_real": "CAST AS DOUBLE",
     "to_text": "CAST AS VARCHAR", "to_date": "CAST AS DATE", "to_timestamp": "CAST AS TIMESTAMP",
 }  # fmt: skip  # one table
@@ -259,6 +260,8 @@ def _suggest_fix(function: str, arguments: Arguments) -> str:
         return "It needs conditions, such as age > 30."
     if function == "modulo":
         return "It needs two integers; CAST(x AS BIGINT) makes one."
+    if function == "quotient":
+        return "It needs two integers; FLOOR(a / b) takes reals."
     if function == "concat":
         return "CAST(x AS VARCHAR) makes a text."
     return f"docs/sql.md says what {function} takes: {FUNCTIONS[function].help}."

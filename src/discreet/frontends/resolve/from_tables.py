@@ -17,6 +17,7 @@ from discreet.bounding.stability import find_relation_facts
 from discreet.frontends.resolve import subqueries
 from discreet.frontends.resolve.equalities import WhereEqualities, split_ands
 from discreet.frontends.resolve.join_scopes import join
+from discreet.frontends.resolve.public_keys import KeptRows, keeps_public
 from discreet.frontends.resolve.scope import Scope, SourceName, VisibleColumn, title_of_subquery, title_of_table
 from discreet.frontends.resolve.select_outputs import SelectResult, show_outputs
 from discreet.frontends.terms.positions import Place, refusal
@@ -37,8 +38,9 @@ class SourceResolver:
 
     def __init__(self, catalog: Catalog, public: Mapping[str, Values] | None = None) -> None:
         self.catalog = catalog
-        self.public = _check_public(public or {}, catalog)
+        self.public = check_public(public or {}, catalog)
         self.taken: set[str] = set()
+        self.kept: list[KeptRows] = []
         self.relations = 0
         self.depth = 0
 
@@ -181,6 +183,10 @@ class SourceResolver:
         below = pending.add_conditions(term)
         left = self._resolve_from(term.left, below if keeps_left else none)
         right = self._resolve_from(term.right, below if keeps_right else none)
+        if keeps_public(term.kind, left, right):
+            public = right if left.facts.private else left
+            columns = frozenset(column.expression for column in public.columns)
+            self.kept.append(KeptRows(term.place, columns, self.depth > 0))
         more = pending.find_pairs(left, right) if term.kind is JoinKind.INNER else []
         return join(term, left, right, more, self.catalog)
 
@@ -198,7 +204,7 @@ def _fit_value(value: Value, kind: Type) -> Value:
     return value
 
 
-def _check_public(public: Mapping[str, Values], catalog: Catalog) -> dict[str, Values]:
+def check_public(public: Mapping[str, Values], catalog: Catalog) -> dict[str, Values]:
     """The public rows that a question brings. A name that is in use, or a value of a wrong type, is refused."""
     found: dict[str, Values] = {}
     for name, values in public.items():

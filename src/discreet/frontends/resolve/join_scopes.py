@@ -19,6 +19,7 @@ from discreet.bounding.limits import most_rows
 from discreet.bounding.stability import Owner, RelationFacts
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
 from discreet.frontends.resolve.equalities import ExpressionPair, is_required, pair_of, reads_only
+from discreet.frontends.resolve.public_keys import keeps_public, list_rows
 from discreet.frontends.resolve.rows import resolve_row
 from discreet.frontends.resolve.scope import Scope, VisibleColumn, find_facts_at
 from discreet.frontends.terms.positions import Place, refusal
@@ -38,6 +39,8 @@ TRUE = Literal(value=True, type=Type.BOOLEAN)
 def join(term: JoinTerm, left: Scope, right: Scope, more: Sequence[ExpressionPair], catalog: Catalog) -> Scope:
     """Two scopes, joined as a term says. ``more`` are pairs from WHERE, for an inner join."""
     _check_qualifiers(left, right, term.place)
+    if keeps_public(term.kind, left, right):
+        return _join_public_keys(term, left, right, catalog)
     if term.kind is JoinKind.RIGHT:
         exchanged = replace(term, left=term.right, right=term.left, kind=JoinKind.LEFT)
         joined = _join_scopes(exchanged, right, left, more, catalog)
@@ -59,6 +62,8 @@ def _join_scopes(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Expre
     other_conditions: list[Expression] = []
     for condition in _resolve_conditions(term.on, both):
         pair = pair_of(condition, left.facts, right.facts)
+        if pair is None and term.kind in BELOW and reads_only(condition, left.facts):
+            pair = (condition, TRUE)  # where it is not true, the row meets nothing
         if pair is not None:
             pairs.append(pair)
         elif condition != TRUE:  # ON TRUE says nothing
@@ -75,6 +80,25 @@ def _join_scopes(term: JoinTerm, left: Scope, right: Scope, more: Sequence[Expre
         if term.kind in ABOVE
         else joined
     )
+
+
+def _join_public_keys(term: JoinTerm, left: Scope, right: Scope, catalog: Catalog) -> Scope:
+    """A join that keeps the public side, as an inner one whose groups are public (``public_keys``)."""
+    private, public = (left, right) if left.facts.private else (right, left)
+    public = list_rows(public, catalog)
+    both = Scope(private.relation, (*private.columns, *public.columns), (), private.facts)
+    for condition in _resolve_conditions(term.on, both):
+        if pair_of(condition, private.facts, public.facts) is None and not reads_only(condition, private.facts):
+            rule = "ON of a join that keeps public rows takes equalities, and conditions on the private side."
+            raise refusal(term.on[0].place, rule, "Filter the public side in a subquery of its own.")
+    joined = _join_scopes(replace(term, kind=JoinKind.INNER), private, public, [], catalog)
+    shown = list(joined.columns)
+    for name in _find_shared_names(term, private, public):  # what USING names is the public key
+        one, two = private.find(name), public.find(name)
+        hidden = [column for column in shown if column == replace(two, merged=True)]
+        shown[shown.index(one)], shown[shown.index(hidden[0])] = replace(one, merged=True), two
+    shown = list(_order_columns(tuple(shown), left, right))
+    return replace(joined, columns=tuple(shown), sources=(*left.sources, *right.sources))
 
 
 def _check_qualifiers(left: Scope, right: Scope, place: Place | None) -> None:
@@ -108,12 +132,15 @@ def _filter_right(term: JoinTerm, other_conditions: Sequence[Expression], right:
         return right
     place = term.on[0].place if term.on else term.place
     for condition in other_conditions:
-        if term.kind not in BELOW or not reads_only(condition, right.facts):
-            word = str(term.kind).upper()
-            rule = f"ON of a {word} JOIN takes equalities between the two sides, and conditions on the right side."
-            if term.kind not in BELOW:
-                rule = f"ON of a {word} JOIN takes equalities between the two sides only."
-            raise refusal(place, rule, "Filter the other side in a subquery of its own, or use JOIN with WHERE.")
+        if term.kind not in BELOW:
+            rule = f"ON of a {str(term.kind).upper()} JOIN takes equalities between the two sides only."
+            raise refusal(place, rule, "Filter a side in a subquery of its own, or use JOIN with WHERE.")
+        if not reads_only(condition, right.facts):
+            rule = (
+                f"ON of a {str(term.kind).upper()} JOIN takes equalities between the two sides, and conditions on one."
+            )
+            fix = "Join by the equalities alone and compare in CASE WHEN, or use JOIN, or EXISTS with one comparison."
+            raise refusal(place, rule, fix)
     return right.keep_where(*other_conditions)
 
 
@@ -223,6 +250,20 @@ def _refer_alike(left: Scope, one: Expression, right: Scope, two: Expression, ca
     ours, theirs = _find_origins(left, one), _find_origins(right, two)
     referred, also = _find_targets(ours, catalog), _find_targets(theirs, catalog)
     return bool(referred & (also | theirs) or also & ours)
+
+
+def fixes_unit(expression: Expression, scope: Scope, catalog: Catalog) -> bool:
+    """Whether rows with the same value belong to one unit, by the codebook: a unique column, or a foreign key to one.
+
+    Whoever uses this adds the unit beside the expression. So where the data break the declaration, rows of different
+    units are still kept apart.
+    """
+    origins = _find_origins(scope, expression)
+    unique = any(
+        not catalog.tables[table].public and catalog.tables[table].columns[column][1].unique
+        for table, column in origins
+    )
+    return scope.facts.owner is Owner.UNIT and (unique or bool(_find_targets(origins, catalog)))
 
 
 def _find_origins(scope: Scope, expression: Expression) -> set[tuple[str, str]]:

@@ -21,6 +21,7 @@ from discreet.frontends.resolve.calls import check_condition, make, split_condit
 from discreet.frontends.resolve.from_tables import SourceResolver
 from discreet.frontends.resolve.measurements import Aggregates
 from discreet.frontends.resolve.memberships import apply_where
+from discreet.frontends.resolve.public_keys import check_grouped
 from discreet.frontends.resolve.rows import explain_misplaced, resolve_row
 from discreet.frontends.resolve.scope import Scope
 from discreet.frontends.terms import grouping_sets
@@ -58,6 +59,7 @@ class _Resolver:
 
     def __init__(self, draft: Draft, scope: Scope, sources: SourceResolver) -> None:
         self.draft = draft
+        self.kept = sources.kept
         self.scope = scope
         self.scope = apply_where(draft.where, scope, sources, lambda name: self._find_column(name, "WHERE"))
         self.keys: list[Expression] = []
@@ -67,6 +69,7 @@ class _Resolver:
 
     def resolve_question(self) -> Question:
         self._read_keys()
+        check_grouped(self.kept, self.keys)
         outputs = self._resolve_outputs()
         having = self._resolve_having()
         order = tuple(self._resolve_sort(sort) for sort in self.draft.order)

@@ -58,8 +58,8 @@ def explain_misplaced(term: Term, clause: str) -> UsageError:
             rule = f"A number in {clause} stands for an output only by itself."
             return refusal(term.place, rule, "Name a column.")
         case MembershipTerm():
-            rule = "IN (SELECT ...) and EXISTS stand in WHERE, by themselves or joined by AND."
-            return refusal(term.place, rule, "Write it as a condition of its own: WHERE a AND x IN (SELECT ...).")
+            rule = "IN (SELECT ...) and EXISTS stand in WHERE, by themselves or joined by AND, OR and NOT."
+            return refusal(term.place, rule, "Write it as a condition of its own: WHERE a OR x IN (SELECT ...).")
         case WindowTerm():
             rule = f"A window function cannot stand in {clause}."
             return refusal(term.place, rule, "Compute it in a subquery, and use its column here.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
+from discreet.frontends.resolve.join_scopes import fixes_unit
 from discreet.frontends.resolve.scope import (
     RelationMaker,
     Scope,
@@ -77,12 +78,13 @@ def project(result: SelectResult, name: str, *, hidden: bool) -> tuple[Projectio
 
 def _show_distinct(result: SelectResult, maker: RelationMaker) -> Scope:
     base = result.base
-    if base.facts.owner is not Owner.NOBODY and not names_unit(result.outputs, base):
+    fixed = any(fixes_unit(output.expression, base, maker.catalog) for output in result.outputs)
+    if base.facts.owner is not Owner.NOBODY and not names_unit(result.outputs, base) and not fixed:
         check_owner(base.facts, "DISTINCT", result.place)
         unit = base.describe_unit() or maker.catalog.unit.column
         rule = "SELECT DISTINCT inside a question would compare rows of different units."
         raise refusal(result.place, rule, f"Select {unit}, too; or ask it as a question of its own with GROUP BY.")
-    node, shown = project(result, maker.make_name("subquery"), hidden=False)
+    node, shown = project(result, maker.make_name("subquery"), hidden=fixed)
     relation = Distinct(node)
     return Scope(relation, shown, (SourceName("", ""),), find_facts_at(relation, maker.catalog, result.place))
 

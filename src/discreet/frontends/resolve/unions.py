@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve.equalities import cast_to
 from discreet.frontends.resolve.scope import RelationMaker, Scope, SourceName, VisibleColumn, find_facts_at
 from discreet.frontends.resolve.select_outputs import SelectResult, project
-from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import UnionTerm
+from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.syntax import QueryTerm, UnionTerm
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import find_common_type
 from discreet.plan.relations import Distinct, Projection, Relation, Union
 from discreet.plan.types import Type
 
 
-def resolve_union(query: UnionTerm, maker: RelationMaker) -> Scope:
-    """The rows of all parts. The names of the columns are those of the first part."""
-    scopes = [_unwrap(maker.resolve_subquery(part, query.place), maker) for part in query.parts]
+@dataclass(frozen=True, slots=True)
+class AlignedParts:
+    """The parts of a UNION, INTERSECT or EXCEPT: their outputs, in one type for each column.
+
+    ``has_unit`` says whether one column is the unit in every part, or no part has units.
+    """
+
+    scopes: tuple[Scope, ...]
+    outputs: tuple[tuple[VisibleColumn, ...], ...]
+    has_unit: bool
+
+
+def align_parts(parts: Sequence[QueryTerm], word: str, place: Place | None, maker: RelationMaker) -> AlignedParts:
+    """Several SELECTs whose rows are put together or compared."""
+    scopes = tuple(_unwrap(maker.resolve_subquery(part, place), maker) for part in parts)
     outputs = [[column for column in scope.columns if not column.merged] for scope in scopes]
     if len({scope.facts.private for scope in scopes}) != 1:
-        rule = "UNION ALL would mix private rows and public ones."
-        raise refusal(query.place, rule, "Ask about each by itself.")
+        rule = f"{word} would mix private rows and public ones."
+        fix = "Ask about each by itself." if word.startswith("UNION") else "Use WHERE x IN (SELECT ...), or NOT EXISTS."
+        raise refusal(place, rule, fix)
     if len({len(columns) for columns in outputs}) != 1:
-        rule = "The parts of a UNION have different numbers of columns."
-        raise refusal(query.place, rule, "Select as many columns in each.")
-    kinds = [_find_type(query, [columns[i] for columns in outputs], i) for i in range(len(outputs[0]))]
-    aligned = [[_cast_column(column, kind) for column, kind in zip(columns, kinds)] for columns in outputs]
-    has_unit = _has_shared_unit(aligned, scopes)
-    if query.distinct and not has_unit:
+        rule = f"The parts of {_with_article(word)} have different numbers of columns."
+        raise refusal(place, rule, "Select as many columns in each.")
+    kinds = [_find_type(word, place, [columns[i] for columns in outputs], i) for i in range(len(outputs[0]))]
+    aligned = tuple(tuple(_cast_column(column, kind) for column, kind in zip(columns, kinds)) for columns in outputs)
+    return AlignedParts(scopes, aligned, _has_shared_unit(aligned, scopes))
+
+
+def _with_article(word: str) -> str:
+    word = word.removesuffix(" ALL")
+    return f"an {word}" if word[0] in "IE" else f"a {word}"
+
+
+def resolve_union(query: UnionTerm, maker: RelationMaker) -> Scope:
+    """The rows of all parts. The names of the columns are those of the first part."""
+    parts = align_parts(query.parts, "UNION ALL", query.place, maker)
+    if query.distinct and not parts.has_unit:
         rule = "UNION without ALL would compare rows of different units."
         unit = maker.catalog.unit.column
         raise refusal(query.place, rule, f"Use UNION ALL, or select {unit} in the same place of each part.")
     name = maker.make_name("union")
-    sources, shown = _make_branches(aligned, scopes, name, maker, has_unit=has_unit)
+    sources, shown = _make_branches(parts.outputs, parts.scopes, name, maker, has_unit=parts.has_unit)
     relation: Relation = Union(name, sources)
     if query.distinct:
         relation = Distinct(relation)
@@ -87,12 +110,13 @@ def _has_shared_unit(aligned: Sequence[Sequence[VisibleColumn]], scopes: Sequenc
     )
 
 
-def _find_type(query: UnionTerm, columns: Sequence[VisibleColumn], index: int) -> Type:
+def _find_type(word: str, place: Place | None, columns: Sequence[VisibleColumn], index: int) -> Type:
     kinds = tuple(c.expression.type for c in columns if not _is_null(c.expression))
     found = find_common_type(kinds) if kinds else columns[0].expression.type
     if found is None:
-        rule = f"Column {index + 1} of the UNION has values of different types: {' and '.join(dict.fromkeys(kinds))}."
-        raise refusal(query.place, rule, "CAST(x AS BIGINT), AS DOUBLE, AS VARCHAR or AS DATE changes a type.")
+        kind = word.removesuffix(" ALL")
+        rule = f"Column {index + 1} of the {kind} has values of different types: {' and '.join(dict.fromkeys(kinds))}."
+        raise refusal(place, rule, "CAST(x AS BIGINT), AS DOUBLE, AS VARCHAR or AS DATE changes a type.")
     return found
 
 

@@ -9,6 +9,7 @@ from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
 from discreet.frontends.resolve.computations import make_feature_call, word_of
+from discreet.frontends.resolve.join_scopes import fixes_unit
 from discreet.frontends.resolve.rows import explain_misplaced, is_aggregate, resolve_row
 from discreet.frontends.resolve.scope import (
     RelationMaker,
@@ -50,7 +51,7 @@ class _GroupingResolver:
         for item in self.items:
             expression = self._resolve_above(item.term, "SELECT", item.alias)
             name = item.alias or self._name_output(item, expression)
-            outputs.append(VisibleColumn("", name, expression))
+            outputs.append(VisibleColumn("", name, expression, self._find_origin(item)))
             self.outputs_by_name.setdefault(name.lower(), expression)
         having = [c for term in self.draft.having for c in self._resolve_having(term)]
         relation = PerUnit(
@@ -62,6 +63,11 @@ class _GroupingResolver:
         facts = find_facts_at(relation, self.maker.catalog, self._find_place())
         scope = replace(self.base, relation=relation, facts=facts, columns=tuple(outputs)).keep_where(*having)
         return SelectResult(scope, tuple(outputs), self._find_place())
+
+    def _find_origin(self, item: Item) -> tuple[str, str] | None:
+        """The declared column that a key shows unchanged, so that joins may follow its foreign key."""
+        found = self.base.find_matches(item.term) if isinstance(item.term, NameTerm) else ()
+        return found[0].origin if len(found) == 1 and found[0].expression in self.keys else None
 
     def _find_place(self) -> Place | None:
         first = self.draft.group[0] if self.draft.group else self.items[0].term if self.items else None
@@ -99,6 +105,10 @@ class _GroupingResolver:
                 raise refusal(self._find_place(), rule, "Write the number itself into the question.")
             return
         if any(key in facts.units for key in self.keys):
+            return
+        if facts.unit is not None and any(fixes_unit(key, self.base, self.maker.catalog) for key in self.keys):
+            # The key says whose rows these are, so the unit as another key makes no more groups.
+            self.keys[facts.unit] = Column(self.relation, self._make_free_name("unit"), facts.unit.type)
             return
         check_owner(facts, "GROUP BY", self._find_place())
         unit = self.base.describe_unit() or self.maker.catalog.unit.column

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
 from discreet.frontends.resolve.computations import make_feature_call, word_of
+from discreet.frontends.resolve.join_scopes import fixes_unit
 from discreet.frontends.resolve.rows import explain_misplaced, resolve_row
 from discreet.frontends.resolve.scope import (
     RelationMaker,
@@ -87,7 +87,7 @@ class _WindowResolver:
             raise explain_misplaced(term, "SELECT")
         parts = tuple(dict.fromkeys(resolve_row(part, self._find, "PARTITION BY") for part in term.parts))
         order = tuple((resolve_row(sort.term, self._find, "ORDER BY"), sort.descending) for sort in term.order)
-        self._check_unit(parts, term)
+        parts = self._add_unit(parts, term)
         call = make_feature_call(term.function, self._find)
         if call.feature not in OVER:
             rule = f"{word_of(call).upper()} is not available with OVER."
@@ -102,10 +102,13 @@ class _WindowResolver:
             self.computed[division, call] = Column(relation, name, call.type)
         return self.computed[division, call]
 
-    def _check_unit(self, parts: Sequence[Expression], term: WindowTerm) -> None:
+    def _add_unit(self, parts: tuple[Expression, ...], term: WindowTerm) -> tuple[Expression, ...]:
+        """The parts of a window, with the unit beside a column that says whose rows these are."""
         facts = self.base.facts
         if facts.owner is Owner.NOBODY or any(part in facts.units for part in parts):
-            return
+            return parts
+        if facts.unit is not None and any(fixes_unit(part, self.base, self.maker.catalog) for part in parts):
+            return (*parts, facts.unit)
         check_owner(facts, "A window", term.place)
         unit = self.base.describe_unit() or self.maker.catalog.unit.column
         rule = "This window would look at rows of different units."

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from discreet.frontends.sql import aggregates, functions
+from discreet.frontends.sql.arrays import add_list_forms, read_in_unnest
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form, make_binary, make_unary, make_variadic
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
@@ -103,6 +104,8 @@ def _read_in(reader: ExpressionReader, node: Node) -> Term:
     query = node.args.get("query")
     if query is not None:
         return MembershipTerm(reader.read(node.this), reader.query(query), reader.place_of(node.this))
+    if node.args.get("unnest") is not None:
+        return read_in_unnest(reader, node, node.args["unnest"])
     members = node.expressions
     if not members:
         raise refusal(reader.place_of(node), "IN needs a list of constants.", "Write for example ward IN ('A', 'B').")
@@ -151,9 +154,9 @@ def split_chain(node: Node) -> Iterator[Node]:
             yield top
 
 
-FORMS: Mapping[str, Form] = {
+_FORMS: Mapping[str, Form] = {
     # values
-    "Column": Form(_read_column, ("this", "table")),
+    "Column": Form(_read_column, ("this", "table", "db", "catalog")),
     "Literal": Form(_read_literal, ("this", "is_string")),
     "Boolean": Form(_read_boolean, ("this",)),
     "Null": Form(_read_null, ()),
@@ -169,7 +172,7 @@ FORMS: Mapping[str, Form] = {
     "NullSafeEQ": Form(_read_same, OPERANDS),
     "NullSafeNEQ": Form(_read_different, OPERANDS),
     "Between": Form(_read_between, ("this", "low", "high")),
-    "In": Form(_read_in, ("this", "expressions", "query")),
+    "In": Form(_read_in, ("this", "expressions", "query", "unnest")),
     "Exists": Form(_read_exists, ("this",)),
     "Is": Form(_read_is, OPERANDS),
     "Not": make_unary("not"),
@@ -185,3 +188,4 @@ FORMS: Mapping[str, Form] = {
     **functions.FORMS,
     **aggregates.FORMS,
 }
+FORMS: Mapping[str, Form] = add_list_forms(_FORMS)

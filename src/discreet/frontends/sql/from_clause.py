@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from discreet.frontends.sql import refusals
+from discreet.frontends.sql.arrays import read_series, read_unnest
 from discreet.frontends.sql.reader import ExpressionReader
+from discreet.frontends.sql.schema_names import has_schema
 from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import (
@@ -65,6 +67,8 @@ class _FromReader:
                 source = self._read_subquery(node)
             case "Values":
                 source = self._read_values(node)
+            case "Unnest":
+                source = read_unnest(self.reader, node, *self._read_alias(node))
             case _:
                 self.reader.refuse(node)
         return self._read_joins(source, node.args.get("joins"))
@@ -75,13 +79,15 @@ class _FromReader:
         return source
 
     def _read_table(self, node: Node) -> SourceTerm:
-        self._check_parts(node, "this", "alias", "joins")
+        self._check_parts(node, "this", "alias", "joins", "db", "catalog")
+        if type(node.this).__name__ == "GenerateSeries":
+            return read_series(self.reader, node.this, *self._read_alias(node))
         if type(node.this).__name__ != "Identifier":
             rule = "A question reads a declared table only, not a file or a function."
             raise refusal(self.reader.place_of(node), rule, "The codebook lists the tables.")
         name, place = str(node.this.name), self.reader.place_of(node.this)
         alias, columns = self._read_alias(node)
-        query = self.with_queries.get(name.lower())
+        query = None if has_schema(node) else self.with_queries.get(name.lower())
         if query is not None:
             renamed = (*columns, *query.columns[len(columns) :])
             return SubqueryTerm(query.query, alias or name, renamed, place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from discreet.frontends.sql import aggregates, function_tables, refusals
+from discreet.frontends.sql import aggregates, function_tables, intervals, mathematics, refusals
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form, make_binary, make_unary, make_variadic
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
@@ -148,8 +148,7 @@ def _make_date_part_form(word: str) -> Form:
 
 FORMS: Mapping[str, Form] = {
     # numbers
-    "Add": make_binary("add"),
-    "Sub": make_binary("subtract"),
+    **mathematics.FORMS,
     "Mul": make_binary("multiply"),
     "Div": make_binary("divide", "typed", "safe"),
     "Mod": make_binary("modulo"),
@@ -176,6 +175,7 @@ FORMS: Mapping[str, Form] = {
     "EndsWith": make_binary("ends_with"),
     "Contains": make_binary("contains"),
     # dates
+    **intervals.FORMS,
     "Extract": Form(_read_extract, OPERANDS),
     "DateTrunc": Form(_read_trunc, ("this", "unit")),
     "TimestampTrunc": Form(_read_trunc, ("this", "unit")),

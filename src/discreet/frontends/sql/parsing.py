@@ -13,6 +13,7 @@ from discreet.frontends.sql import refusals
 from discreet.frontends.sql.expression_forms import split_chain
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.refusals import ONE_SELECT
+from discreet.frontends.sql.schema_names import check_schemas
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import MAX_DEPTH
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 10_000
 MAX_NESTING = 30
 
-# The signs of lists, maps, structs and lambdas, which are refused.
-LISTS = frozenset({"L_BRACKET", "R_BRACKET", "L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
+# The signs of maps, structs and lambdas, which are refused, and of lists, which may hold constants.
+SIGNS = frozenset({"L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
+# What a list of constants stands behind: UNNEST([1, 2]), f(x, [1, 2]), ARRAY[1, 2], ARRAY<INT64>[1, 2].
+BEFORE_LISTS = frozenset({"L_PAREN", "COMMA", "ARRAY", "GT"})
 
 
 class ParsedStatement(NamedTuple):
@@ -53,7 +56,15 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     _check_tokens(tokens, places)
     tree = _parse(text, tokens, places, google=google)
     _check_depth(tree, places)
+    check_schemas(tree, places)
     return ParsedStatement(tree, places)
+
+
+def unwrap(tree: Expr) -> Expr:
+    """A statement without parentheses around all of it."""
+    while type(tree).__name__ == "Subquery" and not any(value for part, value in tree.args.items() if part != "this"):
+        tree = tree.this
+    return tree
 
 
 def _make_dialect(*, google: bool) -> Dialect:
@@ -102,18 +113,19 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
             )
         if kind == "NUMBER" and after.start == token.end + 1 and after.token_type.name == "VAR":
             raise refusal(places.of_token(token), "This is not a number.", "Write it like 12, -3.5 or 1e6.")
-    for token, kind in zip(tokens, kinds):
-        if kind in LISTS:
+    for token, kind, before in zip(tokens, kinds, ["", *kinds]):
+        if kind in SIGNS or kind == "L_BRACKET":
             why = _find_list_reason(tokens, token)
-            raise refusal(places.of_token(token), why.rule, why.fix)
+            if kind in SIGNS or before not in BEFORE_LISTS or why is refusals.QUANTILES:
+                raise refusal(places.of_token(token), why.rule, why.fix)
     first = statement[0]
-    if first.token_type.name not in {"SELECT", "FROM", "WITH"}:
+    if first.token_type.name not in {"SELECT", "FROM", "WITH", "L_PAREN"}:
         reason = refusals.STATEMENTS.get(first.text.upper())
         rule = reason.rule if reason else "Only SELECT can be asked."
         raise refusal(places.of_token(first), rule, reason.fix if reason else ONE_SELECT)
     depth = 0
     for token, kind in zip(tokens, kinds):
-        depth += (kind in {"L_PAREN", "CASE"}) - (kind in {"R_PAREN", "END"})
+        depth += (kind in {"L_PAREN", "L_BRACKET", "CASE"}) - (kind in {"R_PAREN", "R_BRACKET", "END"})
         if depth > MAX_NESTING:
             raise explain_too_deep(places.of_token(token))
 

@@ -34,9 +34,6 @@ STATEMENTS: Mapping[str, RefusalReason] = {
     ),
     "PIVOT": RefusalReason("PIVOT is not available.", "Use GROUP BY with all the keys."),
     "UNPIVOT": RefusalReason("UNPIVOT is not available.", ONE_SELECT),
-    "(": RefusalReason(
-        "A question does not begin with a parenthesis.", "Write SELECT ... without parentheses around it."
-    ),
 }
 
 # Parts of a SELECT, by the name of the part in the parser's tree.
@@ -67,8 +64,6 @@ INNER_CLAUSES: Mapping[str, RefusalReason] = {
 
 # Parts of a table in FROM.
 TABLE_PARTS: Mapping[str, RefusalReason] = {
-    "db": RefusalReason("A table has no schema here.", "Write its declared name alone."),
-    "catalog": RefusalReason("A table has no database or schema here.", "Write its declared name alone."),
     "sample": RefusalReason("Sampling is not available.", "Leave TABLESAMPLE out.", "TABLESAMPLE"),
     "pivots": CLAUSES["pivots"],
 }
@@ -84,7 +79,10 @@ _TOTALS = "A key that is NULL marks the rows of the total over it."
 _CLOCK = RefusalReason("A question does not read the clock.", "Write the day itself: DATE '2024-01-31'.")
 _BITS = RefusalReason("Operations on bits are not available.", "Use arithmetic, AND, OR and NOT.")
 _REGEX = RefusalReason("Regular expressions are not available.", "Use LIKE with % and _, contains or starts_with.")
-LISTS = RefusalReason("Lists, maps and structs are not available.", "Use plain columns and values.")
+LISTS = RefusalReason(
+    "Lists, maps and structs are not available here.",
+    "Lists of constants stand in x IN UNNEST([1, 2]), x = ANY([1, 2]) and FROM UNNEST([1, 2]) AS x.",
+)
 QUANTILES = RefusalReason(
     "A list of quantiles is not available.",
     "Write one for each: QUANTILE(x, 0.25), QUANTILE(x, 0.5). They share the budget well.",
@@ -100,17 +98,24 @@ NODES: Mapping[str, RefusalReason] = {
     "Columns": RefusalReason("COLUMNS is not available.", "Name the columns one by one."),
     "Subquery": _NO_SUBQUERY,
     "Select": _NO_SUBQUERY,
-    "Union": RefusalReason("UNION is available in subqueries only.", "Ask two questions.", "UNION"),
+    "Union": RefusalReason(
+        "UNION of questions needs their answers to be released.",
+        "Write SELECT WITH DIFFERENTIAL_PRIVACY in each part: they are charged together, and UNION is free.",
+        "UNION",
+    ),
     "Lateral": RefusalReason("LATERAL is not available.", "Join on a condition.", "LATERAL"),
     "Unnest": LISTS,
     "Values": RefusalReason("VALUES stands in FROM only.", "Write FROM (VALUES (1), (2)) AS t (x).", "VALUES"),
-    "Intersect": RefusalReason("INTERSECT is not available.", ONE_SELECT, "INTERSECT"),
-    "Except": RefusalReason("EXCEPT is not available.", ONE_SELECT, "EXCEPT"),
+    "Intersect": RefusalReason("INTERSECT is available in subqueries only.", "Ask two questions.", "INTERSECT"),
+    "Except": RefusalReason("EXCEPT is available in subqueries only.", "Ask two questions.", "EXCEPT"),
     "Window": RefusalReason(
         "Window functions are available in subqueries only.", "Leave OVER (...) out and use GROUP BY.", "OVER"
     ),
     "IgnoreNulls": RefusalReason("IGNORE NULLS is not available.", "Aggregates pass NULLs over anyway.", "IGNORE"),
-    "Interval": RefusalReason("INTERVAL is not available.", "Use date_diff('day', a, b) or a date: DATE '2024-01-31'."),
+    "Interval": RefusalReason(
+        "INTERVAL is added to constant dates only.",
+        "Write DATE '2024-01-31' + INTERVAL 1 MONTH, or date_diff('day', a, b) <= 30.",
+    ),
     "Placeholder": _PARAMETER,
     "Parameter": _PARAMETER,
     "SessionParameter": _PARAMETER,
@@ -139,10 +144,6 @@ NODES: Mapping[str, RefusalReason] = {
     "CurrentDate": _CLOCK,
     "CurrentTimestamp": _CLOCK,
     "CurrentTime": _CLOCK,
-    "Log": RefusalReason(
-        "LOG is not available, as its base differs between systems.", "Use LN(x) / LN(10) or LN(x) / LN(2)."
-    ),
-    "IntDiv": RefusalReason("a // b is not available.", "Use FLOOR(a / b)."),
     "Right": RefusalReason("RIGHT is not available.", "Use ends_with(x, 'end') or x LIKE '%end'."),
     "RegexpLike": _REGEX,
     "RegexpILike": _REGEX,
@@ -225,5 +226,4 @@ PARTS: Mapping[tuple[str, str], RefusalReason] = {
         "MIN(x, n) would show the values of n people.", "Use QUANTILE(x, 0.05) and the like."
     ),
     ("Count", "expressions"): RefusalReason("COUNT takes one column.", "Count each column on its own."),
-    ("Column", "db"): RefusalReason("A column has no schema here.", "Write table.column, or the column alone."),
 }

@@ -14,7 +14,7 @@ from discreet.frontends.sql.inner_forms import add_inner_forms
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.reader import ExpressionReader, Form
 from discreet.frontends.sql.refusals import ONE_SELECT, RefusalReason
-from discreet.frontends.sql.with_clause import WithQuery, read_union, read_with
+from discreet.frontends.sql.with_clause import WithQuery, read_set_operation, read_union, read_with
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import Draft, Item, Ordinal, QueryTerm, Star, Term, aggregates_in
@@ -90,9 +90,10 @@ class SelectReader:
         while type(node).__name__ == "Subquery":
             self.reader.check_parts(node, "this")
             node = node.this
-        if type(node).__name__ == "Union":
+        if type(node).__name__ in {"Union", "Intersect", "Except"}:
             around = {**names, **read_with(node.args.get("with_"), self.reader, self._read_inside, names)}
-            return read_union(node, self.reader, lambda part: self._read_inside(part, around))
+            read = read_union if type(node).__name__ == "Union" else read_set_operation
+            return read(node, self.reader, lambda part: self._read_inside(part, around))
         return SelectReader(self.places, self.forms, names, inner=True).read(node)
 
     def _check_parts(self, node: Expr, parts: tuple[str, ...], reasons: Mapping[str, RefusalReason]) -> None:
@@ -136,7 +137,7 @@ class SelectReader:
         """* or t.*, with EXCLUDE."""
         bare, qualifier = node, None
         if type(node).__name__ == "Column" and type(node.this).__name__ == "Star":
-            self.reader.check_parts(node, "this", "table")
+            self.reader.check_parts(node, "this", "table", "db", "catalog")
             bare, qualifier = node.this, node.args["table"].name if node.args.get("table") is not None else None
         if type(bare).__name__ != "Star":
             return None

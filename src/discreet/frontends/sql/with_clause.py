@@ -1,4 +1,4 @@
-"""Reads WITH (SELECTs by name) and UNION (the rows of several SELECTs)."""
+"""Reads WITH (SELECTs by name), UNION, INTERSECT and EXCEPT (the rows of several SELECTs)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.reader import ExpressionReader
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import QueryTerm, UnionTerm
+from discreet.frontends.terms.syntax import QueryTerm, SetTerm, UnionTerm
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -70,3 +70,20 @@ def read_union(node: Node, reader: ExpressionReader, read: Callable[[Node], Quer
     together = UnionTerm(tuple(queries[: last + 2]), distinct=True, place=place)
     rest = queries[last + 2 :]
     return UnionTerm((together, *rest), place=place) if rest else together
+
+
+def read_set_operation(node: Node, reader: ExpressionReader, read: Callable[[Node], QueryTerm]) -> SetTerm:
+    """INTERSECT and EXCEPT of two SELECTs."""
+    word = type(node).__name__.upper()
+    place = reader.places.of(node, word)
+    for part in ("limit", "offset"):
+        if node.args.get(part):
+            reason = refusals.INNER_CLAUSES[part]
+            raise refusal(reader.places.of(node.args[part], reason.word), reason.rule, reason.fix)
+    if not node.args.get("distinct"):
+        rule = f"{word} ALL is not available: it counts how often each row occurs."
+        raise refusal(place, rule, f"Write {word}, which keeps each row once.")
+    if node.args.get("by_name"):
+        raise refusal(place, f"{word} BY NAME is not available.", "Select the columns in the same order.")
+    reader.check_parts(node, "this", "expression", "distinct", "order", "with_")
+    return SetTerm(read(node.this), read(node.expression), without=word == "EXCEPT", place=place)

@@ -226,7 +226,17 @@ class UnionTerm:
     place: Place | None = field(default=None, compare=False, repr=False)
 
 
-QueryTerm: TypeAlias = Draft | UnionTerm
+@dataclass(frozen=True, slots=True)
+class SetTerm:
+    """INTERSECT of two SELECTs: the rows that both have, each once; with ``without`` EXCEPT, which the second lacks."""
+
+    left: QueryTerm
+    right: QueryTerm
+    without: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+QueryTerm: TypeAlias = Draft | UnionTerm | SetTerm
 
 
 def apply(function: str, *arguments: Term, place: Place | None = None) -> FunctionTerm:

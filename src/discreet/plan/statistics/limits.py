@@ -3,6 +3,8 @@
 An average lies within the bounds of its values, however few they are; a variance, between zero and that of half the
 values at each bound. What is added, subtracted, multiplied or divided lies within the interval of its parts. That is
 wider than needed where a part occurs twice, and never too narrow. Other functions of an unknown number are unknown.
+The form of a variance for samples is NULL for fewer than two values. The truth has one only if there are two or more,
+and n/(n − 1) falls from 2 to 1: so it lies where it could lie for two values, for very many, or between.
 
 Only bounds and released numbers are used, so all of it is free.
 """
@@ -14,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from discreet.plan.evaluate import RowValues, evaluate
-from discreet.plan.expressions import Call, Expression
+from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue
 
 NumberLimits: TypeAlias = tuple[float, float]
 EVERYTHING: NumberLimits = (-math.inf, math.inf)
@@ -30,9 +32,30 @@ def find_limits(expression: Expression, row: RowValues, limits: Mapping[Expressi
         return value, value  # whole numbers stay whole
     if not isinstance(expression, Call):
         return limits.get(expression, EVERYTHING)
+    count = _find_sample_count(expression)
+    if count is not None:
+        unknown = {**row, **dict.fromkeys(limits, None)}
+        ends = [find_limits(expression.arguments[1], {**unknown, count: n}, limits) for n in (2, _MANY)]
+        return _enclose(*(end for pair in ends for end in pair))
     parts = [find_limits(part, row, limits) for part in expression.arguments]
     rule = _RULES.get(expression.function)
     return EVERYTHING if rule is None else rule(*parts)
+
+
+# So many values that n/(n − 1) is 1 as a double.
+_MANY = 1 << 60
+
+
+def _find_sample_count(call: Call) -> ReleasedValue | None:
+    """The count of a form for samples, which is CASE WHEN count > 1 THEN ... END; None for other calls."""
+    condition = call.arguments[0] if call.function == "case" and len(call.arguments) == 3 else None
+    if not isinstance(condition, Call) or condition.function != "greater":
+        return None
+    count, one = condition.arguments
+    otherwise = call.arguments[2]
+    if not isinstance(count, ReleasedValue) or not isinstance(one, Literal) or not isinstance(otherwise, Literal):
+        return None
+    return count if one.value == 1 and otherwise.value is None else None
 
 
 def _negate(a: NumberLimits) -> NumberLimits:

@@ -1,0 +1,68 @@
+"""Previews of computations over released answers: what their questions cost together, and how wrong each would be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.accounting import cost_words
+from discreet.frontends.outer.computation import ReleasedComputation
+from discreet.preview import ColumnPreview, Preview, describe_cost, format_columns
+from discreet.privacy import Budget, Loss
+from discreet.release import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputationPreview(Preview):
+    """A preview of the questions of a computation. ``plan`` is that of the first; ``whole`` is what all cost."""
+
+    each: tuple[Preview, ...]
+    whole: Loss | None
+    sql: str
+
+    @property
+    def loss(self) -> Loss:
+        """What all questions cost together."""
+        return self.plan.loss if self.whole is None else self.whole
+
+    @property
+    def cost(self) -> str:
+        """The cost in words."""
+        return (
+            "nothing: only public tables are read"
+            if self.whole is None
+            else cost_words.describe_cost(self.budget, self.whole)
+        )
+
+    @property
+    def columns(self) -> tuple[ColumnPreview, ...]:
+        """Every column of every question that is not a key."""
+        return tuple(column for preview in self.each for column in preview.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as plain JSON values."""
+        return {
+            "cost": self.cost,
+            "loss": None if self.whole is None else self.budget.loss_to_dict(self.whole),
+            "fits": self.fits,
+            "nearest": self.nearest,
+            "already_answered": self.answered,
+            "remaining": self.remaining,
+            "questions": [preview.to_dict() for preview in self.each],
+            "computed": self.sql,
+        }
+
+    def __str__(self) -> str:
+        parts = [f"released{i}\n{format_columns(preview)}" for i, preview in enumerate(self.each)]
+        last = [f"computed  {self.sql}", f"cost      {describe_cost(self)}", f"left      {self.remaining}"]
+        return "\n\n".join([*parts, "\n".join([*last, "nothing was charged, no data was read"])])
+
+    # Without this line the dataclass would make a repr of its own.
+    __repr__ = __str__
+
+
+def preview_exactly(computation: ReleasedComputation, *, budget: Budget, remaining: str) -> ComputationPreview:
+    """The preview of a computation that reads public tables alone."""
+    return ComputationPreview(
+        plan=Plan(()), budget=budget, fits=True, remaining=remaining, each=(), whole=None, sql=computation.sql
+    )

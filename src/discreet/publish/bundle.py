@@ -1,0 +1,187 @@
+"""Bundles: a release as a folder that anybody can open, without the data, the codebook or the ledger.
+
+manifest.json       what was released, of whom, at which loss, with which receipt
+disclosure.txt      the same in plain words
+measurements.json   the noisy integers, before anything was made of them
+tables.parquet      every measured table: value without bias, interval, consistent estimate
+synthetic.parquet   synthetic rows, if the plan asks for them
+croissant.json      metadata for catalogs
+index.html          a page that opens offline
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import UsageError
+from discreet.publish.bundle_question import BundleAnswer, answer_question
+from discreet.publish.chance import PublicChance
+from discreet.publish.columns import PublishedColumn
+from discreet.publish.constraints import Constraint
+from discreet.publish.intervals import tabulate_rows
+from discreet.publish.manifest import write_disclosure
+from discreet.publish.measurements import Measurements
+from discreet.publish.metadata import make_croissant
+from discreet.publish.page import make_page
+from discreet.publish.records import hash_measurements, load_column, load_measurements
+from discreet.publish.synthetic_rows import decode_rows, make_cells
+from discreet.publish.synthetic_table import SyntheticTable
+from discreet.publish.workload import Attributes
+from discreet.row_formats import to_parquet
+
+MANIFEST, MEASUREMENTS, TABLES, ROWS = "manifest.json", "measurements.json", "tables.parquet", "synthetic.parquet"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A release that was written to a folder. Everything in it was paid for: reading it is free."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Bundle:
+        """A bundle from its folder."""
+        place = Path(folder)
+        try:
+            manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+            known = manifest["format"] == 1
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UsageError(f"{place} is no bundle: its {MANIFEST} cannot be read.") from error
+        if not known:
+            raise UsageError(f"{place} was written by a later version of discreet.")
+        return cls(place, manifest)
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """What was drawn."""
+        return load_measurements(self.measurement_record)
+
+    @cached_property
+    def measurement_record(self) -> Mapping[str, Any]:
+        """What was drawn, as it is written."""
+        try:
+            found: Mapping[str, Any] = json.loads((self.folder / MEASUREMENTS).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{self.folder} has no {MEASUREMENTS} that can be read.") from error
+        return found
+
+    @cached_property
+    def columns(self) -> tuple[PublishedColumn, ...]:
+        """The columns of the release."""
+        return tuple(load_column(column) for column in self.manifest["columns"])
+
+    @property
+    def level(self) -> Fraction:
+        """The confidence of intervals."""
+        return Fraction(self.manifest["level"])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+    def table(self, *names: str) -> Any:
+        """A measured table by the names of its columns, as Arrow: value, low, high and estimate of each cell."""
+        return tabulate_rows(self.measurements, self.columns, self.find_attributes(names), self.level)
+
+    def find_attributes(self, names: Sequence[str]) -> Attributes:
+        """The numbers of columns by their names; refused where the table was not measured."""
+        unknown = [name for name in names if name not in self.names]
+        attributes = tuple(sorted(self.names.index(name) for name in names if name not in unknown))
+        if unknown or not self.measurements.allocation.covers(attributes):
+            raise UsageError(
+                f"The table of {', '.join(names)} was not measured in this release. Ask for smaller ones, or use "
+                "ask(), which says what is a model only."
+            )
+        return attributes
+
+    @cached_property
+    def synthetic(self) -> SyntheticTable:
+        """The synthetic rows."""
+        path = self.folder / ROWS
+        if not path.exists():
+            raise UsageError("This release has no synthetic rows: its plan said synthetic = false.")
+        from pyarrow import parquet
+
+        return SyntheticTable(parquet.read_table(path))
+
+    def ask(self, sql: str) -> BundleAnswer:
+        """The answer to SQL about the table ``release``. Free: nothing private is left to be read."""
+        rows = self.synthetic if (self.folder / ROWS).exists() else None
+        return answer_question(sql, self.measurements, self.columns, self.level, rows)
+
+    def __repr__(self) -> str:
+        rows = self.manifest.get("rows", {}).get("count", 0)
+        loss = self.manifest["loss"]
+        tables = len(self.manifest["tables"])
+        return (
+            f"Bundle {self.manifest['name']!r} of {self.manifest['dataset']}: {tables} tables, {rows:,} synthetic rows"
+            f"; ε {loss['epsilon']:.4g} at δ {loss['delta']:.4g}"
+        )
+
+
+def make_rows(
+    measured: Measurements, record: Mapping[str, Any], columns: Sequence[PublishedColumn], plan: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The synthetic rows as Arrow, and what the manifest says of them. The seed follows from what was drawn."""
+    seed = hash_measurements(record)
+    chance = PublicChance(bytes.fromhex(seed))
+    constraints = [Constraint.from_dict(each) for each in plan["constraints"]]
+    cells = make_cells(measured, columns, constraints, chance)
+    rows = decode_rows(cells, measured, columns, chance)
+    digest = hashlib.sha256(cells.astype("<i4").tobytes()).hexdigest()
+    return rows, {"count": int(cells.shape[1]), "seed": seed, "sha256": digest, "constraints": plan["constraints"]}
+
+
+def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
+    """Make everything that follows from what was drawn, and write it; the folder appears when it is whole."""
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    measured = load_measurements(record)
+    columns = tuple(load_column(column) for column in manifest["columns"])
+    if manifest["plan"]["synthetic"]:
+        rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"])
+        (part / ROWS).write_bytes(to_parquet(rows))
+    (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
+    (part / TABLES).write_bytes(to_parquet(stack_tables(measured, columns, Fraction(manifest["level"]))))
+    (part / "disclosure.txt").write_text(write_disclosure(manifest), encoding="utf-8")
+    (part / "index.html").write_text(make_page(manifest, measured, columns), encoding="utf-8")
+    (part / "croissant.json").write_text(json.dumps(make_croissant(manifest), indent=1), encoding="utf-8")
+    manifest["files"] = {path.name: hash_file(path) for path in sorted(part.iterdir())}
+    (part / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+    os.replace(part, folder)
+    return Bundle(folder, manifest)
+
+
+def stack_tables(measured: Measurements, columns: tuple[PublishedColumn, ...], level: Fraction) -> Any:
+    """All measured tables in one: which table, the labels of its cell, and its numbers."""
+    import pyarrow as pa
+
+    widest = max(len(part) for part in measured.allocation.workload.closure)
+    stacked = []
+    for part in measured.allocation.workload.closure:
+        table = tabulate_rows(measured, columns, part, level)
+        names = [columns[column].name for column in part]
+        head = {"table": pa.array([" × ".join(names)] * table.num_rows, pa.string())}
+        for place in range(widest):
+            cells = table.column(names[place]) if place < len(names) else pa.nulls(table.num_rows, pa.string())
+            head[f"cell{place + 1}"] = cells
+        numbers = {name: table.column(name) for name in ("value", "low", "high", "estimate")}
+        stacked.append(pa.table(head | numbers))
+    return pa.concat_tables(stacked)
+
+
+def hash_file(path: Path) -> str:
+    """The hash of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,55 @@
+"""Tables of a release with their errors, as rows: the value without bias, its interval, and the consistent estimate.
+
+The interval is promised: it is centred on the value without bias, has the stated confidence for each cell by itself
+because noise is normal with a known variance, and is cut at zero, where no count is. The estimate is smoother and adds
+up, but has a bias, so no interval is promised around it; it is moved into the interval of its cell.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from discreet.exact import Floats
+from discreet.publish.columns import PublishedColumn
+from discreet.publish.estimates import estimate_table
+from discreet.publish.measurements import Measurements
+from discreet.publish.workload import Attributes
+
+
+def find_width(level: Fraction) -> float:
+    """How many standard deviations an interval of this confidence is to each side."""
+    return NormalDist().inv_cdf((1 + float(level)) / 2)
+
+
+def cut(middle: float, deviation: float, level: Fraction) -> tuple[float, float]:
+    """The interval of a count: never below zero."""
+    width = find_width(level) * deviation
+    return max(0.0, middle - width), max(0.0, middle + width)
+
+
+def tabulate_cells(measured: Measurements, attributes: Attributes, level: Fraction) -> dict[str, Floats]:
+    """The numbers of a table: value, low, high and estimate for each cell, in order."""
+    value = measured.table(attributes).reshape(-1)
+    width = find_width(level) * float(np.sqrt(measured.allocation.cell_variance(attributes)))
+    low, high = np.maximum(0, value - width), np.maximum(0, value + width)
+    estimate = np.clip(estimate_table(measured, attributes).reshape(-1), low, high)
+    return {"value": value, "low": low, "high": high, "estimate": estimate}
+
+
+def tabulate_rows(
+    measured: Measurements, columns: tuple[PublishedColumn, ...], attributes: Attributes, level: Fraction
+) -> Any:
+    """A table with a row for each cell, named by its columns' labels, as Arrow."""
+    import pyarrow as pa
+
+    shape = measured.allocation.workload.shape(attributes)
+    places = np.unravel_index(np.arange(int(np.prod(shape, dtype=np.int64))), shape) if shape else ()
+    named = {
+        columns[column].name: pa.array([columns[column].label(cell) for cell in range(size)]).take(pa.array(place))
+        for column, size, place in zip(attributes, shape, places)
+    }
+    return pa.table(named | {name: pa.array(v) for name, v in tabulate_cells(measured, attributes, level).items()})

@@ -1,0 +1,133 @@
+"""Manifests: what a bundle says about itself, for machines, and the disclosure, for people. Released facts only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from discreet import parameters
+from discreet.accounting import events
+from discreet.accounting.account import compose
+from discreet.exact import float_up
+from discreet.privacy import Loss
+from discreet.publish.design import ReleaseDesign
+from discreet.publish.measurements import Measurements
+from discreet.publish.method import Method
+from discreet.publish.records import dump_column
+
+FORMAT = 1
+# The δ at which ε is stated where the budget has none.
+STATED_DELTA = Fraction(1, 10**9)
+
+
+def describe_loss(loss: Loss, delta: Fraction) -> dict[str, Any]:
+    """A loss in every notion in which it is known, and the ε that it is at a δ, rounded up."""
+    return {
+        "words": [f"{notion.kind}: {notion.words()}" for notion in loss.notions],
+        "epsilon": loss.epsilon(delta or STATED_DELTA),
+        "delta": float_up(delta or STATED_DELTA),
+    }
+
+
+def make_manifest(
+    design: ReleaseDesign,
+    method: Method,
+    measured: Measurements,
+    *,
+    dataset: str,
+    delta: Fraction,
+    receipt: Mapping[str, Any],
+    released: Iterable[events.Event],
+) -> dict[str, Any]:
+    """Everything that a reader of the bundle must know. ``released`` are the events of all releases of the dataset."""
+    allocation, plan = method.allocation, design.plan
+    event = allocation.noise.event
+    return {
+        "format": FORMAT,
+        "discreet": version("discreet"),
+        "name": plan.name,
+        "dataset": dataset,
+        "plan": plan.to_dict(),
+        "plan_digest": plan.digest,
+        "supersedes": plan.supersedes,
+        "unit": str(design.unit),
+        "neighbours": str(design.neighbours),
+        "limits": {
+            "max_rows": design.max_rows,
+            "beyond": "rows of a unit weigh less" if design.unit.column else "",
+        },
+        "mechanisms": [events.dump(event)],
+        "loss": describe_loss(compose([event]).loss, delta),
+        "cumulative": describe_loss(compose(list(released)).loss, delta),
+        "method": {
+            "name": method.name,
+            "reason": method.reason,
+            "rows": method.rows,
+            "dropped": [[design.names[column] for column in part] for part in method.dropped],
+            "numbers": method.numbers,
+        },
+        "level": str(parameters.read_probability(plan.level, "level")),
+        "columns": [dump_column(column) for column in design.columns],
+        "tables": list_tables(measured, design.names),
+        "total": measured.total,
+        "receipt": dict(receipt),
+        "versions": {"python": ".".join(map(str, sys.version_info[:3])), "numpy": np.__version__},
+    }
+
+
+def list_tables(measured: Measurements, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The measured tables with the standard deviation of each cell."""
+    allocation = measured.allocation
+    return [
+        {
+            "columns": [names[column] for column in part],
+            "cells": allocation.workload.cells(part),
+            "deviation": float(np.sqrt(allocation.cell_variance(part))),
+        }
+        for part in allocation.workload.closure
+    ]
+
+
+def write_disclosure(manifest: Mapping[str, Any]) -> str:
+    """What was done and what it means, in plain words."""
+    loss, method = manifest["loss"], manifest["method"]
+    who = manifest["unit"]
+    together = manifest["cumulative"]["epsilon"]
+    lines = [
+        f"{manifest['name']}: a private release of {manifest['dataset']}",
+        "",
+        "What is in it. Tables of counts with noise, tables made consistent from them, and, if the plan asked for "
+        "them, synthetic rows that fit these tables. No row of the private data is in it.",
+        "",
+        f"Who is protected. The release protects {who} ({manifest['neighbours']} neighbours). Whatever somebody knows "
+        f"already, with or without {who} in the data they see almost the same release: this one is ε = "
+        f"{loss['epsilon']:.4g} at δ = {loss['delta']:.4g} ({'; '.join(loss['words'])}). All releases of this dataset "
+        f"so far are together ε = {together:.4g} at that δ. Further questions to this bundle cost nothing.",
+        "",
+    ]
+    if manifest["limits"]["beyond"]:
+        lines += [
+            f"Limits. At most {manifest['limits']['max_rows']} rows of each unit count in full; where a unit has more, "
+            "all of its rows count less. Counts and synthetic rows stand for rows weighed in this way.",
+            "",
+        ]
+    lines += [
+        f"How. {method['numbers']} whole numbers with rounded normal noise, drawn once ({method['name']}: "
+        f"{method['reason']}).",
+        "",
+        "Errors. The interval of a count holds the count that was measured with the stated confidence, cell by cell. "
+        "Estimates and synthetic rows are smoother and have a bias: small counts tend to be too large, and "
+        "dependences too weak. "
+        "What no measured table tells is a model, and no error is promised for it.",
+    ]
+    if method["dropped"]:
+        listed = "; ".join(" × ".join(names) for names in method["dropped"])
+        lines += ["", f"Not measured, because noise would have hidden it: {listed}."]
+    if manifest["supersedes"]:
+        lines += ["", f"It supersedes {manifest['supersedes']}, which stays paid for."]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,118 @@
+"""Measurements: the noisy residuals of a workload, which are all that a release knows of the data.
+
+``measure`` is the only function here that sees private numbers. Tables, rows, intervals and pages follow from what it
+returns, so they cost nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from discreet.entropy import SYSTEM, EntropySource
+from discreet.errors import InternalError
+from discreet.exact import Floats, Integers
+from discreet.publish.allocation import Allocation
+from discreet.publish.residuals import assemble, center, gather, take_residual
+from discreet.publish.workload import Attributes, list_subsets
+
+_WIDEST = 1 << 62
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What was drawn: for each residual its noisy integers m_A·q_A, and for each fine histogram m_h times it."""
+
+    allocation: Allocation
+    noisy: Mapping[Attributes, Integers]
+    noisy_fine: Mapping[int, Integers] = field(default_factory=dict)
+
+    @cached_property
+    def residuals(self) -> dict[Attributes, Floats]:
+        """The residuals in rows, without the part of the noise that no residual can have."""
+        scale = self.allocation.scale
+        return {part: center(np.asarray(noisy, dtype=np.float64) / scale(part)) for part, noisy in self.noisy.items()}
+
+    @property
+    def total(self) -> float:
+        """The noisy number of rows."""
+        return float(self.residuals[()])
+
+    def fine_table(self, column: int) -> Floats:
+        """The fine histogram of a column in rows, without bias."""
+        scale = self.allocation.fine_multipliers[column] * self.allocation.steps
+        return np.asarray(self.noisy_fine[column], dtype=np.float64) / scale
+
+    def table(self, attributes: Attributes) -> Floats:
+        """A marginal without bias: its cells may be negative, and they add up like all other tables of the release."""
+        return assemble(self.residuals, attributes, self.allocation.workload.shape(attributes))
+
+    def answer(self, attributes: Attributes, values: Floats) -> tuple[float, float]:
+        """Σ values·cells of a marginal, without bias, and its standard deviation in closed form."""
+        variance = 0.0
+        for part in list_subsets(attributes):
+            read = gather(values, part, attributes)
+            variance += float((read * read).sum()) * self.allocation.residual_variance(part)
+        return float((values * self.table(attributes)).sum()), math.sqrt(variance)
+
+
+def measure(
+    tables: Mapping[Attributes, Integers],
+    allocation: Allocation,
+    fine: Mapping[int, Integers] | None = None,
+    *,
+    source: EntropySource = SYSTEM,
+) -> Measurements:
+    """Draw the noise of all residuals and fine histograms, once, as one vector.
+
+    ``tables`` and ``fine`` are the exact counts, a row being ``steps``.
+
+    Privacy: the loss of ``allocation.noise``, for its unit and neighbours, if every unit adds at most
+    ``max_rows``·``steps`` to the counts in all, and the tables are marginals of one table (see ``allocation``). Noise
+    is added to whole numbers, and drawn exactly.
+    """
+    workload, fine = allocation.workload, fine or {}
+    if set(tables) != set(workload.closure) or set(fine) != set(workload.fine):
+        raise InternalError("Counts and allocation are about different marginals.")
+    exact = {part: take_residual(_check(np.asarray(tables[part]), workload.shape(part))) for part in workload.closure}
+    vector = [_multiply(residual, allocation.multipliers[part]) for part, residual in exact.items()]
+    for column, size in workload.fine.items():
+        vector.append(_multiply(_check(np.asarray(fine[column]), (size,)), allocation.fine_multipliers[column]))
+    drawn = np.asarray(allocation.noise.release(np.concatenate([each.reshape(-1) for each in vector]), source=source))
+    ends = np.cumsum([each.size for each in vector])[:-1]
+    return to_measurements(allocation, np.split(drawn, ends))
+
+
+def to_measurements(allocation: Allocation, blocks: Sequence[Integers]) -> Measurements:
+    """What was drawn, by its blocks: the residuals in the order of the closure, then the fine histograms."""
+    workload = allocation.workload
+    noisy = {part: block.reshape(workload.shape(part)) for part, block in zip(workload.closure, blocks)}
+    return Measurements(allocation, noisy, dict(zip(workload.fine, blocks[len(noisy) :], strict=True)))
+
+
+def _check(table: Integers, shape: tuple[int, ...]) -> Integers:
+    if table.shape != shape or not (table.dtype == object or np.issubdtype(table.dtype, np.integer)):
+        raise InternalError("Counts must be whole numbers, one for each cell.")
+    return table
+
+
+def _multiply(residual: Integers, multiplier: int) -> Integers:
+    """A product in 64 bits, or in integers of any size where that might not do."""
+    largest = int(np.asarray(np.abs(residual)).max(initial=0))
+    return np.asarray((residual if largest * multiplier < _WIDEST else residual.astype(object)) * multiplier)
+
+
+def project(table: Integers, attributes: Attributes, part: Attributes) -> Integers:
+    """A smaller marginal of a marginal, exactly."""
+    axes = tuple(axis for axis, column in enumerate(attributes) if column not in part)
+    return np.asarray(table.sum(axis=axes)) if axes else table
+
+
+def find_cells(allocation: Allocation) -> int:
+    """How many noisy numbers are drawn."""
+    workload = allocation.workload
+    return sum(map(workload.cells, workload.closure)) + sum(workload.fine.values())

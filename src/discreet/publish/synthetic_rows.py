@@ -1,0 +1,107 @@
+"""Synthetic rows: a table like the private one, made from a release's measurements and a public seed alone.
+
+Under limits by weight a row of a unit with many rows counts for less, so the synthetic rows stand for weighed rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import UsageError
+from discreet.exact import Floats, Integers
+from discreet.publish.chance import PublicChance
+from discreet.publish.columns import PublishedColumn
+from discreet.publish.constraints import CellRule, Constraint, combine_rules
+from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
+from discreet.publish.measurements import Measurements
+from discreet.publish.row_fitting import RowFitter, begin_rows
+
+_TRIES = 200
+_TRIED_ROWS = 20_000
+
+
+def make_cells(
+    measured: Measurements,
+    columns: Sequence[PublishedColumn],
+    constraints: Sequence[Constraint],
+    chance: PublicChance,
+    watch: Callable[[float], None] | None = None,
+) -> Integers:
+    """The cells of all rows, one line for each column."""
+    workload = measured.allocation.workload
+    count = max(1, round(estimate_total(measured)))
+    ones = [estimate_one_way(measured, column) for column in range(len(columns))]
+    tables = {}
+    for attributes in workload.weights:
+        if len(attributes) > 1:
+            table = estimate_table(measured, attributes)
+            tables[attributes] = table * (count / table.sum())
+    rule = combine_rules(constraints, columns)
+    rows = begin_rows(ones, count, chance)
+    if rule is not None:
+        rows = _repair(rows, ones, rule, chance)
+    return RowFitter(rows, workload.sizes, tables, chance, rule).run(watch=watch)
+
+
+def _repair(rows: Integers, ones: Sequence[Floats], rule: CellRule, chance: PublicChance) -> Integers:
+    """Rows that keep all constraints: others are drawn anew, and in the end copied from good ones."""
+    for _ in range(_TRIES):
+        bad = np.nonzero(~rule(rows))[0]
+        if not bad.size:
+            return rows
+        rows[:, bad] = begin_rows(ones, bad.size, chance)
+    good = np.nonzero(rule(rows))[0]
+    if not good.size:
+        rows[:, :1] = find_allowed_row([len(one) for one in ones], rule, chance)[:, None]
+        good = np.zeros(1, dtype=np.int64)
+    bad = np.nonzero(~rule(rows))[0]
+    rows[:, bad] = rows[:, good[chance.deal(np.ones(good.size), bad.size)]]
+    return rows
+
+
+def check_constraints(columns: Sequence[PublishedColumn], constraints: Sequence[Constraint]) -> None:
+    """Refuse constraints that no row keeps, before anything is paid for."""
+    rule = combine_rules(constraints, columns)
+    if rule is not None:
+        find_allowed_row([column.size for column in columns], rule, PublicChance(b"a search for one row"))
+
+
+def find_allowed_row(sizes: Sequence[int], rule: CellRule, chance: PublicChance) -> Integers:
+    """One row that keeps all constraints, or a refusal."""
+    for _ in range(_TRIES):
+        tried = np.stack([(chance.uniform(_TRIED_ROWS) * size).astype(np.int64) for size in sizes])
+        kept = np.nonzero(rule(tried))[0]
+        if kept.size:
+            return np.asarray(tried[:, kept[0]])
+    raise UsageError(
+        "The constraints contradict each other: no row was found that keeps all of them. Change them. "
+        "Nothing was charged."
+    )
+
+
+def decode_rows(
+    cells: Integers, measured: Measurements, columns: Sequence[PublishedColumn], chance: PublicChance
+) -> Any:
+    """The rows in their original types, as an Arrow table."""
+    import pyarrow as pa
+
+    found = {}
+    for number, column in enumerate(columns):
+        fine = None if number not in measured.noisy_fine else estimate_fine(measured, number, column)
+        found[column.name] = column.decode(cells[number], fine, chance)
+    return pa.table(found)
+
+
+def estimate_fine(measured: Measurements, number: int, column: PublishedColumn) -> Floats:
+    """A column's fine histogram without negative cells: in each bin what its own noisy cells say."""
+    noisy = measured.fine_table(number)
+    found = np.zeros(column.fine)
+    ends = [*column.starts[1:], column.fine]
+    for start, end in zip(column.starts, ends):
+        part = noisy[start:end]
+        mass = float(part.sum())
+        found[start:end] = to_simplex(part, mass) if mass > 0 else 1.0
+    return found

@@ -1,0 +1,127 @@
+"""Verification: does everything in a bundle follow from its measurements? No data, codebook or ledger is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.accounting import events
+from discreet.accounting.account import compose
+from discreet.accounting.events import squared_mu
+from discreet.errors import DiscreetError
+from discreet.publish.bundle import ROWS, TABLES, Bundle, hash_file, make_rows, stack_tables
+from discreet.publish.manifest import describe_loss, list_tables, write_disclosure
+from discreet.publish.page import make_page
+
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a bundle: what was looked at, whether it holds, and what was found."""
+
+    name: str
+    holds: bool
+    found: str
+
+
+def verify(folder: str | Path) -> list[Check]:
+    """All checks of a bundle. Numbers may differ by rounding; files must have the bytes that the manifest states."""
+    bundle = Bundle.load(folder)
+    checks = [_check_files(bundle)]
+    for name, work in (
+        ("loss", _check_loss),
+        ("tables", _check_tables),
+        ("rows", _check_rows),
+        ("words", _check_words),
+    ):
+        try:
+            checks.append(work(bundle))
+        except (DiscreetError, OSError, ValueError, KeyError, TypeError) as error:
+            checks.append(Check(name, holds=False, found=f"cannot be checked: {error}"))
+    return checks
+
+
+def _check_files(bundle: Bundle) -> Check:
+    stated: Mapping[str, str] = bundle.manifest.get("files", {})
+    there = {path.name for path in bundle.folder.iterdir()} - {"manifest.json"}
+    folder = bundle.folder
+    changed = [name for name, digest in stated.items() if name not in there or hash_file(folder / name) != digest]
+    unknown = sorted(there - set(stated))
+    found = f"changed: {changed}; not stated: {unknown}" if changed or unknown else f"{len(stated)} files as stated"
+    return Check("files", not changed and not unknown, found)
+
+
+def _check_loss(bundle: Bundle) -> Check:
+    """The stated event costs at least what the measurements cost, and the stated loss is that of the event."""
+    allocation = bundle.measurements.allocation
+    (dumped,) = bundle.manifest["mechanisms"]
+    event = events.load(dumped)
+    if not isinstance(event, events.RoundedGaussian):
+        return Check("loss", holds=False, found="the stated mechanism is another one")
+    stated, real = squared_mu(event), allocation.mu_squared
+    delta = Fraction(str(bundle.manifest["loss"]["delta"]))
+    told = describe_loss(compose([event]).loss, delta)
+    same = told["epsilon"] <= bundle.manifest["loss"]["epsilon"] * (1 + 1e-9) and stated >= real
+    stated_for = (bundle.manifest["unit"], bundle.manifest["neighbours"])
+    whom = stated_for == (str(allocation.unit), str(allocation.neighbours))
+    return Check("loss", same and whom, f"μ² {float(real):.6g} measured, {float(stated):.6g} stated")
+
+
+def _check_tables(bundle: Bundle) -> Check:
+    from pyarrow import parquet
+
+    written = parquet.read_table(bundle.folder / TABLES)
+    made = stack_tables(bundle.measurements, bundle.columns, bundle.level)
+    worst = 0.0
+    for name in ("value", "low", "high", "estimate"):
+        one, two = written.column(name).to_numpy(), made.column(name).to_numpy()
+        worst = max(worst, float(np.abs(one - two).max()) if len(one) == len(two) else np.inf)
+    labels = all(written.column(n).equals(made.column(n)) for n in made.column_names if n not in _NUMBERS)
+    listed = list_tables(bundle.measurements, bundle.names)
+    near = all(
+        one["columns"] == two["columns"] and abs(one["deviation"] - two["deviation"]) <= _TOLERANCE * two["deviation"]
+        for one, two in zip(bundle.manifest["tables"], listed, strict=True)
+    )
+    scale = max(1.0, abs(bundle.measurements.total))
+    holds = worst <= _TOLERANCE * scale and labels and near
+    return Check("tables", holds, f"{len(listed)} tables, off by at most {worst:.2g}")
+
+
+_NUMBERS = ("value", "low", "high", "estimate")
+
+
+def _check_rows(bundle: Bundle) -> Check:
+    """The same rows come out of the public seed; where arithmetic differs, rows that fit the tables as well do."""
+    from pyarrow import parquet
+
+    if "rows" not in bundle.manifest:
+        return Check("rows", not (bundle.folder / ROWS).exists(), "none are stated")
+    made, told = make_rows(bundle.measurements, bundle.measurement_record, bundle.columns, bundle.manifest["plan"])
+    written = parquet.read_table(bundle.folder / ROWS)
+    if told["sha256"] == bundle.manifest["rows"]["sha256"] and written.equals(made):
+        return Check("rows", holds=True, found=f"{told['count']:,} rows, the same from the public seed")
+    return Check("rows", holds=False, found="other rows come out of the public seed")
+
+
+def _check_words(bundle: Bundle) -> Check:
+    """The disclosure and the page say what the manifest says."""
+    same = (bundle.folder / "disclosure.txt").read_text(encoding="utf-8") == write_disclosure(bundle.manifest)
+    page = make_page(bundle.manifest, bundle.measurements, bundle.columns)
+    shown = page == (bundle.folder / "index.html").read_text(encoding="utf-8")
+    return Check("words", same and shown, "the page and the disclosure follow from the manifest" if same else "changed")
+
+
+def holds(checks: list[Check]) -> bool:
+    """Whether all checks hold."""
+    return all(check.holds for check in checks)
+
+
+def to_rows(checks: list[Check]) -> list[dict[str, Any]]:
+    """Checks as plain rows."""
+    return [{"check": check.name, "holds": check.holds, "found": check.found} for check in checks]

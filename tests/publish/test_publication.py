@@ -1,0 +1,322 @@
+"""Tests of publishing from end to end: one charge, one draw, the same bundle again, and everything that is refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.accounting.events import RoundedGaussian, squared_mu
+from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, UsageError
+from discreet.publish import publication
+from discreet.publish.bundle import Bundle
+from discreet.publish.verification import holds, verify
+from tests.publish.releases import ROWS, make_plan, make_visits, open_clinic
+
+
+def find_price(curator: Any) -> list[Fraction]:
+    """The μ² of every charge."""
+    events = [event for entry in curator.history() for event in entry.charge.events]
+    assert all(isinstance(event, RoundedGaussian) for event in events)
+    return [squared_mu(event) for event in events]
+
+
+def test_a_release_from_end_to_end(tmp_path: Path) -> None:
+    """Tables near the truth, rows in the original types, and a bundle that verifies."""
+    visits = make_visits()
+    curator = open_clinic(visits, max_rows=9)
+    bundle = discreet.publish(make_plan(epsilon=9), curator=curator, out=tmp_path / "b")
+    frame, truth = bundle.synthetic.to_pandas(), visits.to_pandas()
+    assert abs(len(frame) - ROWS) < 100
+    assert bundle.synthetic.to_arrow().schema.types == visits.drop_columns(["patient"]).schema.types
+    share = (truth.sex[truth.ward == "A"] == "f").mean()
+    assert abs((frame.sex[frame.ward == "A"] == "f").mean() - share) < 0.05
+    assert abs(frame.age.mean() - truth.age.mean()) < 3
+    assert (frame.cost % 100 == 0).all(), "costs stay on their grid"
+    assert set(frame.ward.dropna()) <= {"A", "B", "C", "(other)"}
+    assert holds(verify(tmp_path / "b"))
+    table = bundle.table("ward", "sex").to_pandas().set_index(["ward", "sex"])
+    exact = ((truth.ward == "A") & (truth.sex == "f")).sum()
+    assert abs(table.loc[("A", "f"), "value"] - exact) < 100
+
+
+def test_the_charge_is_what_was_declared(tmp_path: Path) -> None:
+    """One charge, (ε, δ)-private by itself with the ε of the plan, and no more than the noise that was drawn."""
+    curator = open_clinic()
+    bundle = publication.publish(make_plan(epsilon=1), curator=curator, out=tmp_path / "b")
+    (price,) = find_price(curator)
+    assert price == bundle.measurements.allocation.mu_squared
+    (entry,) = curator.history()
+    assert entry.answered
+    assert 0.999 < entry.charge.loss.epsilon(Fraction(1, 10**6)) <= 1
+    assert bundle.manifest["loss"]["epsilon"] <= 1
+
+
+def test_a_preview_costs_nothing_and_tells_the_price() -> None:
+    curator = open_clinic()
+    shown = publication.preview(make_plan(), curator=curator)
+    assert find_price(curator) == []
+    text = str(shown)
+    assert shown.fits and "one shot" in text and "of the budget" in text
+    assert {table["table"] for table in shown.tables()} >= {"all rows", "ward", "ward × sex"}
+    assert shown.to_dict()["megabytes"] > 0
+
+
+def test_the_same_plan_again_is_free_and_the_same(tmp_path: Path) -> None:
+    curator = open_clinic()
+    one = publication.publish(make_plan(), curator=curator, out=tmp_path / "one")
+    again = publication.publish(make_plan(), curator=curator, out=tmp_path / "one")
+    other = publication.publish(make_plan(), curator=curator, out=tmp_path / "two")
+    assert len(find_price(curator)) == 1
+    assert again.manifest == one.manifest == other.manifest
+    assert publication.preview(make_plan(), curator=curator).paid
+
+
+def test_a_crash_after_the_draw_goes_on_under_the_same_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fails while the bundle is written: the next run has the same draw."""
+    curator = open_clinic()
+
+    def fail(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publication, "write_bundle", fail)
+        with pytest.raises(KeyboardInterrupt):
+            publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    (entry,) = curator.history()
+    drawn = curator.ledger.find_request("analyst", entry.charge.request)
+    bundle = publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert len(find_price(curator)) == 1
+    assert drawn is not None and drawn.draw is not None
+    assert bundle.measurement_record["numbers"] == drawn.draw["numbers"]
+
+
+def test_a_crash_before_the_draw_runs_again_under_the_same_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curator = open_clinic()
+    with monkeypatch.context() as patched:
+
+        def interrupt(*_: Any, **__: Any) -> Any:
+            raise KeyboardInterrupt
+
+        patched.setattr(type(curator._engine), "tabulate", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert len(find_price(curator)) == 1
+
+
+def test_a_failing_engine_tells_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The charge stands, and nothing of what failed is told."""
+    curator = open_clinic()
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ValueError("Jane Doe, 42")
+
+    monkeypatch.setattr(type(curator._engine), "tabulate", fail)
+    with pytest.raises(EngineFailure) as caught:
+        publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert "Jane" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__context__ is None
+    assert len(find_price(curator)) == 1
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("more", [{"epsilon": 1}, {"where": "age > 30"}, {"ways": 1}, {"supersedes": "x"}])
+def test_a_plan_that_changes_after_it_was_charged_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
+    curator = open_clinic()
+    publication.publish(make_plan(), curator=curator, out=tmp_path / "one")
+    with pytest.raises(UsageError, match="another name"):
+        publication.publish(make_plan(**more), curator=curator, out=tmp_path / "two")
+    assert len(find_price(curator)) == 1
+
+
+def test_changed_data_are_another_release(tmp_path: Path) -> None:
+    """The draw of the old data is never given out for the new ones."""
+    curator = open_clinic()
+    publication.publish(make_plan(), curator=curator, out=tmp_path / "one")
+    engine = curator._engine
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(type(engine), "version", lambda _, table: f"later {table}")
+        for folder in ("one", "two"):
+            with pytest.raises(UsageError, match=r"another name|not this release"):
+                publication.publish(make_plan(), curator=curator, out=tmp_path / folder)
+    assert len(find_price(curator)) == 1
+
+
+def test_a_second_release_costs_again_and_says_so(tmp_path: Path) -> None:
+    curator = open_clinic()
+    one = publication.publish(make_plan(epsilon=2), curator=curator, out=tmp_path / "one")
+    plan = make_plan(name="visits-2", epsilon=2, supersedes="visits")
+    two = publication.publish(plan, curator=curator, out=tmp_path / "two")
+    assert len(find_price(curator)) == 2
+    assert two.manifest["cumulative"]["epsilon"] > one.manifest["cumulative"]["epsilon"]
+    assert "supersedes visits" in (tmp_path / "two" / "disclosure.txt").read_text()
+
+
+def test_a_folder_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "note.txt").write_text("mine")
+    curator = open_clinic()
+    with pytest.raises(UsageError, match="exists"):
+        publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert find_price(curator) == []
+    assert (tmp_path / "b" / "note.txt").read_text() == "mine"
+
+
+def test_more_than_is_left_is_refused(tmp_path: Path) -> None:
+    curator = open_clinic(budget=discreet.Budget(epsilon=1, delta=1e-6))
+    with pytest.raises(BudgetExceeded):
+        publication.publish(make_plan(epsilon=3), curator=curator, out=tmp_path / "b")
+    assert find_price(curator) == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "offer"),
+    [
+        (discreet.Budget(rho=0.5), {"rho": 0.1}),
+        (discreet.Budget(mu=1), {"share": 0.25}),
+        (discreet.Budget(epsilon=4, delta=1e-6), {"share": 0.5}),
+        (discreet.Budget(epsilon=4, delta=1e-6), {"rho": 0.05}),
+    ],
+)
+def test_every_budget_with_normal_noise_can_pay(tmp_path: Path, budget: Any, offer: dict[str, Any]) -> None:
+    curator = open_clinic(budget=budget)
+    plan = make_plan(epsilon=None, synthetic=False) | offer
+    publication.publish(plan, curator=curator, out=tmp_path / "b")
+    (price,) = find_price(curator)
+    if "rho" in offer:
+        assert Fraction(2) * Fraction(str(offer["rho"])) >= price > Fraction(str(offer["rho"]))
+    if budget.mu is not None:
+        assert Fraction(1, 5) < price <= Fraction(1, 4)
+
+
+def test_pure_budgets_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"pure ε.*Nothing was charged"):
+        publication.preview(make_plan(), curator=open_clinic(budget=discreet.Budget(epsilon=4)))
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"columns": ["patient"]}, "single patient"),
+        ({"columns": ["nothing"]}, "nothing"),
+        ({"from": "visits GROUP BY ward", "table": None}, "GROUP|group"),
+        ({"columns": {"age": {}, "free": {"of": "age * 1.5"}}, "where": "COUNT(*) > 1"}, "charged"),
+        (
+            {
+                "columns": {
+                    "ward": {},
+                    "cost": {"bins": 4000, "resolution": 2},
+                    "age": {"resolution": 0.03, "bins": 3000},
+                },
+                "ways": 3,
+            },
+            "cells together",
+        ),
+    ],
+)
+def test_bad_plans_are_refused_before_anything_is_charged(more: dict[str, Any], what: str) -> None:
+    curator = open_clinic()
+    plan = {word: value for word, value in (make_plan() | more).items() if value is not None}
+    with pytest.raises(DiscreetError, match=what):
+        publication.preview(plan, curator=curator)
+    assert find_price(curator) == []
+
+
+def test_contradictory_constraints_are_refused_before_the_charge() -> None:
+    constraints = [{"forbid": {"sex": value}} for value in ("f", "m", None)]
+    plan = make_plan(constraints=[*constraints, {"determines": ["ward", "sex"], "pairs": [["A", "f"]]}])
+    plan["columns"] = {"sex": {}, "ward": {}}
+    curator = open_clinic(make_visits(), budget=discreet.Budget(rho=1))
+    with pytest.raises(UsageError):
+        publication.preview(plan | {"epsilon": None, "rho": 0.1, "constraints": [
+            {"determines": ["sex", "ward"], "pairs": [["f", "A"]]}, {"forbid": {"sex": "f", "ward": "A"}},
+            {"forbid": {"sex": "m"}}, {"forbid": {"sex": None}},
+            {"determines": ["ward", "sex"], "pairs": [["A", "m"], ["B", "m"], ["C", "m"], [None, "m"]]},
+            {"forbid": {"ward": "Q"}},
+        ]}, curator=curator)  # fmt: skip
+
+
+def test_constraints_hold_in_all_rows(tmp_path: Path) -> None:
+    plan = make_plan(
+        columns={"ward": {}, "sex": {}, "age": {}},
+        constraints=[
+            {"forbid": {"ward": "A", "sex": "m"}},
+            {"determines": ["ward", "sex"], "pairs": [["B", "m"]]},
+        ],
+    )
+    frame = publication.publish(plan, curator=open_clinic(), out=tmp_path / "b").synthetic.to_pandas()
+    assert not ((frame.ward == "A") & (frame.sex == "m")).any()
+    assert (frame.sex[frame.ward == "B"] == "m").all()
+
+
+def test_an_empty_table_can_be_published(tmp_path: Path) -> None:
+    """Nothing fails because there are no rows: that would tell so."""
+    curator = open_clinic(make_visits().slice(0, 0))
+    bundle = publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
+    assert len(bundle.synthetic) >= 1
+    assert holds(verify(tmp_path / "b"))
+
+
+def test_a_bundle_says_nothing_that_was_not_released(tmp_path: Path) -> None:
+    """Two datasets, one draw: with the same noisy numbers every file is the same, whatever the data were."""
+    record: list[Any] = []
+    folders = []
+    for number, visits in enumerate((make_visits(0), make_visits(1, ROWS // 2))):
+        curator = open_clinic(visits)
+        with pytest.MonkeyPatch.context() as patched:
+            if record:
+                patched.setattr(publication, "dump_measurements", lambda _: record[0])
+            bundle = publication.publish(make_plan(), curator=curator, out=tmp_path / str(number))
+        record.append(bundle.measurement_record)
+        folders.append(bundle.folder)
+    for path in folders[0].iterdir():
+        one, two = path.read_bytes(), (folders[1] / path.name).read_bytes()
+        if path.name == "manifest.json":  # the receipt names the ledger
+            first, second = json.loads(one), json.loads(two)
+            for manifest in (first, second):
+                del manifest["receipt"], manifest["files"]["index.html"]
+            assert first == second
+        elif path.name != "index.html":
+            assert one == two, path.name
+
+
+def test_joined_look_ups_can_be_published(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    wards = pa.table({"ward": ["A", "B", "C", "Z"], "floor": [1, 1, 2, 3]})
+    curator = discreet.curate(
+        {"visits": make_visits(), "wards": wards},
+        unit="patient",
+        max_rows=4,
+        public=["wards"],
+        keys={"ward": ["A", "B", "C"], "sex": ["f", "m"], "floor": [1, 2, 3]},
+        budget=discreet.Budget(epsilon=10, delta=1e-6),
+    )
+    plan = {
+        "name": "floors",
+        "from": "visits JOIN wards ON visits.ward = wards.ward",
+        "columns": {"sex": {}, "floor": {}},
+        "epsilon": 5,
+        "rows": ROWS,
+    }
+    table = publication.publish(plan, curator=curator, out=tmp_path / "b").table("floor").to_pandas()
+    assert abs(table.set_index("floor").loc["1", "value"] / ROWS - 0.8) < 0.1
+
+
+def test_bundles_load_from_their_folder(tmp_path: Path) -> None:
+    made = publication.publish(make_plan(), curator=open_clinic(), out=tmp_path / "b")
+    loaded = Bundle.load(tmp_path / "b")
+    assert loaded.manifest == made.manifest
+    assert np.allclose(loaded.measurements.table((0, 1)), made.measurements.table((0, 1)))
+    assert "synthetic rows" in repr(loaded)
+    with pytest.raises(UsageError, match="was not measured"):
+        loaded.table("ward", "sex", "age")
+    with pytest.raises(UsageError, match="no bundle"):
+        Bundle.load(tmp_path)

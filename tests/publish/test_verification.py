@@ -1,0 +1,96 @@
+"""Tests of verification: a bundle as it was written holds, and whatever is changed in it is seen."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.publish.bundle import hash_file
+from discreet.publish.publication import publish
+from discreet.publish.verification import Check, holds, verify
+from tests.publish.releases import make_plan, open_clinic
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("release") / "bundle"
+    publish(make_plan(), curator=open_clinic(), out=folder)
+    return folder
+
+
+def change(folder: Path, name: str, edit: Callable[[Any], None], *, restated: bool = True) -> list[Check]:
+    """A JSON file of the bundle changed; with the hash that the manifest states for it changed, too."""
+    path = folder / name
+    document = json.loads(path.read_text())
+    edit(document)
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False))
+    if restated and name != "manifest.json":
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["files"][name] = hash_file(path)
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    return verify(folder)
+
+
+def failures(checks: list[Check]) -> set[str]:
+    return {check.name for check in checks if not check.holds}
+
+
+def test_a_bundle_as_written_holds(bundle: Path) -> None:
+    assert holds(verify(bundle))
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "seen"),
+    [
+        ("manifest.json", lambda m: m["loss"].update(epsilon=m["loss"]["epsilon"] / 2), "loss"),
+        ("manifest.json", lambda m: m.update(unit="one row"), "loss"),
+        ("manifest.json", lambda m: m["tables"][3].update(deviation=1.0), "tables"),
+        ("manifest.json", lambda m: m["rows"].update(sha256="0" * 64), "rows"),
+        ("manifest.json", lambda m: m["method"].update(reason="because"), "words"),
+        ("measurements.json", lambda m: m.update(variance="1"), "loss"),
+        ("measurements.json", lambda m: m.update(max_rows="9"), "loss"),
+        ("measurements.json", lambda m: m.update(numbers=m["numbers"][:-40]), "tables"),
+    ],
+)
+def test_changes_are_seen(bundle: Path, tmp_path: Path, name: str, edit: Callable[[Any], None], seen: str) -> None:
+    shutil.copytree(bundle, tmp_path / "copy")
+    assert seen in failures(change(tmp_path / "copy", name, edit))
+
+
+def test_changed_and_added_files_are_seen(bundle: Path, tmp_path: Path) -> None:
+    shutil.copytree(bundle, tmp_path / "copy")
+    (tmp_path / "copy" / "synthetic.parquet").write_bytes(b"PAR1")
+    (tmp_path / "copy" / "more.txt").write_text("x")
+    assert failures(verify(tmp_path / "copy")) >= {"files", "rows"}
+
+
+def test_every_number_of_the_page_is_in_the_manifest_or_the_tables(bundle: Path) -> None:
+    """What is shown of losses, rows, methods and errors can be traced to the manifest."""
+    page = (bundle / "index.html").read_text()
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    text = unescape(re.sub(r"<(style|svg|figure)[^>]*>.*?</\1>", "", page, flags=re.DOTALL))
+    text = re.sub(r"<[^>]+>", " ", text)
+    known = json.dumps(manifest, ensure_ascii=False)
+    values = [float(number) for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?", known)]
+    for shown in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w])", text):
+        number = float(shown)
+        assert any(abs(number - value) <= 0.0006 * abs(value) + 0.5 * (number > 1000) for value in values), shown
+
+
+def test_the_page_loads_nothing(bundle: Path) -> None:
+    """It opens offline: no script, no link, no picture from elsewhere."""
+    page = (bundle / "index.html").read_text()
+    assert not re.search(r"<script|<link|<img|https?://|url\(", page)
+
+
+def test_names_cannot_write_into_the_page(tmp_path: Path) -> None:
+    plan = make_plan(name="<script>alert(1)</script>", synthetic=False)
+    publish(plan, curator=open_clinic(), out=tmp_path / "b")
+    assert "<script>" not in (tmp_path / "b" / "index.html").read_text()
