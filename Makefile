@@ -48,6 +48,7 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/selection.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python benchmarks/accounting.py --dp-accounting $(PEERS)/dp-accounting/bin/python
 	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
+	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python -m benchmarks.breadth

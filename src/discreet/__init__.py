@@ -13,14 +13,12 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DiscreetError
-from discreet.exact import ln
-from discreet.privacy import Budget, Loss, Neighbours, Unit
-
 # Without a handler of the user's own, nothing is printed.
 logging.getLogger("discreet").addHandler(logging.NullHandler())
 
 if TYPE_CHECKING:
+    from discreet.errors import DiscreetError
+    from discreet.exact import ln
     from discreet.frontends.chain.aggregates import (
         correlation,
         count,
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from discreet.frontends.chain.operands import col, lit, when
     from discreet.opening import curate
     from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
+    from discreet.privacy import Budget, Loss, Neighbours, Unit
     from discreet.publish.publication import publish
 
 __version__ = "0.2.0"
@@ -80,13 +79,17 @@ __all__ = [
     "when",
 ]
 
-# Names that need an engine or a parser load it when they are first used, so that importing discreet stays quick.
+# Every name is imported when it is first used, so that importing discreet stays quick.
 _AGGREGATES = (
     "correlation", "count", "count_distinct", "count_units", "covariance", "intercept", "mean", "median", "mode",
     "quantile", "slope", "standard_error", "stddev", "variance", "weighted_mean",
 )  # fmt: skip  # a list of words
 _LATE = {
+    "DiscreetError": ("discreet.errors", "DiscreetError"),
+    "ln": ("discreet.exact", "ln"),
+    **{name: ("discreet.privacy", name) for name in ("Budget", "Loss", "Neighbours", "Unit")},
     "curate": ("discreet.opening", "curate"),
+    "load_ipython_extension": ("discreet.magic", "load_ipython_extension"),
     "open": ("discreet.opening", "open_codebook"),
     "publish": ("discreet.publish.publication", "publish"),
     **{name: ("discreet.frontends.chain.operands", name) for name in ("col", "lit", "when")},

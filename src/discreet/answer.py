@@ -6,21 +6,25 @@ the text and HTML forms are for people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from discreet.draw_record import from_plain, to_plain
-from discreet.finish import Cell, Rows
+from discreet.errors import UsageError
+from discreet.finish import Cell, Rows, list_columns
+from discreet.late_dataclass import dataclass
 from discreet.picture import answer_to_html, format_table
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.types import Type, Value
+from discreet.plot import plot_rows
 from discreet.privacy import Loss
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from matplotlib.axes import Axes
 
 # How many rows the text and HTML forms show. The table has all of them.
 _SHOWN = 40
@@ -52,24 +56,41 @@ class Answer:
 
     def columns(self) -> list[tuple[str, Type, list[Value]]]:
         """Names, types and values, with the ends of intervals beside their columns."""
-        found: list[tuple[str, Type, list[Value]]] = []
-        for i, (name, kind, measured) in enumerate(zip(self.rows.names, self.rows.types, self.rows.measured)):
-            found.append((name, kind, [row[i].value for row in self.rows.rows]))
+        values: list[list[Value]] = []
+        for cells, measured in zip(_transpose(self.rows), self.rows.measured):
+            values.append([cell.value for cell in cells])
             if measured:
-                found.append((f"{name}_low", kind, [row[i].low for row in self.rows.rows]))
-                found.append((f"{name}_high", kind, [row[i].high for row in self.rows.rows]))
-        return found
+                values += [[cell.low for cell in cells], [cell.high for cell in cells]]
+        columns = list_columns(self.rows.names, self.rows.types, self.rows.measured)
+        return [(name, kind, column) for (name, kind), column in zip(columns, values)]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The answer as an Arrow table, as ``table`` is."""
+        return self.table
 
     def to_pandas(self) -> pandas.DataFrame:
         """The answer as a pandas frame."""
+        _check_installed("pandas", "to_pandas()")
         return self.table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
         """The answer as a polars frame."""
+        _check_installed("polars", "to_polars()")
         import polars as pl
 
         frame = pl.from_arrow(self.table)
         return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The answer for anything that reads Arrow: ``polars.DataFrame(answer)``, ``duckdb``, ``pyarrow.table``."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """A chart of one column with the intervals of its noise, drawn by matplotlib (``discreet[plots]``).
+
+        Lines where the first key is a time or a number, otherwise bars; a second key makes a series for each value.
+        """
+        return plot_rows(self.rows, str(self.receipt["level"]), column, ax)
 
     def explain(self) -> str:
         """The plan, its facts, its sensitivities and its noise, with the reasons."""
@@ -96,6 +117,24 @@ class Answer:
     def __len__(self) -> int:
         return len(self.rows.rows)
 
+    def __getitem__(self, item: str | int) -> Any:
+        """The values of a column, by name (``answer["n"]``, ``answer["n_low"]``), or a row by its number."""
+        if isinstance(item, int):
+            return {name: values[item] for name, _, values in self.columns()}
+        columns = {name: values for name, _, values in self.columns()}
+        if item not in columns:
+            raise UsageError(f"The answer has no column {item!r}. It has {', '.join(columns)}.")
+        return columns[item]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [name for name, _, _ in self.columns()]
+
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        """The rows, each as a dict."""
+        columns = self.columns()
+        names = [name for name, _, _ in columns]
+        return (dict(zip(names, row)) for row in zip(*(values for _, _, values in columns)))
+
     def __str__(self) -> str:
         lines = format_table(self.rows, _SHOWN, str(self.receipt["level"]))
         if len(self) > _SHOWN:
@@ -108,13 +147,9 @@ class Answer:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return answer_to_html(
-            self.rows,
-            _SHOWN,
-            str(self.receipt["level"]),
-            [f"{title} {line}" for title, line in self.list_limits()],
-            f"protects {self.receipt['protects']} · cost {self.receipt['cost']} · left {self.remaining}",
-        )
+        cost = "given before, free now" if self.replayed else str(self.receipt["cost"])
+        facts = [("protects", str(self.receipt["protects"])), ("cost", cost), ("left", self.remaining)]
+        return answer_to_html(self.rows, _SHOWN, str(self.receipt["level"]), [*self.list_limits(), *facts])
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values: rows, receipt, and what is left."""
@@ -137,6 +172,11 @@ class Answer:
             "receipt": dict(self.receipt),
             "explanation": self.explanation,
         }
+
+
+def _check_installed(library: str, what: str) -> None:
+    if find_spec(library) is None:
+        raise UsageError(f"{what} needs {library}: pip install {library}. Or use .table, which is an Arrow table.")
 
 
 def read_rows(record: Mapping[str, Any]) -> Rows:

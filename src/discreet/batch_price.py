@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet import parameters
@@ -14,6 +14,7 @@ from discreet.accounting.zcdp import rho_for
 from discreet.bounding.bound import BoundedQuestion
 from discreet.errors import BudgetExceeded, ParameterError
 from discreet.exact import float_down, lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import BudgetOffer, NoiseFamily, Offer, Payment

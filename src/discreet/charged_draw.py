@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from discreet.answer_times import AnswerTimes
 from discreet.errors import DiscreetError, EngineFailure, LedgerDamaged, LedgerError, LedgerFailure
+from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge, Ledger, Record, Reservation
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
 
 T = TypeVar("T")
+
+CHARGE_STANDS = "The charge stands and is on record. Asking the same again, at the same price, is free."
+"""What an interrupt after a charge says beside itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +45,10 @@ class ChargedDraw:
             return held[0], self._find_draw(held[0], count, draw)
         except Exception:
             raise
-        except BaseException:  # an interrupt: the same request may go on at once
+        except BaseException as interrupt:  # the same request may go on at once
             for reservation in held:
                 self._note(self.ledger.abandon, reservation)
+                interrupt.add_note(CHARGE_STANDS)
             raise
 
     def _find_draw(self, reservation: Reservation, count: Callable[[bool], T], draw: Callable[[T], Record]) -> Record:

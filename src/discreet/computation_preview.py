@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from discreet.accounting import cost_words
 from discreet.frontends.outer.computation import ReleasedComputation
+from discreet.late_dataclass import dataclass
 from discreet.preview import ColumnPreview, Preview, describe_cost, format_columns
 from discreet.privacy import Budget, Loss
 from discreet.release import Plan

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
 from discreet import post_processing
-from discreet.accounting.cost_words import describe_left
+from discreet.accounting.cost_words import describe_cost, describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.answer import Answer
 from discreet.answer_record import Known, answer_known, find_known, make_answer, read_record, to_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
-from discreet.charged_draw import ChargedDraw
+from discreet.call_forms import check_call
+from discreet.charged_draw import CHARGE_STANDS, ChargedDraw
 from discreet.computation_preview import ComputationPreview, preview_exactly
+from discreet.declared_table import PrivateRows, format_table_facts, table_to_html
 from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.memory.public_rows import read_public_relation
@@ -48,12 +50,15 @@ from discreet.explanation import explain
 from discreet.frontends import read_sql
 from discreet.frontends.chain.builder import TableBuilder
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
+from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import LEAST_EPSILON, BudgetLeft, Offer, describe_most
 from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Relation, Values
+from discreet.plan.relations import Relation, Values, find_tables, split
+from discreet.plan.show import show
+from discreet.plan.types import Value
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview, make_point
 from discreet.price import PriceTerms, choose_group_size
@@ -65,6 +70,9 @@ from discreet.release import Release, draw, format_level
 from discreet.uninterrupted import run_uninterrupted
 
 LOG = logging.getLogger("discreet.curator")
+
+# The most rows of a public table that are read into memory to compute with them.
+MOST_PUBLIC_ROWS = 1_000_000
 
 QuestionLike = str | Question | TableBuilder
 """A question as SQL, as a plan, or as a chain of verbs."""
@@ -108,6 +116,7 @@ class Curator:
         self._answer_after = answer_after
         self._clock = clock
 
+    @check_call("ask(question, share=0.1), or epsilon=0.5, rho=0.01 or error={'n': 12} instead")
     def ask(
         self,
         question: QuestionLike,
@@ -121,6 +130,7 @@ class Curator:
         level: Number = 0.95,
         ends: bool = False,
         public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         analyst: str = "analyst",
         project: str = "",
@@ -132,11 +142,12 @@ class Curator:
         The error of an average, a ratio or a variance is wanted for groups of about ``group_size`` rows; without it,
         for the public number of rows over that of public groups.
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
+        ``parameters`` are the values of @name in the text.
         ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
         for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = AnswerTimes.begin(self._answer_after, self._clock)
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
@@ -159,14 +170,17 @@ class Curator:
         if automatic and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.ask(self, asked.question, offer, **who)
         analyst, request, project, watch = (who[word] for word in ("analyst", "request", "project", "watch"))
+        quoted = None
         try:
             quoted = self._quote(asked.question, offer, analyst)
             (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
         except BudgetExceeded as refused:
-            least = self._describe_least(asked.question, offer, analyst)
-            if not least:
+            nearest = "" if quoted is None else self._describe_nearest(quoted)
+            cost = "" if quoted is None or not nearest else f"it would cost {describe_cost(self.budget, quoted.loss)}"
+            more = [words for words in (cost, nearest, self._describe_least(asked.question, offer, analyst)) if words]
+            if not more:
                 raise
-            raise BudgetExceeded(f"{refused} {least[0].upper()}{least[1:]}.") from None
+            raise BudgetExceeded(" ".join([str(refused), *(f"{w[0].upper()}{w[1:]}." for w in more)])) from None
         return answer
 
     def _compute(
@@ -180,7 +194,7 @@ class Curator:
     ) -> Answer:
         """Answer the questions of a computation under one charge, then compute with what was released."""
         self._check_analyst(who["analyst"])
-        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        post_processing.check_computation(computation, self._read_table, self._count_groups(computation))
         if not computation.questions:
             return self._compute_exactly(computation, stated, who["analyst"])
         if len(computation.questions) == 1:
@@ -193,12 +207,12 @@ class Curator:
             charge = self._make_charge(quoted, who["analyst"], who["request"], who["project"])
             answers = self._answer(quoted, charge, times, who["watch"])
             spent = quoted.loss
-        rows = post_processing.compute(computation, answers, self._engine.read_public)
+        rows = post_processing.compute(computation, answers, self._read_table)
         return post_processing.combine_answers(computation, answers, rows, self.budget, spent)
 
     def _compute_exactly(self, computation: ReleasedComputation, stated: StatedOffer, analyst: str) -> Answer:
         """What public tables say. Nothing is charged and nothing goes on record."""
-        rows = post_processing.compute(computation, (), self._engine.read_public)
+        rows = post_processing.compute(computation, (), self._read_table)
         receipt = {
             "request": "",
             "dataset": self.name,
@@ -228,6 +242,7 @@ class Curator:
         offers = [_make_offer(asked, stated.words, stated.level, ends=stated.ends) for asked in computation.questions]
         return quote_each(list(zip(questions, offers)), context)
 
+    @check_call("ask_batch([question, another], share=0.1)")
     def ask_batch(
         self,
         questions: Sequence[QuestionLike],
@@ -264,6 +279,7 @@ class Curator:
         known = self._find_known(quoted, charge.analyst)
         if known is not None:
             return self._answer_known(known, quoted)
+        self._check_sources(table for plan in quoted.plans for table in plan.question.tables)
         held: list[Reservation] = []
         try:
             # No interrupt comes between the charge and the note of it.
@@ -271,9 +287,10 @@ class Curator:
             return self._run_charged(quoted, held[0], times, watch)
         except Exception:
             raise
-        except BaseException:  # an interrupt: the same request may go on at once
+        except BaseException as interrupt:  # the same request may go on at once
             for reservation in held:
                 self._note(self._ledger.abandon, reservation)
+                interrupt.add_note(CHARGE_STANDS)
             raise
 
     def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
@@ -398,6 +415,7 @@ class Curator:
         except DiscreetError as error:
             LOG.error("The ledger could not be told how a run ended.", exc_info=error)
 
+    @check_call("preview(question, share=0.1), or epsilon=0.5, rho=0.01 or error={'n': 12} instead")
     def preview(
         self,
         question: QuestionLike,
@@ -411,6 +429,7 @@ class Curator:
         level: Number = 0.95,
         ends: bool = False,
         public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
         bounds: str | None = None,
         curve: bool = False,
         analyst: str = "analyst",
@@ -420,10 +439,13 @@ class Curator:
 
         ``curve`` adds what other shares of the budget would buy; without an offer beside it, a tenth is priced.
         """
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         stated = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         stated |= {"group_size": group_size, "delta": delta}
         if isinstance(asked, ReleasedComputation):
+            if curve:
+                fix = "Preview the SELECT inside by itself. Nothing was charged."
+                raise ParameterError("curve", "is for a single question", fix)
             words = StatedOffer(stated, level, ends=ends)
             return self._preview_computation(asked, words, analyst, project)
         if curve and not asked.offer and all(stated[form] is None for form in ("epsilon", "rho", "share", "error")):
@@ -448,7 +470,7 @@ class Curator:
         self, computation: ReleasedComputation, stated: StatedOffer, analyst: str, project: str
     ) -> Preview:
         """What the questions of a computation would cost together; the rest is free."""
-        post_processing.check_computation(computation, self._engine.read_public, self._count_groups(computation))
+        post_processing.check_computation(computation, self._read_table, self._count_groups(computation))
         if not computation.questions:
             return preview_exactly(computation, budget=self.budget, remaining=self.remaining)
         if len(computation.questions) == 1:
@@ -499,6 +521,7 @@ class Curator:
         left, whole = lower(self._ledger.remaining), upper(self.budget.amount())
         return (left / whole) ** 2 if self.budget.notion == "gdp" else left / whole
 
+    @check_call("preview_batch([question, another], share=0.1)")
     def preview_batch(
         self,
         questions: Sequence[QuestionLike],
@@ -539,13 +562,15 @@ class Curator:
         }
 
     def _describe_nearest(self, quoted: Quote) -> str:
-        """The largest share that is left, where a quote is more than that."""
+        """The largest offer that fits, where a quote is more than is left."""
         currency, total = self._ledger.counted
-        if not isinstance(currency, ClassCurrency):
-            return ""
-        left = currency.share_left(total)
+        left, price = self._find_share_left(), currency.price(quoted.loss)
+        if isinstance(currency, ClassCurrency):
+            too_much = currency.share_of(price) > left
+        else:
+            too_much = not currency.fits(currency.add(total, price))
         most = describe_most(self.budget, left)
-        return f"offer at most {most}" if most and currency.share_of(currency.price(quoted.loss)) > left else ""
+        return f"offer at most {most}" if most and too_much else ""
 
     def _quote_in_any_case(self, make: Callable[[QuoteContext], Quote], analyst: str) -> Quote:
         """A quote to look at: where an offer is more than is left, at what it would buy of an untouched budget."""
@@ -561,6 +586,11 @@ class Curator:
         """Whether the answer follows from what is on record for this analyst, so that asking is free."""
         quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
         return self._find_known(quoted, analyst) is not None
+
+    def is_free(self, question: QuestionLike, public: Mapping[str, Any] | None = None) -> bool:
+        """Whether a question reads public tables only, so that it is answered exactly and without an offer."""
+        found = self._read_statement(question, public)
+        return isinstance(found, ReleasedComputation) and not found.questions
 
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
         """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
@@ -597,6 +627,11 @@ class Curator:
         """Buy good limits for a table: how many rows a unit has, and in how many groups by these columns."""
         return buy_contributions(self, table, by=by, **offer)
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the declared tables; ``curator.table(name)`` shows one."""
+        return tuple(self.catalog.tables)
+
     def table(self, name: str) -> Table:
         """A table to ask about by a chain of verbs, which ends with ``.preview(...)`` or ``.ask(...)``."""
         return Table(self.catalog, self.catalog.find_table(name).name, curator=self)
@@ -613,6 +648,7 @@ class Curator:
         For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
         """
         self._check_analyst(charge.analyst)
+        self._check_sources(find_tables(split(tabulation.bounded.source)[0]))
         times = AnswerTimes.begin(self._answer_after, self._clock)
         shown = None if times.after else watch
 
@@ -725,6 +761,11 @@ class Curator:
         """The versions of all tables that a question reads."""
         return "; ".join(self._engine.version(table) for table in question.tables)
 
+    def _check_sources(self, tables: Iterable[str]) -> None:
+        """Refuse tables that are not as declared, while nothing is charged yet. Only names and types are read."""
+        for table in tables:
+            self._engine.schema(table)
+
     def _check_analyst(self, analyst: str) -> None:
         """Refuse who is not on the codebook's list, where it has one."""
         if self._analysts is not None and analyst not in self._analysts:
@@ -733,18 +774,43 @@ class Curator:
     def _read(self, asked: QuestionLike, public: Mapping[str, Any] | None = None) -> QuestionAndOffer:
         """One question, and what it offers by itself (the GoogleSQL form does)."""
         if isinstance(asked, str):
-            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public))
+            return read_sql.read_with_offer(asked, self.catalog, read_public_values(public), self._compute_public)
         return QuestionAndOffer(asked if isinstance(asked, Question) else asked.question, {})
 
     def _read_statement(
-        self, asked: QuestionLike, public: Mapping[str, Any] | None = None
+        self,
+        asked: QuestionLike,
+        public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> QuestionAndOffer | ReleasedComputation:
         """One question, or a computation over released answers and public tables, which only a text can be."""
         if isinstance(asked, str):
-            return read_sql.read_statement(asked, self.catalog, read_public_values(public))
+            values, compute = read_public_values(public), self._compute_public
+            return read_sql.read_statement(asked, self.catalog, values, compute, parameters)
+        if parameters:
+            raise ParameterError("parameters", "belong to a text", "Leave them out. Nothing was charged.")
         return self._read(asked)
 
-    def _read_public(self, relation: Relation) -> Values:
+    def _compute_public(self, computation: ReleasedComputation) -> list[list[Value]]:
+        """The rows of a computation that reads public tables alone."""
+        post_processing.check_computation(computation, self._read_table)
+        rows = post_processing.compute(computation, (), self._read_table)
+        return [[cell.value for cell in row] for row in rows.rows]
+
+    def _read_table(self, table: str) -> Values:
+        """All rows of a public table, for what is computed in memory."""
+        rows = self._engine.count_public(table, ())
+        if rows > MOST_PUBLIC_ROWS:
+            raise UsageError(
+                f"The public table {table!r} has {rows:,} rows, and {MOST_PUBLIC_ROWS:,} can be computed with. "
+                "Join it inside of SELECT WITH DIFFERENTIAL_PRIVACY. Nothing was charged."
+            )
+        return self._engine.read_public(table)
+
+    def _read_public(self, relation: Relation) -> Values | None:
+        counts = (self._engine.count_public(table, ()) for table in find_tables(relation))
+        if any(rows > MOST_PUBLIC_ROWS for rows in counts):
+            return None
         return read_public_relation(relation, self.catalog, self._engine.read_public)
 
     def _make_default_offer(self) -> dict[str, Any]:
@@ -766,21 +832,47 @@ class Curator:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table(TableBuilder):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Table(PrivateRows, TableBuilder):
     """A declared table of a curator: chain ``where``, ``group_by``, ``agg``, then ``preview`` or ``ask``."""
 
-    curator: Curator = field(repr=False)
+    curator: Curator
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the declared columns."""
+        return list(self.catalog.find_table(self.table).columns)
+
+    def __repr__(self) -> str:
+        if self.outputs or self.keys:
+            return self._describe_question()
+        shown = format_table_facts(self.catalog.find_table(self.table), self.catalog.neighbours)
+        chosen = self.conditions or self.source is not None
+        return f"{shown}\nonly some of its rows, or joined with others: ask aggregates of them" if chosen else shown
+
+    def _describe_question(self) -> str:
+        try:
+            words = show(self.question)
+        except DiscreetError as error:
+            return f"no question yet: {error}"
+        return f"{words}\nnot asked yet: .preview(share=0.1) is free, .ask(share=0.1) answers"
+
+    def _repr_html_(self) -> str | None:
+        if self.outputs or self.keys or self.conditions or self.source is not None:
+            return None  # the text above
+        return table_to_html(self.catalog.find_table(self.table), self.catalog.neighbours)
 
     def join(self, other: Any, on: object = None, how: str = "inner", *, name: str = "public") -> Self:
         """As in every chain; besides tables also an answer given before, or a frame, as public rows under a name."""
         rows = other if isinstance(other, TableBuilder | Values) else read_public_values({name: other})[name]
         return super().join(rows, on, how)
 
+    @check_call(".ask(share=0.1)")
     def ask(self, **offer: Any) -> Answer:
         """Answer the question that the chain has become; takes what ``Curator.ask`` takes."""
         return self.curator.ask(self.question, **offer)
 
+    @check_call(".preview(share=0.1)")
     def preview(self, **offer: Any) -> Preview:
         """What the answer would cost and how far off it would be; takes what ``Curator.preview`` takes."""
         return self.curator.preview(self.question, **offer)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from discreet.late_dataclass import dataclass
 
 # The shares that are shown, as far as they are left; then all that is left.
 SHARES = tuple(Fraction(1, part) for part in (200, 100, 50, 20, 10, 5, 2, 1))
@@ -35,6 +36,16 @@ class CurvePoint:
         """The point as plain JSON values."""
         errors = {error.name: error.size for error in self.errors}
         return {"share": float(self.share), "cost": self.cost, "noise": self.noise, "errors": errors}
+
+
+def format_error(error: float) -> str:
+    """An error as people write it: three figures where it is no whole number, separators, and no powers of ten.
+
+    >>> [format_error(error) for error in (20000.0, 3987.2, 332.0, 123456.0, 2.1987, 0.00012345)]
+    ['20,000', '3,990', '332', '123,456', '2.2', '0.000123']
+    """
+    rounded = error if error.is_integer() else float(f"{error:.3g}")
+    return f"{rounded:,.0f}" if rounded.is_integer() else f"{rounded:,.12f}".rstrip("0")
 
 
 def list_shares(left: Fraction) -> tuple[Fraction, ...]:

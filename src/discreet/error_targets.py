@@ -7,13 +7,13 @@ variances have one in a group of a given size (``sized_error``): named by the an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import InternalError, ParameterError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression, ReleasedValue, walk
 from discreet.plan.relations import Scan
 from discreet.plan.statistics.definitions import SecondMomentBasis

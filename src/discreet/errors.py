@@ -2,6 +2,7 @@
 
     DiscreetError
     ├── UsageError              you asked wrongly: change the call       (exit code 2)
+    │   ├── CallError           arguments are too many, missing or unknown; also a TypeError
     │   ├── CodebookError       the file about a dataset is wrong; lists every problem with its fix
     │   ├── LedgerError         this is not the ledger that was meant, or it does not allow this
     │   │   ├── DrawLost        the one draw of this charge was begun and did not get on record
@@ -27,7 +28,8 @@ kind ("a negative int"), data never at all. Every class has a ``code``, and ever
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 
 class DiscreetError(Exception):
@@ -37,7 +39,21 @@ class DiscreetError(Exception):
     exit_code: ClassVar[int] = 1
 
 
-class UsageError(DiscreetError):
+class RefusalInNotebook:
+    """How a notebook shows a refusal: the caller's own lines and the message, without the lines of discreet."""
+
+    def _render_traceback_(self: Any) -> list[str]:
+        """What IPython shows of the error."""
+        import traceback
+
+        inside = str(Path(__file__).parent)
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(inside) and "IPython" not in frame.filename]
+        lines = [f"line {frame.lineno}: {frame.line}" for frame in own if frame.line]
+        return [*lines, f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
+
+
+class UsageError(RefusalInNotebook, DiscreetError):
     """The question or the call is wrong; nothing was drawn, read or charged."""
 
     code = "usage"
@@ -57,6 +73,12 @@ class ParameterError(UsageError, ValueError):
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[str, str, str]]:
         return type(self), (self.name, self.problem, self.fix)
+
+
+class CallError(UsageError, TypeError):
+    """A call does not fit the function: its message shows the call to write. Nothing was read or charged."""
+
+    code = "call"
 
 
 class Problem(NamedTuple):
@@ -150,7 +172,7 @@ class QuestionError(UsageError):
         return type(self), (self.rule, self.fix, self.line, self.column, self.excerpt)
 
 
-class PrivacyError(DiscreetError):
+class PrivacyError(RefusalInNotebook, DiscreetError):
     """The request is well formed, but granting it would break a guarantee."""
 
     code = "privacy"

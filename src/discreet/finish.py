@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any, TypeAlias, assert_never
@@ -29,6 +28,7 @@ from discreet.bounding.recipes import AggregateRecipe
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, float_down, float_up
+from discreet.late_dataclass import dataclass
 from discreet.plan.evaluate import RowValues, evaluate
 from discreet.plan.expressions import Expression, ReleasedValue, walk
 from discreet.plan.nodes import Order, Question
@@ -80,8 +80,6 @@ def finish(plan: Plan, drawn: Sequence[NoisyGroups], *, source: EntropySource = 
     released = [parts[part][group] for part, group in places]
     chosen = _select_groups(question, released)
     outputs = [output.expression for output in question.outputs]
-    first = plan.releases[0]
-    measured = tuple(_is_measured(e, question) or _find_ended(first, e) is not None for e in outputs)
     intervals = [
         _make_intervals(release, noisy, rows, [places[i][1] for i in chosen if places[i][0] == part], source)
         for part, (release, noisy, rows) in enumerate(zip(plan.releases, drawn, parts))
@@ -93,7 +91,28 @@ def finish(plan: Plan, drawn: Sequence[NoisyGroups], *, source: EntropySource = 
         )
         for i in chosen
     )
-    return Rows(tuple(o.name for o in question.outputs), tuple(e.type for e in outputs), measured, rows)
+    names = tuple(output.name for output in question.outputs)
+    return Rows(names, tuple(e.type for e in outputs), find_measured(plan), rows)
+
+
+def find_measured(plan: Plan) -> tuple[bool, ...]:
+    """Which outputs will have intervals."""
+    question, first = plan.question, plan.releases[0]
+    outputs = [output.expression for output in question.outputs]
+    return tuple(_is_measured(e, question) or _find_ended(first, e) is not None for e in outputs)
+
+
+def list_columns(names: Sequence[str], types: Sequence[Type], measured: Sequence[bool]) -> list[tuple[str, Type]]:
+    """The columns of the table of an answer: each output, and beside it the ends of its interval.
+
+    >>> [name for name, _ in list_columns(["ward", "n"], [Type.TEXT, Type.INTEGER], [False, True])]
+    ['ward', 'n', 'n_low', 'n_high']
+    """
+    return [
+        (name + end, kind)
+        for name, kind, has_ends in zip(names, types, measured)
+        for end in (("", "_low", "_high") if has_ends else ("",))
+    ]
 
 
 def _is_measured(expression: Expression, question: Question) -> bool:
@@ -231,7 +250,7 @@ def _compare(order: Iterable[Order], a: RowValues, b: RowValues) -> int:
         right: Any = evaluate(criterion.expression, b)
         if left is None or right is None:
             if (left is None) != (right is None):
-                return 1 if left is None else -1  # NULLs last, whichever the direction
+                return (1 if left is None else -1) * (-1 if criterion.nulls_first else 1)  # whichever the direction
         elif left != right:
             return (1 if left > right else -1) * (-1 if criterion.descending else 1)
     return 0

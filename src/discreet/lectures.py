@@ -7,10 +7,10 @@ they stand. The list is read from the page that lists them, so there is one list
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.parameters import find_name
 
 SHIPPED = Path("pages") / "lectures"

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 
 Profile: TypeAlias = Callable[[float], float]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import NoReturn, Self
+from typing import NoReturn, Self, assert_never
 
 from discreet import parameters
 from discreet.accounting.cost_words import describe_share
@@ -16,6 +15,7 @@ from discreet.accounting.spending_classes import ClassCurrency, SpendingClass, s
 from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, InternalError, ParameterError
 from discreet.exact import Exact, decimal, float_down, lower
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss
 
@@ -86,10 +86,19 @@ LEAST_EPSILON = Fraction(1, 10**12)
 
 
 def describe_most(budget: Budget, left: Fraction) -> str:
-    """The largest offer that a part of an (ε, δ) budget is, as it is typed; empty where nothing is left."""
+    """The largest offer that a part of a budget is, as it is typed; empty where nothing is left."""
     if left <= LEAST_EPSILON:
         return ""
-    return f"share={_round_down(left)} (epsilon={_round_down(left * lower(budget.amount()))})"
+    share = f"share={_round_down(left)}"
+    match budget.notion:
+        case "pure" | "approx":
+            return f"{share} (epsilon={_round_down(left * lower(budget.amount()))})"
+        case "zcdp":
+            return f"{share} (rho={_round_down(left * lower(budget.amount()))})"
+        case "gdp":
+            return share
+        case unknown:
+            assert_never(unknown)
 
 
 def _round_down(number: Fraction) -> str:
@@ -145,6 +154,9 @@ class Offer:
             if part > 1:
                 raise ParameterError("share", f"is {float_down(part):.4g}, more than the whole budget", fix)
             _check_least("share", part, LEAST_EPSILON)
+        if self.error is not None and not isinstance(self.error, Mapping):
+            fix = "Name the column that it is wanted of: error={'n': 5}. Nothing was charged."
+            raise parameters.refuse("error", "errors by the names of columns", self.error, fix)
         for name, size in (self.error or {}).items():
             parameters.read_positive(size, f"error[{name!r}]")
         if self.error is not None and not self.error:

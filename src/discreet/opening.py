@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
+from discreet.call_forms import refuse_call
 from discreet.codebook import Codebook
 from discreet.codebook.entries import OTHERS
 from discreet.codebook.spending import DATABASES
-from discreet.curator import Curator
-from discreet.engines.registry import open_engine
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import sqlite
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
@@ -27,8 +26,14 @@ from discreet.ledger.memory import MemoryLedger
 from discreet.ledger.other_ledgers import find_other_ledger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
+from discreet.parameters import kind_of, refuse
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
 
 _P = ParamSpec("_P")
+# The call to write, where another one does not fit.
+_CURATE = 'curate({"visits": frame}, budget=discreet.Budget(epsilon=1))'
 
 
 def open_codebook(path: str | Path) -> Curator:
@@ -37,6 +42,9 @@ def open_codebook(path: str | Path) -> Curator:
     The data stay where they are and are read when a question needs them. Charges and answers are kept in a ledger
     beside the codebook, ``hospital.ledger``, or where the codebook says. A ledger that does not exist is made.
     """
+    if not isinstance(path, str | Path):
+        fix = f"Write open('hospital.toml'); frames in memory are for {_CURATE}. Nothing was charged."
+        raise refuse("path", "the path of a codebook", path, fix)
     return _make_curator(Codebook.load(path), None)
 
 
@@ -56,8 +64,8 @@ def _take_parameters_of(
         def call(*args: _P.args, **kwargs: _P.kwargs) -> Curator:
             try:
                 signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}() {error}") from None
+            except TypeError:
+                raise refuse_call(call, args, kwargs, _CURATE) from None
             return function(*args, **kwargs)
 
         call.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect and help
@@ -74,16 +82,23 @@ def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
     unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``. The name of a column
     means this column in every table that has it; ``"table.column"`` means the column of one table.
     """
+    if not isinstance(tables, Mapping):
+        rule = f"must be frames by name; got {kind_of(tables)}"
+        raise ParameterError("tables", rule, f"Write {_CURATE}. Nothing was charged.")
     return _make_curator(Codebook.from_frames(tables, **declared), tables)
 
 
 def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:
+    # Those who look at the ledger alone need neither.
+    from discreet.curator import Curator
+    from discreet.engines.registry import open_engine
+
     catalog = book.catalog()
     return Curator(
         name=book.name,
         catalog=catalog,
         engine=open_engine(book.sources if frames is None else frames, catalog),
-        ledger=_open_ledger(book),
+        ledger=open_ledger(book),
         per_query=book.per_query,
         analysts=book.analysts,
         shared_answers=book.shared_answers,
@@ -179,7 +194,8 @@ def _is_in_database(book: Codebook) -> bool:
     return book.ledger is not None and book.ledger.startswith(DATABASES)
 
 
-def _open_ledger(book: Codebook) -> Ledger:
+def open_ledger(book: Codebook) -> Ledger:
+    """The ledger of a codebook on its terms. One that does not exist is made."""
     terms = terms_of(book)
     _check_move(book)
     if _is_in_database(book):

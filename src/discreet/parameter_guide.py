@@ -6,11 +6,12 @@ A guide for people who must choose: it computes what can be computed, and says o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
 
 from discreet import parameters
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.parameters import Number
 from discreet.pictures import LawPair, PictureTerms, make_pair

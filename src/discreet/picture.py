@@ -1,15 +1,22 @@
 """Shows released rows to people: as a text table, an HTML table, and an SVG bar chart with error bars.
 
-The HTML has no scripts and loads nothing from elsewhere.
+Numbers have the same digits in every form: those that the noise leaves meaningful. The HTML has no scripts and loads
+nothing from elsewhere, and takes its colours from the page.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Sequence
 from html import escape
 
 from discreet.finish import Cell, Rows
+from discreet.html_tables import make_facts, make_table
 from discreet.plan.types import Value
+
+# An end of an interval, or an interval, that is not known.
+UNKNOWN = "—"
 
 _BAR = 18
 _GAP = 6
@@ -30,12 +37,59 @@ def show(value: Value) -> str:
     return str(value)
 
 
+def show_key(value: Value) -> str:
+    """A value that names something, so that 2024 may be a year."""
+    is_short = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10_000
+    return str(value) if is_short else show(value)
+
+
+def format_cell(cell: Cell) -> tuple[str, str, str]:
+    """A measured value and the ends of its interval, with the digits that the noise leaves meaningful."""
+    digits = count_digits(cell)
+    low, high = (UNKNOWN if end is None else _format_number(end, digits) for end in (cell.low, cell.high))
+    return _format_number(cell.value, digits), low, high
+
+
+def format_interval(cell: Cell) -> str:
+    """The ends of an interval: ``400 … 424``."""
+    _, low, high = format_cell(cell)
+    return UNKNOWN if low == high == UNKNOWN else f"{low} … {high}"
+
+
 def show_cell(cell: Cell, *, measured: bool) -> str:
     """A value with its interval: ``412 [400, 424]``."""
     if not measured:
-        return show(cell.value)
-    low, high = ("?" if end is None else show(end) for end in (cell.low, cell.high))
-    return f"{show(cell.value)} [{low}, {high}]"
+        return show_key(cell.value)
+    value, low, high = format_cell(cell)
+    return f"{value} {UNKNOWN}" if low == high == UNKNOWN else f"{value} [{low}, {high}]"
+
+
+def shorten_midnights(rows: Rows) -> Rows:
+    """The same rows, in which timestamps are dates in columns that hold midnights alone."""
+    columns = list(zip(*rows.rows))
+    whole = [all(map(_is_midnight, column)) for column in columns] or [False] * len(rows.names)
+    made = tuple(tuple(_to_day(cell) if w else cell for cell, w in zip(row, whole)) for row in rows.rows)
+    return Rows(rows.names, rows.types, rows.measured, made)
+
+
+def _is_midnight(cell: Cell) -> bool:
+    value = cell.value
+    return value is None or (isinstance(value, dt.datetime) and value.time() == dt.time())
+
+
+def _to_day(cell: Cell) -> Cell:
+    return Cell(cell.value.date()) if isinstance(cell.value, dt.datetime) else cell
+
+
+def count_digits(cell: Cell) -> int | None:
+    """Digits after the point that the noise leaves meaningful; None where there is no interval."""
+    if not isinstance(cell.low, int | float) or not isinstance(cell.high, int | float) or cell.high <= cell.low:
+        return None
+    return max(0, min(6, 1 - math.floor(math.log10(cell.high - cell.low))))
+
+
+def _format_number(value: Value, digits: int | None) -> str:
+    return f"{value:,.{digits}f}" if isinstance(value, float) and digits is not None else show(value)
 
 
 def title_columns(rows: Rows, level: str) -> list[str]:
@@ -45,8 +99,8 @@ def title_columns(rows: Rows, level: str) -> list[str]:
 
 def format_table(rows: Rows, shown: int, level: str) -> list[str]:
     """The lines of a text table. Columns are as wide as their values, and numbers stand to the right."""
-    heads = title_columns(rows, level)
-    cells = [[show_cell(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in rows.rows[:shown]]
+    heads, days = title_columns(rows, level), shorten_midnights(rows)
+    cells = [[show_cell(cell, measured=m) for cell, m in zip(row, rows.measured)] for row in days.rows[:shown]]
     widths = [max(len(name), *(len(row[i]) for row in cells), 1) for i, name in enumerate(heads)]
     right = [kind.is_number for kind in rows.types]
     lines = [[name.rjust(w) if r else name.ljust(w) for name, w, r in zip(heads, widths, right)]]
@@ -55,22 +109,24 @@ def format_table(rows: Rows, shown: int, level: str) -> list[str]:
     return ["  ".join(line).rstrip() for line in lines]
 
 
-def answer_to_html(rows: Rows, shown: int, level: str, limits: Sequence[str], note: str) -> str:
-    """The first rows as a table, a chart of the first measured column, what its intervals cover, and the cost."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in title_columns(rows, level))
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="text-align:{"right" if kind.is_number else "left"}">{escape(show_cell(cell, measured=m))}</td>'
-            for cell, m, kind in zip(row, rows.measured, rows.types)
-        )
-        + "</tr>"
-        for row in rows.rows[:shown]
-    )
+def answer_to_html(rows: Rows, shown: int, level: str, facts: Sequence[tuple[str, str]]) -> str:
+    """The first rows as a table, a chart of the first measured column, and facts about them."""
+    days = shorten_midnights(rows)
+    heads, right, faint = [], [], []
+    for name, kind, measured in zip(rows.names, rows.types, rows.measured):
+        heads += [name, f"noise {level}"] if measured else [name]
+        right += [kind.is_number, False] if measured else [kind.is_number]
+        faint += [False, True] if measured else [False]
+    body = [
+        [text for cell, m in zip(row, rows.measured) for text in _list_texts(cell, measured=m)]
+        for row in days.rows[:shown]
+    ]
     more = f"<p>{len(rows.rows) - shown:,} more rows.</p>" if len(rows.rows) > shown else ""
-    notes = "".join(f"<p>{escape(line)}</p>" for line in (*limits, note))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div>{table}{more}{draw_chart(rows, shown)}{notes}</div>"
+    return f"<div>{make_table(heads, body, right, faint)}{more}{draw_chart(days, shown)}{make_facts(facts)}</div>"
+
+
+def _list_texts(cell: Cell, *, measured: bool) -> list[str]:
+    return [format_cell(cell)[0], format_interval(cell)] if measured else [show_key(cell.value)]
 
 
 def draw_chart(rows: Rows, shown: int) -> str:
@@ -85,20 +141,21 @@ def draw_chart(rows: Rows, shown: int) -> str:
     scale = (_WIDTH - _LABEL - 20) / ((high - low) or 1.0)
     lines = [line for i, (label, cell) in enumerate(known) for line in _draw_bar(i, label, cell, low, scale)]
     height = len(known) * (_BAR + _GAP) + 24
-    title = f'<text x="{_LABEL}" y="12" font-size="12" fill="#555">{escape(rows.names[column])}</text>'
+    name = escape(rows.names[column])
+    title = f'<text x="{_LABEL}" y="12" font-size="12" fill="currentColor" opacity=".65">{name}</text>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" role="img" '
-        f'aria-label="{escape(rows.names[column])} by group" font-family="sans-serif">{title}{"".join(lines)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        f'role="img" aria-label="{name} by group" style="max-width:100%;height:auto;margin-top:.6em" '
+        f'font-family="sans-serif">{title}{"".join(lines)}</svg>'
     )
 
 
 def label_of(row: Sequence[Cell], measured: Sequence[bool]) -> str:
     """The keys of a row, joined to one text."""
-    return ", ".join(_shorten(cell.value) for cell, m in zip(row, measured) if not m)
+    return ", ".join(_shorten(show_key(cell.value)) for cell, m in zip(row, measured) if not m)
 
 
-def _shorten(value: Value) -> str:
-    text = "NULL" if value is None else str(value)
+def _shorten(text: str) -> str:
     return text if len(text) <= 22 else text[:21] + "…"
 
 
@@ -108,12 +165,13 @@ def _draw_bar(index: int, label: str, cell: Cell, low: float, scale: float) -> l
     value = float(cell.value) if isinstance(cell.value, int | float) else 0.0
     zero, end = _LABEL + (0 - low) * scale, _LABEL + (value - low) * scale
     parts = [
-        f'<text x="{_LABEL - 8}" y="{middle + 4:.1f}" font-size="12" text-anchor="end">{escape(label)}</text>',
+        f'<text x="{_LABEL - 8}" y="{middle + 4:.1f}" font-size="12" text-anchor="end" fill="currentColor">'
+        f"{escape(label)}</text>",
         f'<rect x="{min(zero, end):.1f}" y="{top}" width="{abs(end - zero):.1f}" height="{_BAR}" fill="#4c78a8"/>',
     ]
     if isinstance(cell.low, int | float) and isinstance(cell.high, int | float):
         left, right = (_LABEL + (float(v) - low) * scale for v in (cell.low, cell.high))
         ends = "".join(f"M{x:.1f} {top + 4}V{top + _BAR - 4}" for x in (left, right))
         path = f"M{left:.1f} {middle}H{right:.1f}{ends}"
-        parts.append(f'<path d="{path}" stroke="#222" stroke-width="1.5" fill="none"/>')
+        parts.append(f'<path d="{path}" stroke="currentColor" stroke-width="1.5" fill="none"/>')
     return parts

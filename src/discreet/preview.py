@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import cost_words, events
 from discreet.accounting.events import to_exact
 from discreet.bounding.recipes import AggregateRecipe
-from discreet.error_curve import ColumnError, CurvePoint, draw_curve
+from discreet.error_curve import ColumnError, CurvePoint, draw_curve, format_error
 from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.explanation import BEYOND, describe_grouping, list_chosen, list_clamped, list_limits
+from discreet.finish import find_measured, list_columns
+from discreet.html_tables import make_facts, make_table
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode
+from discreet.plan.arrow import load_arrow_types
 from discreet.plan.expressions import Expression, ReleasedValue
 from discreet.plan.statistics.definitions import FirstMomentBasis
 from discreet.plan.statistics.table import STATISTICS
+from discreet.plan.types import Type
 from discreet.privacy import Budget, Loss
 from discreet.release import KeyRule, Plan, Release, format_level
 from discreet.sized_error import find_error, read_sized
 
+if TYPE_CHECKING:
+    import pyarrow
+
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
+_FREE = "nothing was charged, no data was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +57,9 @@ class ColumnPreview:
         if self.rows is not None:
             return f"± {self.rows:,} rows"
         if self.error is not None:
-            return f"± {self.error:g}"
+            return f"± {format_error(self.error)}"
         if self.by_size:
-            return ", ".join(f"± {error:.3g} of {size:,}" for size, error in self.by_size)
+            return ", ".join(f"± {format_error(error)} of {size:,}" for size, error in self.by_size)
         return "from the others"
 
 
@@ -87,6 +95,19 @@ class Preview:
     def columns(self) -> tuple[ColumnPreview, ...]:
         """Every column that is not a key."""
         return tuple(_make_columns(self.plan, self.group_size))
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The names and types of the columns that will come, with the ends of intervals (``n_low``, ``n_high``)."""
+        import pyarrow as pa
+
+        kinds = load_arrow_types()
+        return pa.schema([(name, kinds[kind]) for name, kind in self._list_columns()])
+
+    def _list_columns(self) -> list[tuple[str, Type]]:
+        outputs = self.plan.question.outputs
+        names, types = [output.name for output in outputs], [output.expression.type for output in outputs]
+        return list_columns(names, types, find_measured(self.plan))
 
     @property
     def keys(self) -> str:
@@ -125,6 +146,7 @@ class Preview:
                 for c in self.columns
             ],
             "keys": self.keys,
+            "schema": {name: str(kind) for name, kind in self._list_columns()},
             "mechanisms": [events.dump(event) for event in self.plan.events],
             "chosen": list_chosen(self.plan),
             "clamped": list_clamped(self.plan),
@@ -133,24 +155,30 @@ class Preview:
             **({"curve": [point.to_dict() for point in self.curve]} if self.curve else {}),
         }
 
+    def _list_facts(self) -> list[tuple[str, str]]:
+        """Who is protected, what it costs, and what is left."""
+        return [
+            ("protects", f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"),
+            ("cost", describe_cost(self)),
+            ("left", self.remaining),
+            *(("instead", words) for words in self.other_noise),
+        ]
+
     def __str__(self) -> str:
-        protects = f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"
         return "\n".join(
             [
                 format_columns(self),
-                f"protects  {protects}",
-                f"cost      {describe_cost(self)}",
-                f"left      {self.remaining}",
-                *(f"instead   {words}" for words in self.other_noise),
+                *(f"{title:<8}  {words}" for title, words in self._list_facts()),
                 *([f"\n{draw_curve(self.curve)}\n"] if self.curve else []),
-                "nothing was charged, no data was read",
+                _FREE,
             ]
         )
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        curve = f"<pre>{escape(draw_curve(self.curve))}</pre>" if self.curve else ""
+        return f"<div>{_make_html(self, [*self._list_facts(), ('charged', _FREE)])}{curve}</div>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,13 +213,15 @@ class BatchPreview:
     def __str__(self) -> str:
         parts = [f"question {i}\n{format_columns(preview)}" for i, preview in enumerate(self.each, 1)]
         cost = describe_cost(self)
-        parts.append(f"together  {cost}\nleft      {self.remaining}\nnothing was charged, no data was read")
+        parts.append(f"together  {cost}\nleft      {self.remaining}\n{_FREE}")
         return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        parts = [f"<p><b>question {i}</b></p>{_make_html(each)}" for i, each in enumerate(self.each, 1)]
+        facts = make_facts([("together", describe_cost(self)), ("left", self.remaining), ("charged", _FREE)])
+        return f"<div>{''.join(parts)}{facts}</div>"
 
 
 def describe_cost(shown: Preview | BatchPreview) -> str:
@@ -205,21 +235,37 @@ def describe_cost(shown: Preview | BatchPreview) -> str:
 
 def format_columns(preview: Preview) -> str:
     """The columns of one question, their errors, its groups and what it costs."""
-    plan, columns = preview.plan, preview.columns
+    columns = preview.columns
     width = max(len(text) for text in ("column", *(c.name for c in columns)))
     what = max(len(text) for text in ("measured by", *(c.what for c in columns)))
     return "\n".join(
         [
-            f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(plan.level)}",
+            f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(preview.plan.level)}",
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
-            f"groups    {preview.keys}",
-            *(f"chosen    {line}" for line in list_chosen(plan)),
-            *(f"limit     {line}" for line in list_limits(plan)),
-            *(f"clamped   {line}" for line in list_clamped(plan)),
-            f"interval  {BEYOND}",
+            *(f"{title:<8}  {words}" for title, words in _list_plan_facts(preview)),
         ]
     )
+
+
+def _list_plan_facts(preview: Preview) -> list[tuple[str, str]]:
+    """Which groups there will be, and what limits them and their intervals."""
+    plan = preview.plan
+    return [
+        ("groups", preview.keys),
+        *(("chosen", line) for line in list_chosen(plan)),
+        *(("limit", line) for line in list_limits(plan)),
+        *(("clamped", line) for line in list_clamped(plan)),
+        ("interval", BEYOND),
+    ]
+
+
+def _make_html(preview: Preview, facts: Sequence[tuple[str, str]] = ()) -> str:
+    """The columns of one question as a table, and facts about them."""
+    heads = ["column", "measured by", f"noise {format_level(preview.plan.level)}"]
+    rows = [[column.name, column.what, column.words()] for column in preview.columns]
+    table = make_table(heads, rows, [False] * 3, [False] * 3) if rows else ""
+    return table + make_facts([*_list_plan_facts(preview), *facts])
 
 
 def make_point(plan: Plan, share: Fraction, budget: Budget, group_size: Fraction | None = None) -> CurvePoint:
@@ -231,10 +277,10 @@ def make_point(plan: Plan, share: Fraction, budget: Budget, group_size: Fraction
 def _find_point_error(column: ColumnPreview) -> ColumnError:
     if column.by_size:
         size, error = column.by_size[len(column.by_size) // 2]
-        return ColumnError(column.name, f"± {error:.3g} of {size:,}", error)
+        return ColumnError(column.name, f"± {format_error(error)} of {size:,}", error)
     if column.rows is not None:
         return ColumnError(column.name, f"± {column.rows:,} rows", float(column.rows))
-    return ColumnError(column.name, "–" if column.error is None else f"± {column.error:g}", column.error)
+    return ColumnError(column.name, "–" if column.error is None else f"± {format_error(column.error)}", column.error)
 
 
 def _describe_groups(release: Release) -> str:

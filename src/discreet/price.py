@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ from discreet.bounding.strategies import PricedBy, Strategy, choose_strategy, li
 from discreet.error_targets import find_group_size, read_targets
 from discreet.errors import BudgetExceeded, InternalError, ParameterError, Unbounded
 from discreet.exact import sqrt_lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.quantiles.cells import CellMode, CellQuantiles
 from discreet.mechanisms.quantiles.ends import CellEnds

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
@@ -21,6 +20,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 from discreet import parameters
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln, float_down, float_up
+from discreet.late_dataclass import dataclass
 from discreet.odds import Odds, tail_epsilon
 from discreet.parameters import Epsilon, Number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 from discreet import parameters
@@ -14,6 +14,7 @@ from discreet.batch_price import PricedBatch, price_batch, read_weights
 from discreet.bounding.bound import BoundedQuestion, bound_all
 from discreet.errors import ParameterError
 from discreet.exact import Ln
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.offer import BudgetLeft, BudgetOffer, NoiseFamily, Offer, Payment
 from discreet.parameters import Number

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -22,6 +22,7 @@ from discreet.bounding.strategies import list_shown
 from discreet.draw_record import load_groups
 from discreet.errors import InternalError
 from discreet.exact import Ln
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.quantiles.ends import CellEnds
 from discreet.privacy import Neighbours, Unit
 from discreet.release import CellChoice, KeyRule, Noise, NoisyGroups, NoisyPart, Plan, Release

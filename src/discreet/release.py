@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
@@ -25,6 +25,7 @@ from discreet.engines.engine import EMPTY, GroupHistogram, Groups
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers, float_down
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.named_count import NamedCount
 from discreet.mechanisms.noise_sums import bound_sum, deviation_of_sum

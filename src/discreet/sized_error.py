@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.bounding.bound import BoundedQuestion
 from discreet.bounding.contributions import Counts, Measure
 from discreet.bounding.recipes import AggregateRecipe
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue
 from discreet.plan.statistics.definitions import CountBasis, FirstMomentBasis, SecondMomentBasis, Statistic, SumBasis
 from discreet.plan.statistics.table import STATISTICS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,11 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Expression, ReleasedValue, find_columns
 from discreet.plan.functions import DIFFERENCES, FUNCTIONS, PARTS, TRUNCATIONS, make_call, make_literal
+from discreet.plan.times import from_days, to_days
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours, Unit
 
+START, END = dt.datetime.fromisoformat("2024-02-28T23:59:59.999999"), dt.datetime.fromisoformat("2024-03-01T00:00")
 DECLARED: dict[str, tuple[Type, ColumnFacts]] = {
     "age": (Type.INTEGER, ColumnFacts(low=Fraction(0), high=Fraction(110), resolution=Fraction(1))),
     "score": (Type.INTEGER, ColumnFacts(nullable=False, low=Fraction(-7), high=Fraction(5), resolution=Fraction(1))),
@@ -29,10 +32,18 @@ DECLARED: dict[str, tuple[Type, ColumnFacts]] = {
     "well": (Type.BOOLEAN, ColumnFacts(keys=(False, True, None))),
     "day": (Type.DATE, ColumnFacts()),
     "seen": (Type.TIMESTAMP, ColumnFacts(nullable=False)),
+    "born": (Type.DATE, ColumnFacts(low=to_days(dt.date(1999, 12, 30)), high=to_days(dt.date(2001, 2, 3)))),
+    "left": (Type.TIMESTAMP, ColumnFacts(nullable=False, low=to_days(START), high=to_days(END))),
 }
 TABLE = TableFacts(name="visits", columns=DECLARED, unit=Unit("id"), limits=ContributionLimits(max_rows=3))
 CATALOG = Catalog(tables={"visits": TABLE}, neighbours=Neighbours.ADD_REMOVE)
 COLUMNS = {name: TABLE.find_column(name) for name in DECLARED}
+
+
+def _ends_of(name: str) -> tuple[Any, ...]:
+    """The declared bounds of times, as times."""
+    kind, facts = DECLARED[name]
+    return () if facts.low is None or facts.high is None else (from_days(facts.low, kind), from_days(facts.high, kind))
 
 
 def values(name: str) -> st.SearchStrategy[Value]:
@@ -47,9 +58,9 @@ def values(name: str) -> st.SearchStrategy[Value]:
         low, high = (None if end is None else float(end) for end in (facts.low, facts.high))
         plain = st.floats(low, high, allow_nan=False, allow_infinity=False)
     elif kind is Type.DATE:
-        plain = st.dates()
+        plain = st.dates(*_ends_of(name))
     else:
-        plain = st.datetimes()
+        plain = st.datetimes(*_ends_of(name))
     return plain | st.none() if facts.nullable else plain
 
 
@@ -92,6 +103,8 @@ def respects(value: Value, facts: ColumnFacts) -> bool:
             return False
         if facts.high is not None and Fraction(value) > facts.high + slack:
             return False
+    if isinstance(value, dt.date) and facts.low is not None and facts.high is not None:
+        return facts.low <= to_days(value) <= facts.high
     return True
 
 
@@ -119,6 +132,8 @@ def test_the_check_can_fail() -> None:
     assert not respects(-0.5, claim)
     assert not respects(None, claim)
     assert respects(1, claim)
+    day = ColumnFacts(low=to_days(dt.date(2024, 1, 1)), high=to_days(dt.date(2024, 1, 2)))
+    assert respects(dt.date(2024, 1, 2), day) and not respects(dt.datetime.fromisoformat("2024-01-02T00:00:01"), day)
 
 
 def test_every_rule_is_of_a_function_and_the_default_is_nothing() -> None:
@@ -167,6 +182,40 @@ def test_public_keys_follow_through_functions() -> None:
     assert facts_of(make_call("part", make_literal("month"), COLUMNS["seen"]), CATALOG).keys == tuple(range(1, 13))
     assert facts_of(make_call("part", make_literal("year"), COLUMNS["seen"]), CATALOG).keys is None
     assert facts_of(make_call("to_text", COLUMNS["day"]), CATALOG).keys is None
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_units_of_time_between_bounds_are_public_keys(data: st.DataObject) -> None:
+    """Every row within the bounds has a key among them, and no key is listed that no row could have."""
+    name = data.draw(st.sampled_from(["born", "left"]))
+    column, value = COLUMNS[name], data.draw(values(name))
+    units = data.draw(st.sampled_from(TRUNCATIONS))
+    made = [make_call("date_trunc", make_literal(units), column), make_call("part", make_literal("year"), column)]
+    made += [make_call("to_date", column)] if name == "left" else []
+    for expression in made:
+        keys = facts_of(expression, CATALOG).keys
+        if keys is None:  # seconds of some hours are too many
+            assert units == "second" and expression is made[0] and name == "left"
+            continue
+        assert evaluate(expression, {column: value}) in keys
+        first, last = _ends_of(name)
+        reached = {evaluate(expression, {column: end}) for end in (first, last)}
+        known = [key for key in keys if key is not None]
+        assert {min(known), max(known)} == reached and len(set(keys)) == len(keys)
+
+
+def test_times_between_bounds_by_hand() -> None:
+    """Two days and a microsecond around the end of a February."""
+    left, born = COLUMNS["left"], COLUMNS["born"]
+    days = facts_of(make_call("date_trunc", make_literal("day"), left), CATALOG).keys
+    assert [str(day) for day in days or ()] == ["2024-02-28 00:00:00", "2024-02-29 00:00:00", "2024-03-01 00:00:00"]
+    assert facts_of(make_call("part", make_literal("year"), born), CATALOG).keys == (1999, 2000, 2001, None)
+    weeks = facts_of(make_call("date_trunc", make_literal("week"), born), CATALOG).keys or ()
+    assert str(weeks[0]) == "1999-12-27" and weeks[-1] is None and len(weeks) == 59
+    ages = facts_of(make_call("date_diff", make_literal("year"), born, left), CATALOG)
+    assert (ages.low, ages.high, ages.nullable) == (Fraction(23), Fraction(25), True)
+    assert facts_of(make_call("date_trunc", make_literal("day"), COLUMNS["day"]), CATALOG).keys is None
 
 
 def test_constancy_needs_every_column() -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: S311  # worlds need seeds, not secrets
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -16,6 +17,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Column, Expression, ReleasedValue
 from discreet.plan.functions import make_call, make_literal
+from discreet.plan.times import to_days, to_moment
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, LARGEST_REAL, Type, Value
 from discreet.privacy import Neighbours, Unit
 
@@ -173,6 +175,35 @@ def test_choices_narrow_like_clamp(expression: Expression, low: int | None, high
         assert (found.low, found.high) == (Fraction(low), Fraction(high))
     else:
         assert not found.bounded
+
+
+DAY, SEEN = Column("t", "day", Type.DATE), Column("t", "seen", Type.TIMESTAMP)
+FIRST, LAST = to_moment(dt.date.min), dt.datetime.combine(dt.date.max, dt.time.max)
+NEW_YEAR, NOON = dt.date(2024, 1, 1), dt.datetime.fromisoformat("2024-01-01T12:00")
+DAYS: tuple[Value, ...] = (None, dt.date.min, dt.date(2023, 12, 31), NEW_YEAR, dt.date(2024, 1, 2), dt.date.max)
+MOMENTS: tuple[Value, ...] = (
+    *(None if day is None else to_moment(day) for day in DAYS),  # type: ignore[arg-type]  # days
+    NOON,
+    NOON - dt.timedelta(microseconds=1),
+    NOON + dt.timedelta(microseconds=1),
+    LAST,
+)
+
+
+@pytest.mark.parametrize("word", ["less", "at_most", "greater", "at_least", "equal", "unequal"])
+@pytest.mark.parametrize("other", [NEW_YEAR, NOON, dt.date.max, FIRST, LAST])
+@pytest.mark.parametrize("column", [DAY, SEEN])
+def test_comparisons_of_times_bound_them_tightly(column: Column, other: dt.date, word: str) -> None:
+    """The range of the rows for which it is true holds all of them, and begins and ends with one of them."""
+    condition = make_call(word, column, make_literal(other))
+    found = narrow_columns({column: ColumnFacts()}, condition, CATALOG)[column]
+    rows = [value for value in (DAYS if column is DAY else MOMENTS) if evaluate(condition, {column: value})]
+    places = [to_days(value) for value in rows if isinstance(value, dt.date)]
+    assert all((found.low is None or found.low <= p) and (found.high is None or p <= found.high) for p in places)
+    if places and word in ("greater", "at_least") and other in (NEW_YEAR, NOON):
+        assert found.low == min(places) or word == "greater"
+    if places and word in ("less", "at_most") and other == NOON:
+        assert found.high == max(places)
 
 
 def test_clamps_with_fractions_have_steps_that_reach_their_ends() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 import discreet
 from discreet import demo
 from discreet.cli import ask
+from discreet.cli.late_commands import LateCommand
+from discreet.cli.main import Commands
 from discreet.codebook import Codebook
 from discreet.errors import BudgetExceeded, InternalError
 from tests.cli.commands import Run, on_terminal
@@ -32,9 +35,26 @@ def test_help_names_every_command(run: Run) -> None:
     assert max(map(len, out.splitlines())) <= 80 and "..." not in out.partition("Commands:")[2]
 
 
+def test_the_help_says_what_the_commands_say() -> None:
+    """The line of each command in the help is the first of its own help, and every module of commands is listed."""
+    for name, (place, line) in Commands.late.items():
+        command = LateCommand(name, place, line).load()
+        assert command.name == name and command.get_short_help_str(limit=100) == line
+
+
+def test_a_shell_completes_commands_and_options(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names and help of commands come from the table, options from the command itself."""
+    monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
+    for typed, completed in {"discreet bu": {"budget"}, "discreet ask --eps": {"--epsilon"}}.items():
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+        assert set(run()[1].split()) == completed
+    assert run("--show-completion", "bash")[0] == 0
+
+
 def test_help_is_light() -> None:
     """Nothing heavy is imported to show the help: no engine, no parser, no tables, no codebook."""
-    heavy = "{'duckdb', 'sqlglot', 'pyarrow', 'pydantic', 'scipy', 'pandas', 'polars', 'rich.table'}"
+    heavy = "{'duckdb', 'sqlglot', 'pyarrow', 'pydantic', 'numpy', 'scipy', 'pandas', 'polars', 'rich.table'}"
     code = f"import sys, discreet.cli.main; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603  # our own words
     assert done.returncode == 0, done.stderr
@@ -176,6 +196,16 @@ def test_check(run: Run, hospital: Path, tmp_path: Path) -> None:
     assert lines["patients"]["mark"] == "wrong" and "patients.parquet" in lines["patients"]["finding"]
 
 
+def test_the_cause_of_an_unreadable_source_is_told_beside_it(run: Run, hospital: Path) -> None:
+    """Whoever runs a command has the file: the engine may say what is wrong with it."""
+    (hospital.parent / "visits.parquet").write_bytes(b"not parquet" * 9)
+    for command in (["check", hospital], ["ask", hospital, "SELECT COUNT(*) AS n FROM visits", "--share", "0.1"]):
+        code, out, err = run(*command)
+        said = " ".join((out + err).split())
+        assert code == 2 and "'visits' cannot be read" in said and "For the owner of the data:" in said
+        assert "No magic bytes" in said
+
+
 @pytest.mark.parametrize(
     ("unit", "word", "true"), [("row", "exact_rows", 4), ("who", "exact_units", 3)], ids=["rows", "units"]
 )
@@ -205,7 +235,7 @@ def test_wrong_codebooks_leave_with_2(run: Run, tmp_path: Path) -> None:
     bad.write_text('name = "x"\n')
     for command in (["check", bad], ["ask", bad, COUNT, "--epsilon", "1"], ["budget", bad], ["explain", bad, COUNT]):
         code, out, err = run(*command)
-        assert code == 2 and out == "" and "unit is missing" in err and "docs/errors.md#codebook" in err
+        assert code == 2 and out == "" and "unit is missing" in err and "discreet help codebook" in err
 
 
 @pytest.mark.parametrize(
@@ -233,7 +263,7 @@ def test_wrong_questions_leave_with_2(run: Run, hospital: Path, arguments: list[
 def test_privacy_refusals_leave_with_3(run: Run, hospital: Path) -> None:
     """More than the budget is a matter of privacy."""
     code, _, err = run("ask", hospital, COUNT, "--epsilon", "50")
-    assert code == 3 and "docs/errors.md#" in err
+    assert code == 3 and "discreet help " in err
 
 
 def test_errors_in_json(run: Run, hospital: Path) -> None:
@@ -348,14 +378,66 @@ def test_init_asks_on_a_terminal(hospital: Path, tmp_path: Path) -> None:
     assert book.catalog().find_table("visits").limits.max_rows == 20
 
 
-@pytest.mark.parametrize("width", [80, 120])
+MANY = "SELECT ward, sex, COUNT(*) AS n, AVG(age) AS mean_age, SUM(cost) AS total_cost FROM visits GROUP BY ward, sex"
+
+
+def test_a_number_is_never_cut(run: Run, hospital: Path) -> None:
+    """Less room drops the bars, then the ends of intervals, then the table; every value stays whole."""
+    code, out, _ = run("ask", hospital, MANY, "--epsilon", "1", "--json")
+    values = [f"{row['total_cost']:,.0f}" for row in json.loads(out)["rows"]]
+    for width, has in (
+        (160, ("█", " … ")),
+        (115, (" … ",)),
+        (100, ("± ", "───")),
+        (60, ("intervals:",)),
+        (30, ("± ",)),
+    ):
+        code, out, _ = run("ask", hospital, MANY, "--epsilon", "1", width=width)
+        table = out.partition("limit  ")[0]
+        assert code == 0 and all(sign in table for sign in has), width
+        assert ("█" in table) == (width == 160)
+        assert max(map(len, table.splitlines())) <= width
+        assert all(value in table for value in values)
+
+
+def test_a_pipe_has_no_width(hospital: Path) -> None:
+    """Where nobody said how wide it is, no line is folded, and lines across the page stay short."""
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-m", "discreet.cli.main", "ask", str(hospital), MANY, "--epsilon", "1"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603  # our own words
+    lines = done.stdout.splitlines()
+    assert any(re.search(r"Surgery +male .* … .* … .* … ", line) for line in lines)
+    assert max(map(len, lines)) < 200
+
+
+def test_an_interrupt_after_a_charge_says_what_stands(
+    run: Run, hospital: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The charge stands, the same question is free, and before a charge nothing is said of one."""
+    from discreet.engines.duckdb.engine import DuckDBEngine
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDBEngine, "run", interrupt)
+        code, out, err = run("ask", hospital, COUNT, "--epsilon", "1")
+        assert (code, out) == (130, "") and "The charge stands" in err and "free" in err
+        patch.setattr(DuckDBEngine, "version", interrupt)
+        code, _, err = run("ask", hospital, MANY, "--epsilon", "1")
+        assert code == 130 and err == "Interrupted.\n"
+    assert run("ask", hospital, COUNT, "--epsilon", "1")[0] == 0
+    assert len(json.loads(run("budget", hospital, "--json")[1])["charges"]) == 1
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_terminal_gets_colour_and_lines_that_fit(hospital: Path, width: int) -> None:
     """On a terminal there is colour, no line is too long, and no word of a key is cut."""
     code, seen = on_terminal("ask", hospital, "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward",
                              "--epsilon", "1", width=width)  # fmt: skip
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     assert code == 0 and "\x1b[" in seen
-    assert "Paediatrics" in plain and "█" in plain
+    assert "Paediatrics" in plain and ("█" in plain) == (width > 60)
     assert max(len(line.rstrip()) for line in plain.replace("\r", "\n").split("\n")) <= width
 
 
@@ -368,3 +450,19 @@ def test_demo(run: Run, tmp_path: Path) -> None:
     shown: dict[str, Any] = json.loads(run("demo", "--folder", tmp_path / "demo", "--json")[1])
     assert len(shown["rows"]) == 8 and shown["refused"] == "question"
     assert {file.stem for file in (tmp_path / "demo").glob("*.parquet")} == {"visits", "patients", "labs", "wards"}
+
+
+def test_statements_with_released_answers(run: Run, hospital: Path, tmp_path: Path) -> None:
+    """What is inside is priced and charged; what reads public rows alone needs no price."""
+    inner = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1) COUNT(*) AS n FROM visits"
+    code, out, err = run("preview", hospital, f"SELECT n / 2 AS half FROM ({inner})")
+    assert (code, err) == (0, "") and "released0" in out and "nothing was charged" in out
+    code, out, err = run("ask", hospital, f"SELECT n / 2 AS half FROM ({inner})", "--json")
+    assert (code, err) == (0, "") and set(json.loads(out)["rows"][0]) == {"half"}
+    file = tmp_path / "t.csv"
+    file.write_text("k,v\na,1\nb,2\n")
+    for command in ("preview", "ask"):
+        code, out, err = run(command, hospital, "SELECT SUM(v) AS v FROM t", "--public", f"t={file}")
+        assert (code, err) == (0, "") and "nothing" in out
+    code, _, err = run("ask", hospital, "SELECT COUNT(*) FROM visits")
+    assert code == 2 and "Say what it may cost" in err

@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -39,9 +40,10 @@ from discreet.codebook.entries import (
 from discreet.codebook.frame_types import types_of
 from discreet.errors import CodebookError, ParameterError
 from discreet.opening import terms_of
-from discreet.plan.catalog import Catalog
+from discreet.plan.catalog import Catalog, ColumnFacts
 from discreet.plan.reach import reach
 from discreet.plan.source_kinds import SourceKind
+from discreet.plan.times import to_days
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 
@@ -105,7 +107,7 @@ def test_everything_reaches_the_catalog() -> None:
     assert facts["ward"].keys == ("A", "B", None) and facts["ward"].nullable
     assert facts["decade"].keys == (0, 10, 20, 30)
     assert facts["arrival"].keys == tuple(dt.date(2024, month, 1) for month in (1, 2, 3, 4))
-    assert facts["arrival"].low is None
+    assert (facts["arrival"].low, facts["arrival"].high) == (to_days(dt.date(2024, 1, 1)), to_days(dt.date(2024, 4, 2)))
     assert facts["score"].keys == (0.0, 0.5) and all(type(key) is float for key in facts["score"].keys or ())
     assert facts["flag"].keys == (False, True)
     assert facts["seen"].keys == (dt.datetime.fromisoformat("2024-01-01T10:00:00"),)
@@ -311,9 +313,19 @@ RULES = [
     ),
     ("bounded text", with_column("x = { type = 'text', bounds = [1, 2] }"), "x.bounds are for numbers"),
     (
-        "bounded date",
-        with_column("x = { type = 'date', bounds = [2024-01-01, 2024-01-02] }"),
-        "x.bounds are for numbers",
+        "timestamps as bounds of a date",
+        with_column("x = { type = 'date', bounds = [2024-01-01, 2024-01-02T00:00:00] }"),
+        "x.bounds must hold values of the type date",
+    ),
+    (
+        "timestamps with a zone",
+        with_column("x = { type = 'timestamp', bounds = [2024-01-01T00:00:00Z, 2024-01-02T00:00:00Z] }"),
+        "x.bounds must hold values of the type timestamp",
+    ),
+    (
+        "dates from high to low",
+        with_column("x = { type = 'timestamp', bounds = [2024-01-02, 2024-01-01T23:00:00] }"),
+        "x.bounds go from high to low",
     ),
     (
         "64 bits",
@@ -384,11 +396,21 @@ RULES = [
         with_column("x = { type = 'integer', bins = { edges = ['a'] } }"),
         "x.bins.edges must hold values of the type integer",
     ),
-    ("text width", with_column("x = { type = 'text', bins = { width = 1 } }"), "x.bins.width is for numbers and dates"),
+    ("text width", with_column("x = { type = 'text', bins = { width = 1 } }"), "x.bins.width is for numbers, dates"),
     (
         "width of dates",
         with_column("x = { type = 'date', bounds = [2024-01-01, 2024-01-02], bins = { width = 7 } }"),
         "does not fit the type date",
+    ),
+    (
+        "hours of a date",
+        with_column("x = { type = 'date', bounds = [2024-01-01, 2024-01-02], bins = { width = 'hour' } }"),
+        "does not fit the type date",
+    ),
+    (
+        "many seconds",
+        with_column("x = { type = 'timestamp', bounds = [2024-01-01, 2024-01-03], bins = { width = 'second' } }"),
+        "makes more than 100,000 bins",
     ),
     (
         "width of numbers",
@@ -567,6 +589,55 @@ def test_date_bins() -> None:
     assert keys("year", "2023-11-05", "2024-04-01") == ["2023-01-01", "2024-01-01"]
     assert keys("month", "9999-11-05", "9999-12-31") == ["9999-11-01", "9999-12-01"]
     assert len(keys("month", "2000-01-31", "2009-12-01")) == 120
+
+
+def test_bounds_of_times_are_exact() -> None:
+    """Dates and timestamps have bounds like numbers, in days; a date as a bound of timestamps is its midnight."""
+    lines = """
+born = { type = "date", bounds = [1970-01-02, 1970-01-04] }
+left_at = { type = "timestamp", bounds = [1970-01-02, 1970-01-03T06:00:00] }
+hour = { type = "timestamp", bounds = [1970-01-02, 1970-01-02T02:30:00], bins = { width = "hour" } }
+"""
+    columns = Codebook.read(with_column(lines)).catalog().find_table("visits").columns
+    assert (columns["born"][1].low, columns["born"][1].high) == (Fraction(1), Fraction(3))
+    assert (columns["left_at"][1].low, columns["left_at"][1].high) == (Fraction(1), Fraction(9, 4))
+    assert [key.hour for key in columns["hour"][1].keys or () if isinstance(key, dt.datetime)] == [0, 1, 2]
+
+
+def test_times_of_other_libraries_are_bounds() -> None:
+    """Those of NumPy and pandas mean what those of Python mean; a missing one means nothing."""
+    frame = pa.table({"seen": pa.array([DAY], pa.timestamp("ns")), "day": pa.array([DAY.date()], pa.date32())})
+    start, end = dt.date(2024, 1, 1), dt.date(2024, 12, 31)
+
+    def facts_of(column: str, low: Any, high: Any) -> ColumnFacts:
+        book = Codebook.from_frames({"t": frame}, bounds={column: (low, high)}, budget=Budget(epsilon=1))
+        return book.catalog().find_table("t").columns[column][1]
+
+    plain = facts_of("seen", start, end)
+    for kind in (pd.Timestamp, np.datetime64, lambda day: np.datetime64(day).astype("datetime64[ns]")):
+        assert facts_of("seen", kind(start), kind(end)) == plain
+    assert facts_of("day", np.datetime64(start), np.datetime64(end)) == facts_of("day", start, end)
+    with pytest.raises(CodebookError, match="must not be missing"):
+        facts_of("seen", pd.NaT, end)
+
+
+def test_frames_have_bins_and_say_what_is_never_missing() -> None:
+    """By an argument as in a file; an Arrow schema says it, too, and a key NULL wins over it."""
+    fields = [pa.field(name, pa.int64(), nullable=name == "c") for name in "abcd"]
+    frame = pa.table({name: [1] for name in "abcd"}, schema=pa.schema(fields))
+    book = Codebook.from_frames(
+        {"t": frame, "u": pa.table({"x": [1], "day": [DAY]})},
+        keys={"b": [1, None]},
+        not_null=["x"],
+        bounds={"d": (0, 20), "day": (DAY.date(), dt.date(2024, 3, 31))},
+        bins={"d": 10, "x": [1, 5], "day": "month"},
+        budget=Budget(epsilon=1),
+    )
+    tables = book.catalog().tables
+    assert [tables["t"].columns[name][1].nullable for name in "abcd"] == [False, True, True, False]
+    assert tables["t"].columns["d"][1].keys == (0, 10, 20) and tables["u"].columns["x"][1].keys == (1, 5)
+    assert not tables["u"].columns["x"][1].nullable
+    assert [key.month for key in tables["u"].columns["day"][1].keys or () if isinstance(key, dt.date)] == [1, 2, 3]
 
 
 DAY = dt.datetime.fromisoformat("2024-01-01")
@@ -821,9 +892,9 @@ def test_curate_takes_the_parameters_of_from_frames() -> None:
     ours, theirs = inspect.signature(discreet.curate), inspect.signature(Codebook.from_frames)
     assert ours.parameters == theirs.parameters and len(ours.parameters) > 15
     assert ours.return_annotation == "Curator"
-    with pytest.raises(TypeError, match=r"^curate\(\) missing a required argument: 'budget'"):
+    with pytest.raises(TypeError, match=r"^curate\(\): missing a required argument: 'budget'"):
         discreet.curate({})  # type: ignore[call-arg]  # what is tested
-    with pytest.raises(TypeError, match=r"^curate\(\) got an unexpected keyword argument 'bugdet'"):
+    with pytest.raises(TypeError, match=r"^curate\(\): got an unexpected keyword argument 'bugdet'"):
         discreet.curate({}, budget=Budget(epsilon=1), bugdet=1)  # type: ignore[call-arg]  # what is tested
 
 

@@ -14,12 +14,18 @@ BEGIN, END = "<!-- floors -->\n", "<!-- /floors -->\n"
 FLOORS: list[dict[str, str]] = [
     {
         "errors": "every error, and who has to act on it",
+        "late_dataclass": "dataclasses that are cheap to import",
         "uninterrupted": "work that no interrupt cuts in two",
         "answer_times": "when a request may learn something",
         "row_formats": "rows and documents as bytes",
+        "html_tables": "tables and facts as HTML",
     },
     {"exact": "rationals, logarithms of rationals, directed rounding, certified intervals, fixed point"},
-    {"parameters": "what a caller typed, read exactly", "odds": "what a loss means for a person"},
+    {
+        "parameters": "what a caller typed, read exactly",
+        "call_forms": "calls that do not fit, and the call to write",
+        "odds": "what a loss means for a person",
+    },
     {
         "privacy": "units, neighbours, losses, budgets",
         "entropy": "the only source of randomness",
@@ -59,8 +65,12 @@ FLOORS: list[dict[str, str]] = [
     {
         "quote": "questions with their price and identity",
         "computation_preview": "what the questions of a computation cost",
+        "picture": "answers as text and HTML",
     },
-    {"picture": "answers as text and HTML"},
+    {
+        "plot": "answers as matplotlib charts",
+        "declared_table": "tables as analysts see them",
+    },
     {"answer": "what is handed out"},
     {
         "public_tables": "rows that an analyst brings",
@@ -73,6 +83,7 @@ FLOORS: list[dict[str, str]] = [
         "demo": "fictional data",
         "parameter_guide": "what a privacy parameter means",
         "opening": "a curator from a codebook or from frames",
+        "magic": "questions in a cell of a notebook",
     },
     {
         "audit": "does it hold?",

@@ -14,7 +14,7 @@ import pytest
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.sql.elementary import write_elementary
 from discreet.plan import elementary
-from discreet.plan.elementary import ELEMENTARY, LARGEST_ANGLE, SMALLEST_REAL, compute
+from discreet.plan.elementary import ELEMENTARY, LARGEST_ANGLE, SMALLEST_REAL, FloatOperations, compute
 from discreet.plan.types import LARGEST_REAL
 
 TRUTH: dict[str, Callable[..., float]] = {
@@ -60,6 +60,16 @@ def test_values_are_near_the_truth(name: str) -> None:
 def test_whole_logarithms_are_whole() -> None:
     assert all(compute("log10", float(f"1e{n}")) == n for n in range(-300, 309))
     assert all(compute("log2", math.ldexp(1.0, n)) == n for n in range(-1074, 1024))
+
+
+@pytest.mark.parametrize("error", [-1e-12, 1e-12])
+def test_a_rough_guess_of_the_exponent_is_put_right(error: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine whose binary logarithm is a quotient of rounded ones: the same bits, beside every power of two."""
+    powers = [math.ldexp(1.0, n) for n in range(-1074, 1024)]
+    numbers = [*powers, *(math.nextafter(x, 0) for x in powers[1:]), *(math.nextafter(x, math.inf) for x in powers)]
+    wanted = [compute(name, x) for x in numbers for name in ("ln", "log2", "log10")]
+    monkeypatch.setattr(FloatOperations, "guess_log2", lambda _, x: math.log2(x) * (1 + error))
+    assert [compute(name, x) for x in numbers for name in ("ln", "log2", "log10")] == wanted
 
 
 def test_a_wrong_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

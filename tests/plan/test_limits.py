@@ -50,8 +50,9 @@ def test_sample_forms_lie_where_they_could_for_two_values_or_more(factor: str) -
     more = ratio if factor == "divide" else make_call("sqrt", ratio)
     enough = make_call("greater", N, make_literal(1))
     sample = make_call("case", enough, make_call("multiply", B, more), make_literal(None, null_of=Type.REAL))
-    for row in ({B: None, N: 0.0}, {B: 9.0, N: 1.0}, {B: None, N: -3.0}):
-        low, high = find_limits(sample, dict(row), LIMITS)
+    rows: list[dict[Column | ReleasedValue, Value]] = [{B: None, N: 0.0}, {B: 9.0, N: 1.0}, {B: None, N: -3.0}]
+    for row in rows:
+        low, high = find_limits(sample, row, LIMITS)
         found = [float(evaluate(sample, {B: b, N: n})) for b in (1.0, 2.5, 4.0) for n in (2.0, 3.0, 9.0)]  # type: ignore[arg-type]  # numbers
         assert low == LIMITS[B][0] <= min(found) and max(found) == pytest.approx(high)
     assert find_limits(sample, {B: 3.0, N: 5.0}, LIMITS) == (evaluate(sample, {B: 3.0, N: 5.0}),) * 2

@@ -54,6 +54,14 @@ QUESTIONS = [
     "SELECT COUNT(*) AS n, COUNT(v.visit_id) AS m FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id "
     "AND p.born < 1960 AND v.days > 5",
     "SELECT w.kind, COUNT(*) AS n FROM visits v LEFT JOIN wards w ON v.ward = w.ward AND v.days > 5 GROUP BY w.kind",
+    # frames of windows
+    "SELECT COUNT(*) AS n FROM (SELECT SUM(days) OVER (PARTITION BY patient_id ORDER BY visit_id ROWS BETWEEN 2 "
+    "PRECEDING AND CURRENT ROW) AS s FROM visits) AS t WHERE s > 20",
+    "SELECT COUNT(*) AS n FROM (SELECT AVG(cost) OVER (PARTITION BY patient_id ORDER BY visit_id DESC ROWS BETWEEN 1 "
+    "FOLLOWING AND 3 FOLLOWING) AS a, COUNT(days) OVER (PARTITION BY patient_id ORDER BY visit_id ROWS 1 PRECEDING) "
+    "AS c, MAX(days) OVER (PARTITION BY patient_id ORDER BY visit_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) "
+    "AS m FROM visits) AS t WHERE a > 300 AND c = 2 AND m < 18",
+    "SELECT MIN(DISTINCT days) AS a FROM visits WHERE days = 7",
 ]
 
 

@@ -15,6 +15,7 @@ from pyarrow import csv, parquet
 
 from discreet import errors
 from discreet.curator import Curator
+from discreet.engines.failure import tell_owner
 from discreet.service import problems
 from discreet.service.messages import RefusalCode
 from discreet.service.roles import Role
@@ -216,6 +217,20 @@ def test_a_failure_after_the_charge_says_so_in_constant_words(
     other = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.1"}
     read_problem(served.ask("ana", "three", other), "ledger-stopped", 503)
     assert served.get("ana", "requests/one") == {"request": "one", "charged": True, "answered": False, "answers": []}
+
+
+def test_why_a_source_cannot_be_opened_stays_on_the_server(served: Hospital, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's own words are a note for whoever opens the source, and no part of the document."""
+
+    def fail(*_: object, **__: object) -> None:
+        refused = errors.UsageError("The source of the table 'visits' cannot be read. Nothing was charged.")
+        tell_owner(refused, RuntimeError("patient 4711"))
+        raise refused
+
+    monkeypatch.setattr(Curator, "ask", fail)
+    first = served.ask("ana", "one")
+    read_problem(first, "usage", 400)
+    assert b"4711" not in first.body and b"owner" not in first.body
 
 
 def test_what_nobody_foresaw_has_one_document(

@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -29,6 +29,7 @@ from discreet.accounting.rdp import Renyi
 from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import float_down
+from discreet.late_dataclass import dataclass
 from discreet.odds import Odds
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Loss, Neighbours, Notion, Unit

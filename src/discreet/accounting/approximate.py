@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from discreet import exact
 from discreet.accounting.rounding import UNIT, find_smallest, move_up, probability_up, shorten, sum_up, to_float
 from discreet.accounting.zcdp import epsilon_of
 from discreet.exact import Exact, Floats, Ln, decimal, float_up, upper
+from discreet.late_dataclass import dataclass
 
 # Up to this many different total losses the optimal theorem is summed term by term.
 _MOST_LOSSES = 1 << 16

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from discreet.accounting.pairs import ROUNDING, TINY
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 
 # The largest transform: a few arrays of 2^21 complex numbers (32 MB each) exist at a time.
 MAX_LENGTH = 1 << 21

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, assert_never
 
@@ -21,6 +20,7 @@ from discreet.accounting.sums import LONG, Price, is_at_most, round_sum
 from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln, decimal, float_down, sqrt_upper, upper
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 

@@ -13,12 +13,12 @@ The lower bound depends on how far this can move a sum of losses. A split moves 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.accounting.pairs import ROUNDING, TINY, Atoms, Curve, Direction, DominatingPair
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, Self
 
 from discreet import parameters
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Exact, Ln
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Neighbours, Unit
 

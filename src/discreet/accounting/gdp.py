@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
 from discreet.accounting.rounding import UNIT, find_smallest, move_up, probability_up, shorten, to_float
 from discreet.exact import Exact, float_up, sqrt_upper, upper
+from discreet.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

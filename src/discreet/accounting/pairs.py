@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from discreet.exact import Exact, Floats, lower, upper
+from discreet.late_dataclass import dataclass
 
 Direction: TypeAlias = Literal["remove", "add"]
 FloatsWithErrors: TypeAlias = tuple[Floats, Floats]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar, TypeAlias
@@ -27,6 +27,7 @@ from discreet.accounting.convolve import MAX_LENGTH, LossSum, compute_tilted_sum
 from discreet.accounting.discretise import Masses, connect, span
 from discreet.accounting.pairs import ROUNDING, Atoms, Direction, DominatingPair
 from discreet.accounting.profiles import gaussian_pair, group_event, pair_of
+from discreet.late_dataclass import dataclass
 
 CountedPairs: TypeAlias = tuple[tuple[DominatingPair, int], ...]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet import exact
 from discreet.accounting.rounding import find_smallest, probability_up, shorten, to_float
 from discreet.exact import Exact, Ln, decimal, float_up, upper
+from discreet.late_dataclass import dataclass
 
 # A logarithm of a longer rational is rounded up to a rational, so that sums of many stay cheap.
 _LONG_LOG = 1 << 17

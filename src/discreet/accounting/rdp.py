@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from operator import add
 from typing import ClassVar
@@ -13,6 +12,7 @@ import numpy as np
 
 from discreet.accounting.rounding import UNIT, exp_up, move_up, probability_up, shorten, sum_up, to_float
 from discreet.exact import Exact, Floats, ceil_div, decimal, float_up, upper
+from discreet.late_dataclass import dataclass
 
 # The orders of every curve: dense where large losses convert best, sparse where small ones do.
 ORDERS: tuple[float, ...] = (

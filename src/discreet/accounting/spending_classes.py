@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -29,6 +28,7 @@ from discreet.accounting.sums import NEVER, Price, is_at_most, round_price, roun
 from discreet.accounting.zcdp import ZeroConcentratedNotion, epsilon_of, rho_for
 from discreet.errors import UnknownLoss
 from discreet.exact import Exact, ceil_div, decimal, float_down, lower, upper
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 from discreet.privacy import Budget, Loss
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
 from discreet.accounting.rounding import exp_up, move_up, probability_up, shorten, sum_up, to_float
 from discreet.exact import decimal, float_up
+from discreet.late_dataclass import dataclass
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 

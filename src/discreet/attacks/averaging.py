@@ -6,7 +6,6 @@ question from its record. Questions that only look different are charged, until 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +16,7 @@ from discreet.attacks.fiction import Register
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.errors import BudgetExceeded
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 
 Means = npt.NDArray[np.float64]

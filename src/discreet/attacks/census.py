@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple, TypeAlias
@@ -21,6 +20,7 @@ from discreet.attacks.asking import ask_columns, curator_of
 from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.exact import Flags, Floats
+from discreet.late_dataclass import dataclass
 
 OLDEST = 89
 NEIGHBOURS = 5

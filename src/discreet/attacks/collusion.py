@@ -6,7 +6,6 @@ curator counts so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +16,7 @@ from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded
 from discreet.exact import Flags, Integers
+from discreet.late_dataclass import dataclass
 
 EACH = Fraction(1, 10)
 LESSON = (

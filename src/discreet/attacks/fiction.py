@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.exact import Flags, Integers
+from discreet.late_dataclass import dataclass
 
 
 def make_numbers(word: str, count: int, below: int = 1 << 30) -> Integers:

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import Bar, Outcome, Rate
 from discreet.engines.private_folder import sweep
 from discreet.exact import Flags
+from discreet.late_dataclass import dataclass
 
 # Each program makes a copy, forks a child that ends if it is told so, says whether it can still answer, and waits to be
 # killed.

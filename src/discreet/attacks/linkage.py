@@ -6,8 +6,6 @@ patients: a join with the electoral roll gives the names back, with the diagnose
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from discreet.attacks.asking import ask_column, curator_of
@@ -15,6 +13,7 @@ from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.errors import DiscreetError
 from discreet.exact import Flags, Integers
+from discreet.late_dataclass import dataclass
 
 VOTERS = 1_000  # in each ZIP code
 DAYS = 80 * 365

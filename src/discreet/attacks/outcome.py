@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 import numpy.typing as npt
 
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 from discreet.odds import posterior
 
 EPSILON = 1

@@ -7,13 +7,12 @@ bound of this lesson is not a privacy bound: it is the most that such reports ca
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from discreet.attacks.fiction import make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.randomized_response import RandomizedResponse
 
 PARTIES = 16

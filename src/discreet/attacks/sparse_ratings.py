@@ -6,14 +6,13 @@ Sparse records of people differ in many places. So an attacker needs to know lit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from discreet.attacks.asking import ask_column, curator_of
 from discreet.attacks.fiction import make_coins, make_frame, make_numbers
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.exact import Flags, Floats, Integers
+from discreet.late_dataclass import dataclass
 
 FILMS = 1500
 SEEN = 60  # films that each subscriber rated

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from discreet.attacks.fiction import make_coins
 from discreet.attacks.outcome import EPSILON, Bar, Outcome, Rate
 from discreet.entropy import SYSTEM, EntropySource, Words
 from discreet.exact import Flags, Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 
 NoiseFunction: TypeAlias = Callable[[int, EntropySource], int]

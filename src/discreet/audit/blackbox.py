@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from discreet.audit.output_features import OutputFeature, make_features
 from discreet.entropy import SYSTEM
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 
 ALPHA = 1e-3

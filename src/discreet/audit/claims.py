@@ -7,7 +7,6 @@ a few points of the profile are used. Both numbers are rounded up, so that round
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from discreet import parameters
@@ -15,6 +14,7 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.errors import ParameterError
 from discreet.exact import Ln, float_up
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget, Loss
 

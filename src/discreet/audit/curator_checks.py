@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ from discreet.engines.tabulation import Tabulation
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerStopped
 from discreet.exact import Integers
 from discreet.frontends import read_sql
+from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Record, Reservation
 from discreet.ledger.memory import MemoryLedger
 from discreet.offer import Offer

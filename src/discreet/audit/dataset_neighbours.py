@@ -8,7 +8,7 @@ that refer to them become its own too; or with keys that are NULL or refer to no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import count, islice, zip_longest
 from typing import TypeAlias
@@ -24,6 +24,7 @@ from discreet.audit.neighbours import (
     make_rare,
 )
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, Link, TableFacts
 from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours

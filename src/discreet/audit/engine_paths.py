@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +27,7 @@ from discreet.engines.engine import Engine, Groups, key_order
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.entropy import SYSTEM
 from discreet.frontends import read_sql
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +32,7 @@ from discreet.audit.claims import Claim, ClaimLike
 from discreet.audit.findings import Finding, Verdict, Witness
 from discreet.audit.output_encoding import RaisedError, encode
 from discreet.errors import DiscreetError
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.exponential import Exponential, SelectionMechanism
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.grid_noise import GridNoise

@@ -14,7 +14,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from discreet.audit.neighbours import NASTY
 from discreet.audit.observation import Observation, OutcomeKind, describe_error, find_tell, observe
 from discreet.audit.questions import EngineMaker, RecordingEngine, make_small_engine
 from discreet.audit.source_forms import write_sources
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import DEFAULT_LENGTH, Catalog, ContributionLimits, TableFacts
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts, TableFacts
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.privacy import Neighbours

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
@@ -21,6 +21,7 @@ from discreet.curator import Curator
 from discreet.engines.engine import key_order
 from discreet.errors import DiscreetError
 from discreet.frontends import read_sql
+from discreet.late_dataclass import dataclass
 from discreet.ledger.memory import MemoryLedger
 from discreet.plan.catalog import Catalog
 from discreet.privacy import Budget

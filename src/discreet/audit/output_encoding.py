@@ -11,7 +11,7 @@ import hashlib
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 
 # The numbers of one output that are kept one by one; of the rest only the sum is kept.
 MOST_LEAVES = 48

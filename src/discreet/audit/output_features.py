@@ -7,7 +7,6 @@ raise the rate of false alarms; they can only find more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from discreet.audit.output_encoding import Outputs, widen
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 
 Scalar: TypeAlias = Callable[[Outputs], Floats]
 

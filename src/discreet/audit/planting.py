@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from discreet.late_dataclass import dataclass
 
 Planter: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Opens the context in which a bug is there."""

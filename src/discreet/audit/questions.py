@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from discreet.audit.dataset_neighbours import Change, Dataset, make_changes
@@ -26,6 +25,7 @@ from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM
 from discreet.exact import Integers
 from discreet.frontends import read_sql
+from discreet.late_dataclass import dataclass
 from discreet.ledger.memory import MemoryLedger
 from discreet.mechanisms.threshold import KeyMechanism
 from discreet.mechanisms.weighted_selection import WeightedSelection

@@ -7,12 +7,12 @@ hold without any knowledge of the law?) use it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from discreet.exact import Interval
+from discreet.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

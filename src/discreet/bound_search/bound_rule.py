@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.bound_search.far_end import CountNoise, Tail, choose_far_end, see_tails, walk_inwards
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 from discreet.plan.magnitude import IntOrFloat
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN

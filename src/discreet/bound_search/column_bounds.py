@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import Owner, find_relation_facts
 from discreet.errors import InternalError, UsageError
 from discreet.finish import Cell, Rows
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import make_call

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 
 # How seldom noise alone shows a bucket within the largest that is seen, and by how much seldomer each one beyond it.

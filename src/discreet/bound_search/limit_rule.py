@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.bound_search.bound_rule import DOUBTS, threshold
 from discreet.bound_search.far_end import LATER, STEPS, Tail, see_tails
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.noise_sums import bound_sum
 from discreet.parameters import Number, read_probability

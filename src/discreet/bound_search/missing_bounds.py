@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from discreet.bound_search.curator_protocol import CuratorProtocol, divide_offer
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
 from discreet.errors import BudgetExceeded, Unbounded
+from discreet.late_dataclass import dataclass
 from discreet.offer import Offer
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Expression, Literal, ReleasedValue, walk

@@ -12,7 +12,7 @@ they cost the offer. All else is post-processing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -23,6 +23,7 @@ from discreet.bound_search.column_bounds import pick_priced
 from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.bound_search.limit_rule import CELLS, MAX_COUNT, CellNoise, NoisyLimit, read_limit, threshold_of
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 from discreet.bounding.cells import list_cell_forms
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, choose_weight_bits
-from discreet.bounding.facts import MAX_KEYS, facts_of
+from discreet.bounding.facts import facts_of
 from discreet.bounding.grids import LEAST_STEPS, UNIT_STEPS
 from discreet.bounding.joint_measures import find_families
 from discreet.bounding.lengths import check_row
@@ -20,8 +20,9 @@ from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_rela
 from discreet.bounding.structure import check_structure
 from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError
-from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
-from discreet.plan.expressions import Expression
+from discreet.late_dataclass import dataclass
+from discreet.plan.catalog import MAX_KEYS, Catalog, ColumnFacts, ContributionLimits
+from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.gaps import check_gaps
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import Relation, Scan
@@ -289,6 +290,8 @@ class _GroupingBounder:
                 f"Groups by {str(key)!r} would be single units. Group by a property of them. Nothing was charged."
             )
         if key.type is Type.REAL and facts.keys is None:
+            name = next(iter(sorted(column.name for column in find_columns(key))), "x")
             raise UsageError(
-                f"Groups by the real number {key} would be single rows. Use bin(x, width). Nothing was charged."
+                f"Groups by the real number {key} would be single rows. Use bin({name}, 10), with the width that you "
+                "want. Nothing was charged."
             )

@@ -44,13 +44,13 @@ of them come, and half of them go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import isqrt
 from typing import assert_never
 
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression
 from discreet.plan.relations import Relation
 from discreet.plan.types import Value

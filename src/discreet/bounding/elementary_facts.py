@@ -21,6 +21,7 @@ FactsRule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
 # More than the error of a few operations on doubles, beside the value and beside 1.
 ROOM = Fraction(1, 10**12)
+NOT_NEGATIVE = frozenset({"sqrt", "exp"})
 
 
 def _facts_of_increasing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
@@ -31,7 +32,10 @@ def _facts_of_increasing(call: Call, arguments: tuple[ColumnFacts, ...]) -> Colu
     low, high = (_value_at(call, end) for end in (only.low, only.high))
     if low is None or high is None:
         return ColumnFacts()
-    return ColumnFacts(nullable=only.nullable, low=low - ROOM * (1 + abs(low)), high=high + ROOM * (1 + abs(high)))
+    least = low - ROOM * (1 + abs(low))
+    if call.function in NOT_NEGATIVE:
+        least = max(least, Fraction(0))
+    return ColumnFacts(nullable=only.nullable, low=least, high=high + ROOM * (1 + abs(high)))
 
 
 def _value_at(call: Call, place: Fraction) -> Fraction | None:

@@ -11,8 +11,9 @@ plan enforces them (NULL counts as no value, and rows outside the keys are dropp
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
@@ -30,17 +31,18 @@ from discreet.bounding.ranges import (
     range_of_extreme,
 )
 from discreet.bounding.rounded_keys import facts_of_quotient, facts_of_rounding, list_steps
+from discreet.bounding.time_facts import facts_of_date_diff, facts_of_date_trunc, facts_of_part, facts_of_time_cast
 from discreet.errors import InternalError
 from discreet.exact import decimal
-from discreet.plan.catalog import ColumnFacts
+from discreet.late_dataclass import dataclass
+from discreet.plan.catalog import MAX_KEYS, ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
 from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
+from discreet.plan.times import to_days
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, sort_values
 
 NOTHING = ColumnFacts()
-# The largest number of public groups. Each group is a row of noise, so more are refused.
-MAX_KEYS = 100_000
 # The largest number of combinations of keys over which a function is tabulated.
 MAX_IMAGE = 10_000
 # A bound on the relative rounding error of a few operations on doubles, with much room.
@@ -151,6 +153,8 @@ def _length_of(expression: Expression, facts: ColumnFacts) -> int:
 def _facts_of_literal(expression: Literal) -> ColumnFacts:
     value = expression.value
     keys = (value,)
+    if isinstance(value, dt.date):
+        return ColumnFacts(nullable=False, low=to_days(value), high=to_days(value), keys=keys, constant=True)
     if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         length = length_of_literal(expression) if expression.type is Type.TEXT else None
         return ColumnFacts(nullable=value is None, keys=keys, constant=True, max_length=length)
@@ -450,36 +454,6 @@ def _facts_of_cast(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFact
     return list_steps(known, Type.INTEGER) if source is Type.REAL else known
 
 
-PART_RANGES: Mapping[str, tuple[int, int]] = {
-    "quarter": (1, 4),
-    "month": (1, 12),
-    "week": (1, 53),
-    "day": (1, 31),
-    "dayofweek": (0, 6),
-    "hour": (0, 23),
-    "minute": (0, 59),
-    "second": (0, 59),
-}
-
-
-def _facts_of_part(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """Months, weekdays, hours and the like have few values, which are public keys. Years have no public keys."""
-    word = call.arguments[0]
-    ends = PART_RANGES.get(str(word.value)) if isinstance(word, Literal) else None
-    if ends is None:
-        return ColumnFacts(nullable=arguments[1].nullable)
-    keys: tuple[Value, ...] = tuple(range(ends[0], ends[1] + 1))
-    if arguments[1].nullable:
-        keys = (*keys, None)
-    return ColumnFacts(
-        nullable=arguments[1].nullable,
-        low=Fraction(ends[0]),
-        high=Fraction(ends[1]),
-        keys=keys,
-        resolution=Fraction(1),
-    )
-
-
 RULES: Mapping[str, Rule] = {
     "add": _make_arithmetic_rule(lambda a, b: a + b),
     "subtract": _make_arithmetic_rule(lambda a, b: a - b),
@@ -506,5 +480,9 @@ RULES: Mapping[str, Rule] = {
     "coalesce": _facts_of_coalesce,
     "to_integer": _facts_of_cast,
     "to_real": _facts_of_cast,
-    "part": _facts_of_part,
+    "part": facts_of_part,
+    "date_trunc": facts_of_date_trunc,
+    "date_diff": facts_of_date_diff,
+    "to_date": facts_of_time_cast,
+    "to_timestamp": facts_of_time_cast,
 }

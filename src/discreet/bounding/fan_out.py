@@ -40,12 +40,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import assert_never
 
 from discreet.errors import QuestionError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate, settle
 from discreet.plan.expressions import Column, Expression, ReleasedValue

@@ -13,13 +13,13 @@ docs/proofs/joint-measures.md has the proofs. ``strategies`` chooses which combi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 from typing import TypeAlias
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Sensitivity, gone_rows, sensitivity
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.privacy import Neighbours
 
 Terms: TypeAlias = tuple[tuple[int, int], ...]

@@ -6,8 +6,7 @@ The choice follows from the limits that the codebook declares for each table. Li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Join, Relation, Scan, walk_relations

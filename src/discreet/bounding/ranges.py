@@ -1,7 +1,8 @@
 """Ranges: between which bounds an expression lies, where conditions, LEAST, GREATEST or CASE narrow it.
 
 A range is a claim about every value that is not NULL. Either end may be unknown. A real stands for the decimal that it
-prints as, which keeps the order of doubles, so a comparison of doubles bounds their decimals.
+prints as, which keeps the order of doubles, so a comparison of doubles bounds their decimals. A time stands for its
+days since 1970.
 
 Two states of a condition are told apart, because SQL has three truth values: it is *not false* (true or NULL) or *not
 true* (false or NULL). WHERE and a branch of CASE need a true condition, which is not false; a later branch needs that
@@ -12,17 +13,21 @@ expression is NULL, and of NULL a range claims nothing. So both states bound the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 from typing import TypeAlias
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.times import STEPS
 from discreet.plan.types import Type
 
 # Integers and reals are compared as doubles. Below this size every integer is one, so that such a comparison is exact.
 EXACT_AS_DOUBLE = Fraction(1 << 53)
+# The steps in which the values of a type lie; reals have none.
+_STEPS = {Type.INTEGER: Fraction(1), **STEPS}
 
 FactsOf: TypeAlias = Callable[[Expression], ColumnFacts]
 
@@ -88,20 +93,25 @@ def merge_ranges(*several: ExpressionRanges) -> ExpressionRanges:
 
 def _compare(function: str, compared: Expression, other: Expression, facts_of: FactsOf) -> ExpressionRanges:
     """What a comparison that is not false says of its first side."""
-    if isinstance(compared, Literal) or not compared.type.is_number or not other.type.is_number:
+    if isinstance(compared, Literal) or not _are_comparable(compared.type, other.type):
         return {}
     facts = facts_of(other)
     if facts.nullable:
         return {}
-    mixed = compared.type is not other.type
+    mixed = compared.type is not other.type and compared.type.is_number
     low = facts.low if function in ("greater", "at_least", "equal") else None
     high = facts.high if function in ("less", "at_most", "equal") else None
     if mixed and any(end is not None and abs(end) >= EXACT_AS_DOUBLE for end in (low, high)):
         return {}
-    if compared.type is Type.INTEGER:
-        low = None if low is None else Fraction(floor(low) + 1 if function == "greater" else ceil(low))
-        high = None if high is None else Fraction(ceil(high) - 1 if function == "less" else floor(high))
+    step = _STEPS.get(compared.type)
+    if step is not None:
+        low = None if low is None else (floor(low / step) + 1 if function == "greater" else ceil(low / step)) * step
+        high = None if high is None else (ceil(high / step) - 1 if function == "less" else floor(high / step)) * step
     return {} if low is None and high is None else {compared: Range(low, high)}
+
+
+def _are_comparable(one: Type, other: Type) -> bool:
+    return (one.is_number and other.is_number) or (one.is_time and other.is_time)
 
 
 def _find_listed(arguments: tuple[Expression, ...]) -> ExpressionRanges:

@@ -8,7 +8,7 @@ spread, and are chosen together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from math import ceil, floor, isqrt
 from typing import assert_never
@@ -28,6 +28,7 @@ from discreet.bounding.limits import ValueLimits
 from discreet.bounding.ranges import Range
 from discreet.bounding.stability import Owner, RelationFacts
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.nodes import Aggregate
@@ -271,6 +272,6 @@ def _explain_unbounded(statistic: Statistic, argument: Expression) -> str:
     names = ", ".join(sorted(column.name for column in find_columns(argument)))
     return (
         f"{statistic}({argument}) has no bounds, so one person could move it without limit. "
-        f"Declare bounds for {names or 'it'} in the codebook, or ask for clamp({argument}, low, high). "
-        "Nothing was charged."
+        f"Declare bounds for {names or 'it'} in the codebook (`discreet bounds` finds them at a price), ask for "
+        f'clamp({argument}, low, high), or say bounds="auto" (--bounds auto). Nothing was charged.'
     )

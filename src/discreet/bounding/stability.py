@@ -15,7 +15,7 @@ number of its rows that one unit can change is known (``spread_rows``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -38,6 +38,7 @@ from discreet.bounding.lengths import check_texts, sum_lengths
 from discreet.bounding.limits import add_limits, is_key, limit_pairs, most_rows, refers
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.functions import make_call
@@ -487,7 +488,7 @@ def _facts_of_feature(call: FeatureCall, source: RelationFacts) -> ColumnFacts:
 
 
 def _facts_of_window(relation: Window, source: RelationFacts) -> RelationFacts:
-    _check_within_unit(source, relation.parts, "A window")
+    _check_within_unit(source, relation.parts, "A window")  # a frame reads fewer rows of the same part
     columns = dict(source.columns)
     for name, call in relation.features:
         columns[Column(relation.name, name, call.type)] = _facts_of_feature(call, source)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
@@ -30,6 +29,7 @@ from discreet.bounding.joint_measures import (
 from discreet.bounding.recipes import AggregateRecipe
 from discreet.errors import InternalError
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 from discreet.plan.statistics.definitions import (
     ChoiceBasis,
     CountBasis,

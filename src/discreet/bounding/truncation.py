@@ -14,12 +14,13 @@ claim of ``fan_out``; it is checked again on the plan that was made.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 from discreet.bounding.fan_out import SideCap, choose_cap
 from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts, pair_sides
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.relations import (

@@ -36,8 +36,8 @@ def preview(
     Free: computed from public facts, no data is read, nothing is charged.
     """
     question = read_question(sql, file)
-    offered = offer.read_any(question) if curve else offer.read_for(question)
     with open_curator(codebook) as curator:
+        offered = offer.read_any(question) if curve else _read_offer(offer, question, curator)
         output.print(_make_preview(curator.preview(question, curve=curve, **offered)))
 
 
@@ -50,10 +50,10 @@ def ask(
     Say what it may cost (--epsilon, --rho) or how exact it must be (--error). Asking the same again is free.
     """
     question = read_question(sql, file)
-    offered = offer.read_for(question)
     with open_curator(codebook) as curator:
+        offered = _read_offer(offer, question, curator)
         answer = _ask_with_progress(curator, question, offered)
-        note_forgetful(curator)
+        note_forgetful(curator.ledger)
         output.print(_make_printout(answer))
 
 
@@ -91,9 +91,18 @@ def explain(
     )
 
 
+def _read_offer(offer: OfferOptions, question: str, curator: Curator) -> dict[str, Any]:
+    """The offer for a question; none is needed where only public tables are read."""
+    if offer.prices == 0:
+        stated = offer.read_any(question)
+        if curator.is_free(question, stated.get("public")):
+            return stated
+    return offer.read_for(question)
+
+
 def _make_preview(shown: Preview) -> Printout:
     from discreet.bound_search import AutomaticPreview
-    from discreet.cli import printing, rows
+    from discreet.cli import answer_printing, rows
     from discreet.computation_preview import ComputationPreview
 
     if isinstance(shown, ComputationPreview):
@@ -101,34 +110,34 @@ def _make_preview(shown: Preview) -> Printout:
             rows=lambda: rows.batch_preview_rows(shown.each),
             document=shown.to_dict,
             draw=lambda console: console.out(str(shown), highlight=False),
-            note=printing.describe_price(shown),
+            note=answer_printing.describe_price(shown),
         )
     if not isinstance(shown, AutomaticPreview):
         return Printout(
             rows=lambda: rows.preview_rows(shown),
             document=shown.to_dict,
-            draw=lambda console: printing.print_preview(console, shown),
-            note=printing.describe_price(shown),
+            draw=lambda console: answer_printing.print_preview(console, shown),
+            note=answer_printing.describe_price(shown),
         )
     return Printout(
         rows=lambda: rows.preview_rows(shown.final, shown.open),
         document=shown.to_dict,
         draw=lambda console: console.out(str(shown), highlight=False),
-        note=printing.describe_price(shown),
+        note=answer_printing.describe_price(shown),
     )
 
 
 def _make_printout(answer: Answer) -> Printout:
-    from discreet.cli import printing
+    from discreet.cli import answer_printing
 
     def draw(console: Console) -> None:
-        printing.print_answer(console, answer)
+        answer_printing.print_answer(console, answer)
 
     return Printout(
         rows=lambda: answer.table,
         document=answer.to_dict,
         draw=draw,
-        note=printing.describe_receipt(answer),
+        note=answer_printing.describe_receipt(answer),
     )
 
 

@@ -49,35 +49,35 @@ def batch(
             output.print(_make_preview(curator.preview_batch(questions, **offered)))
             return
         answers = curator.ask_batch(questions, **offered)
-        note_forgetful(curator)
+        note_forgetful(curator.ledger)
     output.print(_make_printout(questions, answers))
 
 
 def _make_preview(shown: BatchPreview) -> Printout:
-    from discreet.cli import printing, rows
+    from discreet.cli import answer_printing, rows
 
     return Printout(
         rows=lambda: rows.batch_preview_rows(shown.each),
         document=shown.to_dict,
         draw=lambda console: console.out(str(shown), highlight=False),
-        note=printing.describe_price(shown),
+        note=answer_printing.describe_price(shown),
     )
 
 
 def _make_printout(questions: Sequence[str], answers: Sequence[Answer]) -> Printout:
-    from discreet.cli import printing, rows
+    from discreet.cli import answer_printing, rows
 
     return Printout(
         rows=lambda: rows.batch_rows(answers),
         document=lambda: [answer.to_dict() for answer in answers],
         draw=lambda console: _draw(console, questions, answers),
-        note=printing.describe_receipt(answers[-1]),
+        note=answer_printing.describe_receipt(answers[-1]),
     )
 
 
 def _draw(console: Console, questions: Sequence[str], answers: Sequence[Answer]) -> None:
-    from discreet.cli import printing
+    from discreet.cli import answer_printing
 
     for text, answer in zip(questions, answers):
         console.print(" ".join(text.split()), style="bold", markup=False)
-        printing.print_answer(console, answer)
+        answer_printing.print_answer(console, answer)

@@ -61,7 +61,7 @@ def bounds(
         look = _preview if preview else _ask
         found = look(curator, table, column, limits, offered)
         if not preview:
-            note_forgetful(curator)
+            note_forgetful(curator.ledger)
         output.print(_make_printout(found))
 
 
@@ -92,12 +92,12 @@ def _ask(curator: Curator, table: str, column: str | None, limits: dict[str, Any
 
 def _make_printout(found: Bounds | BoundsPreview | Contributions | Preview) -> Printout:
     from discreet.bound_search import Bounds, BoundsPreview, Contributions
-    from discreet.cli import printing, rows
+    from discreet.cli import answer_printing, rows
     from discreet.preview import Preview
 
     match found:
         case Bounds():
-            note = f"{found.words} {printing.describe_receipt(found.answer)}"
+            note = f"{found.words} {answer_printing.describe_receipt(found.answer)}"
             return Printout(
                 rows=lambda: _make_bounds_row(found),
                 document=found.to_dict,
@@ -110,21 +110,21 @@ def _make_printout(found: Bounds | BoundsPreview | Contributions | Preview) -> P
                 rows=lambda: rows.make_rows(types, [found.to_dict()]),
                 document=found.to_dict,
                 draw=lambda console: _draw_preview(console, found),
-                note=printing.describe_price(found.preview),
+                note=answer_printing.describe_price(found.preview),
             )
         case Contributions():
             return Printout(
                 rows=lambda: rows.make_rows(_LIMITS, [found.to_dict() | {"by": ", ".join(found.by)}]),
                 document=found.to_dict,
                 draw=lambda console: _draw_contributions(console, found),
-                note=printing.describe_receipt(found.answer),
+                note=answer_printing.describe_receipt(found.answer),
             )
         case Preview():
             return Printout(
                 rows=lambda: rows.preview_rows(found),
                 document=found.to_dict,
-                draw=lambda console: printing.print_preview(console, found),
-                note=printing.describe_price(found),
+                draw=lambda console: answer_printing.print_preview(console, found),
+                note=answer_printing.describe_price(found),
             )
         case _:
             assert_never(found)
@@ -142,26 +142,26 @@ def _draw_bounds(console: Console, found: Bounds) -> None:
     """A picture of the sizes that were seen, the bounds in words, and the line for the codebook."""
     from rich.text import Text
 
-    from discreet.cli import printing
+    from discreet.cli import answer_printing, printing
 
     if found.found:
-        printing.print_answer(console, replace(found.answer, rows=found.rows))
+        answer_printing.print_answer(console, replace(found.answer, rows=found.rows))
         console.print(Text(found.words))
         _draw_codebook_lines(console, [str(found.suggestion)])
     else:
         console.print(Text(found.words))
-        printing.print_facts(console, [*printing.list_costs(found.answer), ("left", found.answer.remaining)])
+        printing.print_facts(console, [*answer_printing.list_costs(found.answer), ("left", found.answer.remaining)])
 
 
 def _draw_contributions(console: Console, found: Contributions) -> None:
     from rich.text import Text
 
-    from discreet.cli import printing
+    from discreet.cli import answer_printing, printing
 
     console.print(Text(found.words))
     if found.found:
         _draw_codebook_lines(console, list(found.suggestions))
-    printing.print_facts(console, [*printing.list_costs(found.answer), ("left", found.answer.remaining)])
+    printing.print_facts(console, [*answer_printing.list_costs(found.answer), ("left", found.answer.remaining)])
 
 
 def _draw_preview(console: Console, found: BoundsPreview) -> None:

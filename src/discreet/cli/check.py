@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,7 @@ from discreet.cli.options import CodebookPath
 from discreet.cli.output import OutputOptions, Printout
 from discreet.errors import DiscreetError, UsageError
 from discreet.exact import float_up
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from discreet.plan.types import Type
 
 COUNT_TOPIC = ": a count"
+# What is said also where it is good, because the number in it matters.
+ALWAYS_SHOWN = (COUNT_TOPIC, ": exact_rows", ": exact_units")
 # An expected error above this share of the rows makes even a plain count of little use.
 WEAK_COUNT = 0.1
 
@@ -52,14 +55,13 @@ def check(
 
     book = Codebook.load(codebook)
     lines = [*make_checklist(book, _read_schemas(book)), *_check_counts(book)]
-    wrong = any(line.grade is Grade.WRONG for line in lines)
-    if values and not wrong:
+    if values and not any(line.grade is Grade.WRONG for line in lines):
         lines += _check_values(book)
     place = shlex.quote(str(codebook))
     lines = [replace(line, fix=line.fix.replace("CODEBOOK", place)) for line in lines]
     shown = CheckReport(book, place, tuple(lines), values=values, every=every)
     output.print(_make_printout(shown))
-    if wrong:
+    if shown.count(Grade.WRONG):
         raise typer.Exit(UsageError.exit_code)
 
 
@@ -98,7 +100,7 @@ def _draw(console: Console, report: CheckReport) -> None:
 
     printing.print_heading(console, f"Checklist of {report.book.name}")
     good = [line for line in report.lines if line.grade is Grade.GOOD]
-    counts = [line for line in good if line.topic.endswith(COUNT_TOPIC)]
+    counts = [line for line in good if line.topic.endswith(ALWAYS_SHOWN)]
     rest = [line for line in report.lines if line.grade is not Grade.GOOD]
     printing.print_checks(console, report.lines if report.every else [*rest, *counts])
     topics = ", ".join(dict.fromkeys(line.topic for line in good if line not in counts))
@@ -187,7 +189,8 @@ def _read_schemas(book: Codebook) -> dict[str, Mapping[str, Type | None] | str]:
             found[table] = engine.schema(table)
             engine.close()
         except DiscreetError as error:
-            found[table] = str(error).removesuffix(" Nothing was charged.")
+            words = str(error).removesuffix(" Nothing was charged.")
+            found[table] = " ".join([words, *getattr(error, "__notes__", ())])
     return found
 
 

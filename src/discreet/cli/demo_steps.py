@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from discreet import demo
-from discreet.cli import printing
+from discreet.cli import answer_printing, printing
+from discreet.cli.budget import print_budget
 from discreet.codebook import Codebook
 from discreet.codebook.checklist import find_worst_odds
 from discreet.errors import DiscreetError, InternalError
@@ -33,20 +34,20 @@ def run(console: Console, path: Path, curator: Curator) -> None:
     _print_protection(console, codebook, path)
     _print_step(console, "What would this cost, and how wrong would it be?")
     _print_command(console, f'discreet preview {path} "{QUESTION}" --epsilon {EPSILON}')
-    printing.print_preview(console, curator.preview(QUESTION, epsilon=EPSILON))
+    answer_printing.print_preview(console, curator.preview(QUESTION, epsilon=EPSILON))
     _print_step(console, "Ask it")
     _print_command(console, f'discreet ask {path} "{QUESTION}" --epsilon {EPSILON}')
-    printing.print_answer(console, ask_question(curator))
+    answer_printing.print_answer(console, ask_question(curator))
     _print_step(console, "Or say how exact it must be; rare groups stay unnamed")
     _print_command(console, f'discreet ask {path} "{RARE}" --error n={ERROR}')
-    printing.print_answer(console, curator.ask(RARE, error={"n": ERROR}))
+    answer_printing.print_answer(console, curator.ask(RARE, error={"n": ERROR}))
     _print_step(console, "Some questions have no private answer")
     _print_command(console, f'discreet ask {path} "{ROWS}" --epsilon {EPSILON}')
     error = find_refusal(curator)
     printing.print_error(console, str(error), error.code)
     _print_step(console, "What is left?")
     _print_command(console, f"discreet budget {path}")
-    printing.print_budget(console, curator, find_worst_odds(codebook).sentence())
+    print_budget(console, curator.ledger, find_worst_odds(codebook).sentence())
 
 
 def run_as_record(path: Path, curator: Curator) -> dict[str, Any]:
@@ -93,7 +94,8 @@ def _print_protection(console: Console, codebook: Codebook, path: Path) -> None:
 
 def _print_step(console: Console, text: str) -> None:
     console.print()
-    console.rule(Text(text, style="bold"), align="left", characters="─")
+    line = "─" * (min(console.width, printing.PAGE) - len(text) - 1)
+    console.print(Text(text, style="bold").append(f" {line}", style="green"))
 
 
 def _print_command(console: Console, text: str) -> None:

@@ -12,7 +12,6 @@ import tomllib
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +22,7 @@ from discreet.cli.options import DeltaOption, EpsilonOption, RhoOption, read_num
 from discreet.cli.output import OutputOptions, Printout, write_file
 from discreet.entropy import SYSTEM
 from discreet.errors import ParameterError, UsageError
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console

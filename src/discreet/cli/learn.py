@@ -63,9 +63,8 @@ def _make_page(lecture: Lecture) -> Printout:
 
 
 def _draw_page(console: Console, lecture: Lecture) -> None:
-    """The page folded to the screen; code keeps its colours on light and on dark screens."""
-    from rich.markdown import Markdown
+    from discreet.cli import printing
 
-    console.print(Markdown(lecture.plain, code_theme="ansi_dark"))
+    printing.print_page(console, lecture.plain)
     if lecture.following is not None:
         console.out(f"\nNext: discreet learn {lecture.following}", highlight=False)

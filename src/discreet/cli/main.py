@@ -1,6 +1,6 @@
 """The command line: the commands put together, and errors turned into exit codes.
 
-Nothing heavy is imported until a command needs it, so that ``discreet --help`` is quick. An error becomes one message
+A command is imported when it runs, so that ``discreet --help`` is quick. An error becomes one message
 on standard error, or JSON on standard output, and an exit code by its root: 2 you asked wrongly, 3 privacy forbids it,
 4 our bug.
 """
@@ -9,38 +9,55 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import typer
 
-from discreet.cli import (
-    ask,
-    attack,
-    audit,
-    batch,
-    bounds,
-    budget,
-    check,
-    demo,
-    import_file,
-    init,
-    learn,
-    ledger,
-    local,
-    publish,
-    serve,
-    show,
-    token,
-)
-from discreet.cli.output import make_console, wants_json
+from discreet.cli.late_commands import LateGroup
+from discreet.cli.signs import prepare_streams
 from discreet.errors import DiscreetError
-from discreet.row_formats import to_json
+
+
+class Commands(LateGroup):
+    """Every command, in the order of the help."""
+
+    late: ClassVar = {
+        "init": ("init:init", "Write a first codebook, or add to the one that is there."),
+        "check": ("check:check", "Is the codebook right, and are its choices wise?"),
+        "preview": ("ask:preview", "Show what an answer would cost and how wrong it would be."),
+        "ask": ("ask:ask", "Answer a question, and charge the budget for it."),
+        "explain": ("ask:explain", "Show the plan of a question, or what a parameter means."),
+        "budget": ("budget:budget", "Show what is left, and every charge so far."),
+        "demo": ("demo:demo", "Make fictional data and show how it all works."),
+        "batch": ("batch:batch", "Answer all questions of a file under one price."),
+        "publish": ("publish:publish", "Publish tables and synthetic rows once, as a bundle."),
+        "bounds": ("bounds:bounds", "Find bounds of a column, or how much a unit contributes."),
+        "audit": ("audit:audit", "Check that the guarantee holds on this installation."),
+        "attack": ("attack:attack", "Run an attack, without privacy and with it."),
+        "learn": ("learn:learn", "Read the theory, a page at a time."),
+        "show": ("show:show", "Draw a mechanism: both laws, the loss, the best attack."),
+        "help": ("help_pages:show_help", "Say what an error means and what to do about it."),
+        "serve": ("serve:serve", "Serve datasets to those who have a token, over HTTP."),
+        "import": ("import_file:import_file", "Write a file as typed Parquet."),
+        "ledger": ("ledger:app", "Look after the record of charges and answers."),
+        "local": ("local:app", "Collect answers that are private before they leave the person."),
+        "token": ("token:app", "Say who may ask over the service."),
+    }
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. Where it is interrupted after a charge, the curator has noted what stands."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            typer.echo(" ".join(["Interrupted.", *getattr(interrupt, "__notes__", ())]), err=True)
+            raise typer.Exit(130) from None
+
 
 app = typer.Typer(
     name="discreet",
+    cls=Commands,
     help="Ask private data, within a budget.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -48,6 +65,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line and leave with the right exit code."""
+    prepare_streams()
     try:
         app(prog_name="discreet")
     except DiscreetError as error:
@@ -62,12 +80,15 @@ def main() -> None:
 
 
 def _fail(error: DiscreetError) -> None:
-    if wants_json(sys.argv):
-        typer.echo(to_json({"error": {"code": error.code, "message": str(error)}}))
-        return
     from discreet.cli import printing
+    from discreet.cli.output import make_console, wants_json
+    from discreet.row_formats import to_json
 
-    printing.print_error(make_console(stderr=True), str(error), error.code)
+    message = "\n".join([str(error), *getattr(error, "__notes__", ())])
+    if wants_json(sys.argv):
+        typer.echo(to_json({"error": {"code": error.code, "message": message}}))
+        return
+    printing.print_error(make_console(stderr=True), message, error.code)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001  # typer's shape of a callback
@@ -87,29 +108,6 @@ def root(
 ) -> None:
     """Ask private data, within a budget."""
 
-
-for command in (
-    init.init,
-    check.check,
-    ask.preview,
-    ask.ask,
-    ask.explain,
-    budget.budget,
-    demo.demo,
-    batch.batch,
-    publish.publish,
-    bounds.bounds,
-    audit.audit,
-    attack.attack,
-    learn.learn,
-    show.show,
-    serve.serve,
-):
-    app.command()(command)
-app.command("import")(import_file.import_file)
-app.add_typer(ledger.app)
-app.add_typer(local.app)
-app.add_typer(token.app)
 
 if __name__ == "__main__":
     main()

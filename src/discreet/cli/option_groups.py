@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, wraps
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from discreet.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.errors import ParameterError, UsageError
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
+    from discreet.ledger.ledger import Ledger
 
 CodebookPath = Annotated[str, typer.Argument(metavar="CODEBOOK", help="The TOML file about the dataset.")]
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
@@ -111,11 +112,11 @@ def open_curator(codebook: str) -> Curator:
     return open_codebook(codebook)
 
 
-def note_forgetful(curator: Curator) -> None:
+def note_forgetful(ledger: Ledger) -> None:
     """Say so where the ledger ends with this command: a budget that is forgotten protects nobody."""
     from discreet.ledger.memory import MemoryLedger
 
-    if isinstance(curator.ledger, MemoryLedger):
+    if isinstance(ledger, MemoryLedger):
         typer.echo("Note: this ledger is in memory and forgets its charges when the command ends.", err=True)
 
 

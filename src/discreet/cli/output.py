@@ -6,9 +6,9 @@ numbers; what stands around them (cost, receipt, budget) goes to standard error 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, assert_never
 import typer
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.row_formats import to_csv, to_json, to_parquet
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ class Format(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
 
+
+UNLIMITED = 100_000
+"""The width of a place that has none."""
 
 _BY_SUFFIX = {".json": Format.JSON, ".csv": Format.CSV, ".parquet": Format.PARQUET}
 
@@ -96,7 +100,8 @@ class OutputOptions:
             case Format.TABLE:
                 self._draw(printout.draw)
             case Format.JSON:
-                self.print_text(to_json(printout.document()) + "\n")
+                # JSON is UTF-8, whatever the terminal is.
+                self._write((to_json(printout.document()) + "\n").encode())
             case Format.CSV | Format.PARQUET as form:
                 made = to_csv(printout.rows()) if form is Format.CSV else to_parquet(printout.rows())
                 self._write(made)
@@ -118,10 +123,8 @@ class OutputOptions:
             return
         import io
 
-        from rich.console import Console
-
         page = io.StringIO()
-        draw(Console(file=page, highlight=False, soft_wrap=False))
+        draw(_make_console(file=page))
         self.print_text(page.getvalue())
 
     def _write(self, made: bytes) -> None:
@@ -164,9 +167,17 @@ def _is_device(place: Path) -> bool:
 
 def make_console(*, stderr: bool = False) -> Console:
     """Where to print for eyes."""
+    return _make_console(stderr=stderr)
+
+
+def _make_console(**place: Any) -> Console:
+    """A terminal has a width; a pipe and a file have none, so that no line is folded there."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    console = Console(highlight=False, soft_wrap=False, **place)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = UNLIMITED
+    return console
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -20,10 +19,11 @@ from discreet.codebook import owners
 from discreet.codebook.column_facts import FactsByName
 from discreet.codebook.entries import ROW, BudgetEntry, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.codebook.entry_reader import read_entries
-from discreet.codebook.frame_types import types_of
-from discreet.codebook.rules import LONGEST, find_problems
+from discreet.codebook.frame_types import list_required, types_of
+from discreet.codebook.rules import find_problems
 from discreet.codebook.spending import DATABASES
-from discreet.errors import CodebookError, InternalError, Problem
+from discreet.errors import CodebookError, Problem
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import (
     DEFAULT_JOINED_ROWS,
     DEFAULT_LENGTH,
@@ -34,6 +34,7 @@ from discreet.plan.catalog import (
 )
 from discreet.plan.csv_form import CsvEncoding, CsvForm, DateOrder, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind
+from discreet.plan.times import list_starts, to_days
 from discreet.plan.types import Type, Value
 from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 
@@ -108,6 +109,7 @@ class Codebook:
         bounds: Mapping[str, tuple[Any, Any]] | None = None,
         resolution: Mapping[str, Any] | None = None,
         keys: Mapping[str, Iterable[Any]] | None = None,
+        bins: Mapping[str, Any] | None = None,
         constant_per_unit: Collection[str] = (),
         not_null: Collection[str] = (),
         public: Collection[str] = (),
@@ -127,17 +129,22 @@ class Codebook:
         """A codebook for frames, with the types of their schemas. No value is read.
 
         The name of a column means this column in every table that has it; ``table.column`` means the column of one
-        table. A key None makes NULL a group. ``public``, ``exact_rows`` and ``exact_units`` name tables. A bare name in
-        ``unique`` means columns of public tables, and in ``max_frequency`` and ``max_values`` columns of private ones.
-        ``not_null`` names columns without missing values: what is missing there all the same counts as a value.
+        table. A key None makes NULL a group. Bounds of timestamps may be dates, which mean their midnights. ``bins`` is
+        for columns that hold starts of bins: a width (10, "month") or the starts. ``public``, ``exact_rows`` and
+        ``exact_units`` name tables. A bare name in ``unique`` means columns of public tables, and in ``max_frequency``
+        and ``max_values`` columns of private ones. ``not_null`` names columns without missing values, besides those of
+        which an Arrow schema says it: what is missing there all the same counts as a value.
         """
         facts = FactsByName({table: dict(types_of(frame)) for table, frame in tables.items()}, public)
+        facts.add("nullable", {f"{table}.{name}": False for table in tables for name in list_required(tables[table])})
         facts.add("type", types)
         facts.add("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
         facts.add("resolution", resolution)
         all_keys = {column: list(values) for column, values in (keys or {}).items()}
         facts.add("keys", {column: [key for key in values if key is not None] for column, values in all_keys.items()})
+        facts.add("bins", {column: _to_bins_entry(value) for column, value in (bins or {}).items()})
         facts.add("null_key", {column: True for column, values in all_keys.items() if None in values})
+        facts.add("nullable", {column: True for column, values in all_keys.items() if None in values})
         facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
         facts.add("nullable", dict.fromkeys(not_null, False))
         facts.add("unique", dict.fromkeys(unique, True), public=True)
@@ -291,6 +298,11 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
     return {word: value for word, value in words.items() if value is not None}
 
 
+def _to_bins_entry(value: Any) -> dict[str, Any]:
+    """A width, or a list of starts, as an entry of a codebook."""
+    return {"edges": list(value)} if isinstance(value, Iterable) and not isinstance(value, str) else {"width": value}
+
+
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
     kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES)
     kind = next(kind for kind in kinds if getattr(place, kind) is not None)
@@ -323,7 +335,7 @@ def _make_limits(table: TableEntry, unit: Unit) -> ContributionLimits:
 
 def _make_column_facts(column: ColumnEntry, *, owner: bool) -> ColumnFacts:
     kind = Type(column.type)
-    low, high = column.bounds if column.bounds is not None and kind.is_number else (None, None)
+    low, high = (None, None) if column.bounds is None else _read_ends(column, *column.bounds)
     step = Fraction(1) if column.resolution is None and kind is Type.INTEGER else column.resolution
     keys = _list_keys(column, kind)
     return ColumnFacts(
@@ -338,6 +350,16 @@ def _make_column_facts(column: ColumnEntry, *, owner: bool) -> ColumnFacts:
         max_length=(column.max_length or DEFAULT_LENGTH) if kind is Type.TEXT else None,
         max_values=column.max_values,
     )
+
+
+def _read_ends(column: ColumnEntry, low: Any, high: Any) -> tuple[Fraction, Fraction]:
+    """The bounds as exact numbers; of times, their days."""
+    if not Type(column.type).is_time:
+        return low, high
+    if column.bins is not None and column.bins.width is not None:
+        # The month of the first day begins before it, and a column of starts of months holds that start.
+        low = next(iter(_list_bin_starts(column)))
+    return to_days(low), to_days(high)
 
 
 def _list_keys(column: ColumnEntry, kind: Type) -> tuple[Value, ...] | None:
@@ -358,26 +380,8 @@ def _list_bin_starts(column: ColumnEntry) -> Iterable[Any]:
     width = column.bins.width
     value, last = column.bounds
     if isinstance(width, str):
-        value = _find_start(value, width)
+        yield from list_starts(width, value, last)
+        return
     while value <= last:
         yield value
-        if isinstance(width, str) and (dt.date.max - value).days < LONGEST[width]:
-            return  # there are no later dates
-        value = _find_start(value + dt.timedelta(LONGEST[width]), width) if isinstance(width, str) else value + width
-
-
-def _find_start(day: dt.date, width: str) -> dt.date:
-    """The first day of the week, month, quarter or year that a day is in."""
-    match width:
-        case "week":
-            return day - dt.timedelta(day.weekday())
-        case "month":
-            return day.replace(day=1)
-        case "quarter":
-            return day.replace(day=1, month=day.month - (day.month - 1) % 3)
-        case "year":
-            return day.replace(day=1, month=1)
-        case "day":
-            return day
-        case _:
-            raise InternalError("A width of dates that the reader of codebooks does not accept.")
+        value += width

@@ -10,12 +10,13 @@ import glob
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path, PurePath
 
 from discreet.codebook.codebook import TableSource
 from discreet.codebook.frame_types import type_of_arrow
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.conversions import SQLITE_MARK, advise_conversion, advise_sqlite
 from discreet.plan.csv_form import WIDE_MARKS, CsvForm, guess_form, name_columns, read_first_line, split_header
 from discreet.plan.source_kinds import SourceKind, require_kind

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.codebook.data_files import DataFiles, name_table
 from discreet.codebook.entries import BLANK, ROW
 from discreet.codebook.owners import UnitName
 from discreet.codebook.rules import FORM_WORDS
+from discreet.late_dataclass import dataclass
 from discreet.plan.csv_form import CsvForm, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type

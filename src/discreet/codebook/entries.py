@@ -25,6 +25,7 @@ from discreet.plan.conversions import advise_conversion
 from discreet.plan.csv_form import DECIMALS, DELIMITERS, THOUSANDS, CsvEncoding, DateOrder
 from discreet.plan.functions import TRUNCATIONS
 from discreet.plan.source_kinds import kind_of_path
+from discreet.plan.times import to_moment
 from discreet.plan.types import Type, Value
 
 # The unit of a codebook that protects single rows.
@@ -67,6 +68,9 @@ def _read_number(value: object) -> Fraction:
 
 
 def _read_key(value: object) -> Value | Fraction:
+    value = _from_numpy(value)
+    if isinstance(value, dt.datetime):
+        return _to_plain_moment(value)
     if isinstance(value, bool | str | dt.date):
         return value
     if type(value).__name__ in {"bool", "bool_"}:  # NumPy's
@@ -77,14 +81,30 @@ def _read_key(value: object) -> Value | Fraction:
         raise PydanticCustomError("key", "must be a truth value, number, text, date or timestamp") from error
 
 
+def _from_numpy(value: Any) -> object:
+    """A time of NumPy as one of Python, to the microsecond; anything else as it is."""
+    if type(value).__name__ != "datetime64":
+        return value
+    found: object = value.item()
+    return value.astype("datetime64[us]").item() if isinstance(found, int) else found
+
+
+def _to_plain_moment(value: dt.datetime) -> dt.datetime:
+    """A timestamp of pandas as one of Python, which its missing value is not."""
+    if value != value:  # noqa: PLR0124  # only what is missing differs from itself
+        raise PydanticCustomError("key", "must not be missing")
+    return dt.datetime.combine(value.date(), value.time(), value.tzinfo)
+
+
 def _read_width(value: object) -> Fraction | str:
-    if isinstance(value, str) and value in TRUNCATIONS[:5]:
+    if isinstance(value, str) and value in TRUNCATIONS:
         return value
     try:
         return _read_number(value)
     except PydanticCustomError as error:
-        words = ", ".join(repr(word) for word in TRUNCATIONS[:5])
-        raise PydanticCustomError("width", "must be a number, or for dates one of {words}", {"words": words}) from error
+        words = ", ".join(repr(word) for word in TRUNCATIONS)
+        rule = "must be a number, or for dates and timestamps one of {words}"
+        raise PydanticCustomError("width", rule, {"words": words}) from error
 
 
 def _expand_source(value: object) -> object:
@@ -101,8 +121,16 @@ def _expand_source(value: object) -> object:
 
 
 def _expand_column(value: object) -> object:
-    """A plain text means a column with this type."""
-    return {"type": value} if isinstance(value, str) else value
+    """A plain text means a column with this type. A date among the bounds of a timestamp means its midnight."""
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, Mapping) or value.get("type") != Type.TIMESTAMP:
+        return value
+    bounds = value.get("bounds")
+    if not isinstance(bounds, list | tuple):
+        return value
+    ends = map(_from_numpy, bounds)
+    return {**value, "bounds": [to_moment(end) if isinstance(end, dt.date) else end for end in ends]}
 
 
 def _expand_shares(value: object) -> object:
@@ -226,8 +254,9 @@ class Bins(CodebookEntry):
 
     width: Annotated[Fraction | str, PlainValidator(_read_width, json_schema_input_type=float | str)] | None = Field(
         None,
-        description='Every value from the lower bound up in steps of this width; for dates `"day"`, `"week"`, '
-        '`"month"`, `"quarter"` or `"year"`. Needs `bounds`.',
+        description='Every value from the lower bound up in steps of this width; for dates and timestamps `"day"`, '
+        '`"week"`, `"month"`, `"quarter"` or `"year"`, for timestamps also `"hour"`, `"minute"` or `"second"`. Needs '
+        "`bounds`.",
     )
     edges: Annotated[tuple[KeyValue, ...], ListField] | None = Field(
         None,
@@ -243,8 +272,9 @@ class ColumnEntry(CodebookEntry):
     )
     bounds: Annotated[tuple[KeyValue, KeyValue], ListField] | None = Field(
         None,
-        description="The least and the largest value that count; values beyond are moved to the nearer one. Needed "
-        "for sums and averages.",
+        description="The least and the largest value that count; values beyond are moved to the nearer one in sums "
+        "and averages, which need bounds, and are in no bin. Of dates and timestamps they make `date_trunc` and "
+        "`year` public keys; a date as a bound of timestamps is its midnight.",
     )
     resolution: ExactNumber | None = Field(
         None,

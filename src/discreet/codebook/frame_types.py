@@ -61,6 +61,18 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     )
 
 
+def list_required(frame: Any) -> list[str]:
+    """The columns that cannot be missing by the schema, which only Arrow's says.
+
+    >>> import pyarrow as pa
+    >>> list_required(pa.table({"age": [41]}, schema=pa.schema([pa.field("age", pa.int64(), nullable=False)])))
+    ['age']
+    """
+    if type(frame).__module__.partition(".")[0] != "pyarrow":
+        return []
+    return [field.name for field in frame.schema if not field.nullable and type_of_arrow(field.type) is not None]
+
+
 def _check_names(columns: Iterable[object]) -> None:
     """Refuse two columns of one name: a question could not say which it means."""
     names = [str(name) for name in columns]

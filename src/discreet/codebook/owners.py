@@ -8,10 +8,10 @@ protected.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from discreet.codebook.entries import ROW, Document, TableEntry, did_you_mean
 from discreet.errors import Problem
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Link
 from discreet.plan.types import Type
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from discreet.codebook.data_files import DataFiles
 from discreet.codebook.draft import TYPES_NOTE, Choices, draft, draft_table, write_column
 from discreet.codebook.entries import BLANK, ROW
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.source_kinds import SourceKind
 
 Section: TypeAlias = tuple[str, ...]

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import assert_never
 
-from discreet.bounding.facts import MAX_KEYS
 from discreet.codebook import owners, spending
 from discreet.codebook.entries import Bins, ColumnEntry, Document, SourceEntry, TableEntry
 from discreet.errors import Problem
-from discreet.plan.catalog import DEFAULT_LENGTH, MAX_LENGTH
+from discreet.plan.catalog import DEFAULT_LENGTH, MAX_KEYS, MAX_LENGTH
 from discreet.plan.conversions import advise_conversion
+from discreet.plan.functions import TRUNCATIONS
+from discreet.plan.times import count_starts
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type
 
 # A double cannot distinguish more steps than this, so a finer resolution would have no meaning.
@@ -25,10 +26,6 @@ MAX_STEPS = 2**52
 MAX_REAL = Fraction(10) ** 300
 # Words about how a CSV file is written.
 FORM_WORDS = ("delimiter", "encoding", "decimal", "thousands", "dates")
-# The least number of days in a bin of dates.
-DAYS = {"day": 1, "week": 7, "month": 28, "quarter": 90, "year": 365}
-# The largest number of days in a bin of dates. So many days after the start of a bin, the next one has begun.
-LONGEST = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
 
 _EXAMPLES = {
     Type.BOOLEAN: "true",
@@ -194,9 +191,8 @@ def _check_bounds(path: str, column: ColumnEntry, kind: Type) -> Iterator[Proble
     if column.bounds is None:
         return
     path = f"{path}.bounds"
-    if not kind.is_number and not (kind is Type.DATE and column.bins is not None):
-        fix = 'With bins = { width = "month" } a date may have them.' if kind is Type.DATE else "Remove them."
-        yield Problem(path, f"are for numbers; a {kind} has none", fix)
+    if not (kind.is_number or kind.is_time):
+        yield Problem(path, f"are for numbers, dates and timestamps; a {kind} has none", "Remove them.")
         return
     wrong = [problem for value in column.bounds for problem in _check_value(path, value, kind)]
     yield from wrong
@@ -285,10 +281,11 @@ def _check_bins(path: str, bins: Bins, column: ColumnEntry, kind: Type) -> Itera
         yield from (wrong := list(_check_values(f"{path}.edges", bins.edges, kind)))
         if not wrong and list(bins.edges) != sorted(bins.edges):
             yield Problem(f"{path}.edges", "are not in ascending order", "Sort them.")
-    elif not (kind.is_number or kind is Type.DATE):
-        yield Problem(f"{path}.width", f"is for numbers and dates; a {kind} has none", "List keys instead.")
-    elif isinstance(bins.width, str) != (kind is Type.DATE):
-        like = '"month"' if kind is Type.DATE else "10"
+    elif not (kind.is_number or kind.is_time):
+        rule = f"is for numbers, dates and timestamps; a {kind} has none"
+        yield Problem(f"{path}.width", rule, "List keys instead.")
+    elif isinstance(bins.width, str) != kind.is_time or (kind is Type.DATE and bins.width in TRUNCATIONS[5:]):
+        like = '"month"' if kind.is_time else "10"
         yield Problem(f"{path}.width", f"does not fit the type {kind}", f"Write width = {like}.")
     elif column.bounds is None:
         yield Problem(f"{path}.width", "needs bounds to start and stop", "Add bounds = [first, last].")
@@ -313,6 +310,6 @@ def _has_too_many_bins(width: Fraction | str | None, column: ColumnEntry) -> boo
         return (ends[1] - ends[0]) / width >= MAX_KEYS
     match column.bounds:
         case (dt.date() as first, dt.date() as last) if isinstance(width, str):
-            return (last - first).days / DAYS[width] >= MAX_KEYS
+            return count_starts(width, first, last) > MAX_KEYS
         case _:
             return False

@@ -32,7 +32,6 @@ table of gaps there, with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -40,6 +39,7 @@ import numpy as np
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.tabulation import Tabulation
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.plan.gaps import Gap
 from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value
@@ -95,7 +95,10 @@ class Engine(Protocol):
         ...
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
-        """The columns a source really has, and the plan type each would get (None: a type without one). No values."""
+        """The columns a source really has, and the plan type each would get (None: a type without one). No values.
+
+        Refused where a declared column is not there, or is not of its type: what is read is as declared.
+        """
         ...
 
     def version(self, table: str) -> str:

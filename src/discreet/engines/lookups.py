@@ -9,7 +9,7 @@ from typing import Any
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, group_cap
 from discreet.engines.steps import collect_steps
 from discreet.errors import InternalError
-from discreet.plan.arrow import load_arrow_types
+from discreet.plan.arrow import make_arrow_array
 from discreet.plan.evaluate import settle
 from discreet.plan.types import Type, Value
 
@@ -36,9 +36,9 @@ def make_groups_table(bounded: BoundedPlan, keys: Sequence[tuple[Value, ...]], *
 
     columns = {}
     for i, key in enumerate(bounded.keys):
-        columns[f"k{i}"] = pa.array([settle(row[i], key.type) for row in keys], load_arrow_types()[key.type])
+        columns[f"k{i}"] = make_arrow_array([settle(row[i], key.type) for row in keys], key.type)
     if coded:
-        columns["code"] = pa.array(range(len(keys)), pa.int64())
+        columns["code"] = make_arrow_array(range(len(keys)), Type.INTEGER)
     return pa.table(columns)
 
 
@@ -55,10 +55,10 @@ def _make_weights_table(bounded: BoundedPlan) -> Any:
     if cap is None:
         raise InternalError("Weights without a cap on groups.")
     most = min(cap, MOST_WEIGHTS)
-    columns = {"g": pa.array(range(1, most + 1), pa.int64())}
+    columns = {"g": make_arrow_array(range(1, most + 1), Type.INTEGER)}
     for i, measure in enumerate(bounded.measures):
         if measure.counts is Counts.WEIGHT:
-            columns[f"w{i}"] = pa.array(weights(measure, most), pa.int64())
+            columns[f"w{i}"] = make_arrow_array(weights(measure, most), Type.INTEGER)
     return pa.table(columns)
 
 
@@ -68,7 +68,7 @@ def _make_listed_table(values: Sequence[Value], kind: Type) -> Any:
 
     cells = {settle(value, kind): cell for cell, value in reversed(tuple(enumerate(values)))}
     columns = {
-        "listed": pa.array(list(cells), load_arrow_types()[kind]),
-        "cell": pa.array(list(cells.values()), pa.int64()),
+        "listed": make_arrow_array(list(cells), kind),
+        "cell": make_arrow_array(list(cells.values()), Type.INTEGER),
     }
     return pa.table(columns)

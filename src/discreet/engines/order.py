@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.types import Type, Value
 
 TypedValue: TypeAlias = tuple[Value, Type]

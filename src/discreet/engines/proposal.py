@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.csv_form import CsvForm
 from discreet.plan.types import Type
 

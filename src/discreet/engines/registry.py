@@ -7,7 +7,6 @@ A new engine adds its kinds of source to ``plan.source_kinds`` and a line here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +14,7 @@ from discreet.engines.engine import Engine
 from discreet.engines.proposal import TypeProposal
 from discreet.engines.unread import ValueReport
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.source_kinds import SourceKind, kind_of_source
 from discreet.plan.types import Type

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, unit_bits
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression
 from discreet.plan.types import Value
 

@@ -9,7 +9,6 @@ where its views meet. So one unit adds at most ``max_rows``·2^b to every table,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from discreet.bounding.contributions import BoundedPlan, Spread
 from discreet.errors import InternalError
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 
 NULL_CODE, OTHER_CODE, FIRST_CODE = 0, 1, 2
 

@@ -7,15 +7,19 @@ with its place, and a plan is made of our own nodes. ``sql.parsing`` states the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from discreet.frontends.google import privacy_clause
 from discreet.frontends.google.privacy_clause import QuestionAndOffer, ReleasedSelects
 from discreet.frontends.outer.computation import ReleasedComputation
 from discreet.frontends.outer.outer_reader import read_computation, reads_public_only
+from discreet.frontends.outer.public_scalars import PublicComputer, compute_scalars
 from discreet.frontends.resolve.resolver import resolve
 from discreet.frontends.sql import parsing
 from discreet.frontends.sql.expression_forms import FORMS
 from discreet.frontends.sql.parsing import MAX_CHARACTERS, MAX_NESTING
+from discreet.frontends.sql.places import Places
+from discreet.frontends.sql.query_parameters import bind_parameters
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import Draft
@@ -43,9 +47,14 @@ def read(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None
     return read_with_offer(text, catalog, public).question
 
 
-def read_with_offer(text: str, catalog: Catalog, public: Mapping[str, Values] | None = None) -> QuestionAndOffer:
+def read_with_offer(
+    text: str,
+    catalog: Catalog,
+    public: Mapping[str, Values] | None = None,
+    compute: PublicComputer | None = None,
+) -> QuestionAndOffer:
     """The question that a text asks, in plain SQL or in the GoogleSQL form. A computation is refused."""
-    found = read_statement(text, catalog, public)
+    found = read_statement(text, catalog, public, compute)
     if isinstance(found, QuestionAndOffer):
         return found
     if found.questions:
@@ -54,16 +63,32 @@ def read_with_offer(text: str, catalog: Catalog, public: Mapping[str, Values] | 
 
 
 def read_statement(
-    text: str, catalog: Catalog, public: Mapping[str, Values] | None = None
+    text: str,
+    catalog: Catalog,
+    public: Mapping[str, Values] | None = None,
+    compute: PublicComputer | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> QuestionAndOffer | ReleasedComputation:
-    """What a text asks: one question, or a computation over released answers and public tables."""
+    """What a text asks: one question, or a computation over released answers and public tables.
+
+    ``compute`` computes subqueries over public tables that stand for a value; without it, they are refused.
+    ``parameters`` are the values of @name in the text.
+    """
     try:
         if privacy_clause.mentions_clause(text):
-            return _read_google(privacy_clause.parse(text), catalog, public or {})
-        parsed = parsing.parse(text, parsing.split_words(text))
+            selects = privacy_clause.parse(text, parameters)
+            if compute is not None:
+                compute_scalars(selects, catalog, public or {}, compute)
+            return _read_google(selects, catalog, public or {})
+        tokens = parsing.split_words(text)
+        if parameters is not None:
+            tokens = bind_parameters(tokens, Places(text, tokens), parameters)
+        parsed = parsing.parse(text, tokens)
+        plain = ReleasedSelects(text, parsed.tree, parsed.places, {}, {}, FORMS, set())
         if reads_public_only(parsed.tree, catalog, public or {}):
-            plain = ReleasedSelects(text, parsed.tree, parsed.places, {}, {}, FORMS, set())
             return read_computation(plain, catalog, public or {})
+        if compute is not None:
+            compute_scalars(plain, catalog, public or {}, compute)
         return QuestionAndOffer(resolve(_read_draft(parsed), catalog, public), {})
     except RecursionError:
         raise parsing.explain_too_deep(Place(text, 0, 0)) from None

@@ -11,13 +11,13 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.accounting.cost_words import describe_left
 from discreet.errors import LedgerError
 from discreet.exact import float_down, float_up
+from discreet.late_dataclass import dataclass
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
 from discreet.ledger.policy import Policy

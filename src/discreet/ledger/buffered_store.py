@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from discreet.late_dataclass import dataclass
 from discreet.ledger.store import Lease, ReservationRow
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
@@ -11,6 +10,7 @@ from itertools import pairwise
 from discreet.accounting.cost_words import largest_mu
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.exact import float_down, float_up
+from discreet.late_dataclass import dataclass
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.state import State
 

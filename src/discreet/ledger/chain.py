@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from discreet.errors import LedgerError
+from discreet.late_dataclass import dataclass
 
 # The text in the first line in place of a hash.
 START = "0" * 64

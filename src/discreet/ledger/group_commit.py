@@ -12,10 +12,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import DiscreetError, LedgerDamaged, LedgerFailure, RequestInFlight
+from discreet.late_dataclass import dataclass
 from discreet.ledger.state import State
 from discreet.ledger.store import Store
 from discreet.uninterrupted import run_uninterrupted

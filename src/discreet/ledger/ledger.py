@@ -16,7 +16,6 @@ order of interrupts, crashes and retries looks at two draws for one charge.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from discreet.accounting.currencies import Currency
 from discreet.accounting.events import Event
 from discreet.accounting.sums import Price
 from discreet.exact import Exact
+from discreet.late_dataclass import dataclass
 from discreet.privacy import Budget, Loss
 
 Record = Mapping[str, Any]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NotRequired, Self, TypedDict
 
 from discreet.errors import LedgerError
+from discreet.late_dataclass import dataclass
 from discreet.ledger.amount_text import dump_budget
 from discreet.ledger.policy import Policy
 from discreet.ledger.state import COUNTING, VERSION, Rules, State

@@ -8,13 +8,13 @@ backwards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
 from discreet import parameters
 from discreet.errors import LedgerError, ParameterError
 from discreet.exact import Exact, Ln, float_up
+from discreet.late_dataclass import dataclass
 from discreet.ledger.amount_text import exact_to_text, read_exact
 from discreet.parameters import Epsilon, Number
 from discreet.privacy import Budget

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,7 @@ from discreet.accounting.spending_classes import FAILURE_PART, ClassCurrency, pr
 from discreet.accounting.sums import Price
 from discreet.errors import BudgetExceeded, LedgerDamaged, LedgerError, LedgerStopped
 from discreet.exact import Exact, lower, sqrt_lower, upper
+from discreet.late_dataclass import dataclass
 from discreet.ledger.amount_text import load_budget, price_to_text, read_price
 from discreet.ledger.chain import START, Head, digest, make_line_start
 from discreet.ledger.policy import DATASET, Bucket, Cap, Policy, period_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from discreet.late_dataclass import dataclass
 from discreet.ledger.chain import Head
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
@@ -16,6 +15,7 @@ from discreet import parameters
 from discreet.entropy import EntropySource, Words
 from discreet.errors import ParameterError
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.local.hashing import text_keys
 from discreet.local.words import HALF, pick
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.local.aggregate import Aggregator
 from discreet.local.hashing import LocalHashing
 from discreet.local.number import NumberProtocol

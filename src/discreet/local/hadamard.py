@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.exact import Integers, Ln
+from discreet.late_dataclass import dataclass
 from discreet.local.protocol import (
     FrequencyProtocol,
     SymbolProtocol,

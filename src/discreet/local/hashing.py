@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from discreet import parameters
 from discreet.entropy import Words
 from discreet.exact import Flags, Integers, Ln, ceil_div, float_up
+from discreet.late_dataclass import dataclass
 from discreet.local.krr import draw_response, response_chance, response_loss, response_threshold
 from discreet.local.protocol import (
     EncodingProtocol,

@@ -8,13 +8,13 @@ keeps the most frequent prefixes of one length, and counts only their extensions
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 from discreet.local.domain import Domain, as_text
 from discreet.local.estimation import Frequencies, estimate_from_supports
 from discreet.local.hashing import LocalHashing, text_keys

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +13,7 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 from discreet.local.aggregate import Aggregator
 from discreet.local.estimation import estimate_frequencies, z_score
 from discreet.local.protocol import FrequencyProtocol

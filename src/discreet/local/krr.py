@@ -6,13 +6,13 @@ Local hashing runs the same response on the bucket of an answer, with the functi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from discreet.accounting import events
 from discreet.entropy import Words
 from discreet.exact import Exact, Integers, Ln
+from discreet.late_dataclass import dataclass
 from discreet.local.protocol import FrequencyProtocol, SymbolProtocol, read_epsilon, read_threshold, write_threshold
 from discreet.local.words import (
     WORD,

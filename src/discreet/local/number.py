@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ import numpy as np
 from discreet.entropy import Words
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers, Ln, float_up
+from discreet.late_dataclass import dataclass
 from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, write_threshold
 from discreet.local.words import (
     HALF,

@@ -13,12 +13,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 
 _FORMAT = "local-person/1"
 

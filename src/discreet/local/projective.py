@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -12,6 +11,7 @@ import numpy as np
 
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Ln
+from discreet.late_dataclass import dataclass
 from discreet.local.protocol import (
     FrequencyProtocol,
     SymbolProtocol,

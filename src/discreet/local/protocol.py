@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
@@ -19,6 +18,7 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Flags, Integers, Ln
+from discreet.late_dataclass import dataclass
 from discreet.local import planes
 from discreet.local.words import (
     HALF,

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from discreet import parameters
 from discreet.errors import DiscreetError, ParameterError
 from discreet.exact import Exact
+from discreet.late_dataclass import dataclass
 from discreet.local.domain import Domain
 from discreet.local.estimation import z_score
 from discreet.local.hashing import LocalHashing

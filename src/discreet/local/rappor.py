@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Flags, Floats, Integers, Interval, Ln, lower
+from discreet.late_dataclass import dataclass
 from discreet.local import planes
 from discreet.local.planes import ALWAYS
 from discreet.local.protocol import TallyProtocol, read_epsilon, read_integer

@@ -7,12 +7,13 @@ import binascii
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 from discreet.local.task import DIGEST_BYTES, Task
 from discreet.local.words import Bytes
 

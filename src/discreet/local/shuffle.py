@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Self
@@ -34,6 +33,7 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.errors import ParameterError, UnknownLoss
 from discreet.exact import Exact, Floats, Interval, Ln, float_down, float_up
+from discreet.late_dataclass import dataclass
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.krr import KaryResponse
 from discreet.local.projective import ProjectiveResponse

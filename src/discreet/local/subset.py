@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -15,6 +14,7 @@ import numpy as np
 from discreet.entropy import Words
 from discreet.errors import ParameterError
 from discreet.exact import Flags, Integers, Ln, float_up
+from discreet.late_dataclass import dataclass
 from discreet.local import planes
 from discreet.local.protocol import BitVectorProtocol, read_epsilon, read_integer, read_threshold, write_threshold
 from discreet.local.words import WORD, Bytes, is_below, keep_threshold, loss_of, read_words

@@ -7,7 +7,6 @@ drawn reveals nothing about the answers. The hierarchy for ranges and the search
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Ln
+from discreet.late_dataclass import dataclass
 from discreet.local.client import encode, encode_many
 from discreet.local.reports import Reports
 from discreet.local.task import Task

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Self
@@ -19,6 +19,7 @@ from typing import Self
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Ln, multiply
+from discreet.late_dataclass import dataclass
 from discreet.local.domain import Domain
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 from discreet.errors import ParameterError
 from discreet.exact import Flags, Integers, Interval, Ln
+from discreet.late_dataclass import dataclass
 from discreet.local import planes
 from discreet.local.planes import ALWAYS
 from discreet.local.protocol import BitVectorProtocol, read_epsilon, read_integer

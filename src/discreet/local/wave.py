@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers, Ln, float_up
+from discreet.late_dataclass import dataclass
 from discreet.local.number import draw_in_window, window_chance
 from discreet.local.protocol import SymbolProtocol, read_epsilon, read_integer, read_threshold, write_threshold
 from discreet.local.words import WORD, Bytes, is_below, loss_of, near_ratio, near_threshold, read_words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import FixedPoint, Integers
+from discreet.late_dataclass import dataclass
 
 _FIX = "Give the public range as bounds=(low, high); it must not be read off the data."
 

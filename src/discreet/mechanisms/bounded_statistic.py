@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -16,6 +15,7 @@ from discreet import parameters
 from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Integers, Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.bounded_column import BoundedColumn
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Any, TypeAlias
@@ -22,6 +21,7 @@ from discreet.accounting.zcdp import ZeroConcentratedNotion
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import MixedGuarantees, ParameterError, PrivacyError
 from discreet.exact import lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.privacy import Budget, Loss, Notion
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Sized
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.noise_mechanism import AdditiveNoise, NoiseMechanism

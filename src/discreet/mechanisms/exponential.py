@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeVar
@@ -16,6 +15,7 @@ from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval, decimal, float_up, lower, sqrt_lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, find_form, settle
 from discreet.mechanisms.scores import Score, ScoresLike, read_position, read_scores, sum_intervals, weights
 from discreet.parameters import Epsilon, Number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -14,6 +13,7 @@ from discreet.accounting.account import loss_of
 from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Ln, float_down, float_up, lower, sqrt_upper, upper
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.l2_noise import L2Noise, shorten
 from discreet.mechanisms.laws import DiscreteGaussianLaw, log_inverse
 from discreet.parameters import Epsilon, Number

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import FIXED_LIMIT, Floats, Integers
+from discreet.late_dataclass import dataclass
 
 GridSteps: TypeAlias = int | Integers
 GridValues: TypeAlias = int | float | Integers | Floats

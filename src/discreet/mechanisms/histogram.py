@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Integers, Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.noise_mechanism import AdditiveNoise, NoiseMechanism
 from discreet.parameters import Number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import ClassVar
@@ -12,6 +12,7 @@ from typing import ClassVar
 from discreet import parameters
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.grid import Grid, distances, read_resolution, squared_l2_steps
 from discreet.mechanisms.grid_noise import GridNoise
 from discreet.mechanisms.laws import MOST

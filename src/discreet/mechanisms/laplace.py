@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from discreet.accounting import events
 from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, Ln
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.grid import Grid, distances, l1_steps, read_resolution
 from discreet.mechanisms.grid_noise import GridNoise
 from discreet.mechanisms.laws import MOST, DiscreteLaplaceLaw, log_inverse

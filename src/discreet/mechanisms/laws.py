@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Protocol
 
 from discreet.exact import BITS, Interval, ceil_div, exp_minus_bounds, sqrt_lower, sqrt_upper
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.normal_tail import normal_tail, pi_interval
 
 # Above this standard deviation a tail is bounded by the normal tail instead of being summed.

@@ -7,7 +7,7 @@ the charge and the draw all use the same exact numbers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from discreet.accounting.account import compose
 from discreet.accounting.events import Event
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 from discreet.privacy import Loss, Neighbours, Unit
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import assert_never
@@ -21,6 +20,7 @@ import numpy as np
 
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.samplers import uniform_below
 

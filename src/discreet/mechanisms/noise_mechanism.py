@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ from discreet import parameters
 from discreet.accounting import zcdp
 from discreet.accounting.events import Event
 from discreet.exact import Exact, Ln, float_down
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.mechanism import EventMechanism, find_form, settle

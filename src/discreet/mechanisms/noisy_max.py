@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from operator import mul
@@ -19,6 +18,7 @@ from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, float_up
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.exponential import (
     Exponential,
     SelectionMechanism,

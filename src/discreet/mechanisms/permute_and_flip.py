@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -12,6 +11,7 @@ from discreet import parameters
 from discreet.accounting.events import Event, Pure
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Exact, Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.exponential import ChoiceMechanism, SelectionMechanism, utility_loss
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.scores import ScoresLike, read_position, read_scores, weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, Literal, assert_never
 
@@ -16,6 +16,7 @@ from discreet.accounting import events
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, Ln, ceil_div, exp_minus_bounds
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.laws import log_inverse
 from discreet.mechanisms.mechanism import OneEventMechanism, find_form, settle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -12,6 +11,7 @@ from discreet.accounting import events, gdp
 from discreet.entropy import EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, float_down, float_up, sqrt_upper
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.l2_noise import L2Noise, shorten
 from discreet.mechanisms.laws import RoundedGaussianLaw
 from discreet.mechanisms.mechanism import settle

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from discreet.errors import ParameterError
 from discreet.exact import Floats, Integers, Interval
+from discreet.late_dataclass import dataclass
 from discreet.parameters import MAX_SIZE, kind_of, refuse
 
 Score: TypeAlias = int | float | Fraction | Decimal

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import NoReturn
@@ -18,6 +17,7 @@ from discreet.accounting.events import Event, Pure
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import Exact, Integers, Interval, add, float_up, lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.exponential import check_monotone, shorten_down
 from discreet.mechanisms.laws import DiscreteLaplaceLaw, noise_bound
 from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import float_up
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.bounded_statistic import BoundedStatistic, exact_sum
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.noise_mechanism import AdditiveNoise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -17,6 +16,7 @@ from discreet.accounting.events import Approximate, DiscreteLaplace, Event, Roun
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, decimal, exp_minus_bounds, float_up, lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.exponential import shorten_down
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import KeyT, read_counts, read_units

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import ceil_div, float_up
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.bounded_statistic import SizedStatistic, clamp, exact_sum, exact_sum_of_squares, ratio
 from discreet.mechanisms.estimate import Estimate
 from discreet.mechanisms.noise_mechanism import AdditiveNoise

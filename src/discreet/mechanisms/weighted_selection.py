@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -15,6 +14,7 @@ from discreet import parameters
 from discreet.accounting.events import Approximate, Event, RoundedGaussian
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Integers, Interval, ceil_div, sqrt_lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.keys import KeyT, read_counts, read_units
 from discreet.mechanisms.laws import RoundedGaussianLaw, find_smallest

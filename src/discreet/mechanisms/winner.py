@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias
 
 from discreet.exact import Interval, ceil_div
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.laws import DiscreteLaplaceLaw, find_smallest
 from discreet.mechanisms.scores import exp_minus
 

@@ -8,7 +8,6 @@ guarantees are computed exactly elsewhere (``accounting``, ``divergence``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 
 Reals: TypeAlias = npt.NDArray[np.float64]
 DrawnOutput: TypeAlias = int | str

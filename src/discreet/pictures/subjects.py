@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from discreet import parameters
 from discreet.errors import ParameterError
+from discreet.late_dataclass import dataclass
 from discreet.parameters import Number
 from discreet.pictures.law_pair import LawPair, Reals
 

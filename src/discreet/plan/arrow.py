@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import UsageError
-from discreet.plan.types import Type
+from discreet.plan.types import Type, Value
 
 
 def load_arrow_types() -> Mapping[Type, Any]:
@@ -23,6 +23,46 @@ def load_arrow_types() -> Mapping[Type, Any]:
         Type.DATE: pa.date32(),
         Type.TIMESTAMP: pa.timestamp("us"),
     }
+
+
+# For each type of fixed width how NumPy reads its values, and the numbers that Arrow holds.
+_FIXED_WIDTH = {
+    Type.INTEGER: ("int64", "int64"),
+    Type.REAL: ("float64", "float64"),
+    Type.DATE: ("datetime64[D]", "int32"),
+    Type.TIMESTAMP: ("datetime64[us]", "int64"),
+}
+
+
+def make_arrow_array(values: Sequence[Value], kind: Type) -> Any:
+    """Values of one plan type as an Arrow array, texts with long offsets. Unlike ``pyarrow.array``, which imports
+    pandas wherever it is installed, this costs nothing at the start.
+
+    >>> make_arrow_array(["a", None, "b"], Type.TEXT).to_pylist()
+    ['a', None, 'b']
+    """
+    import pyarrow as pa
+
+    known = _pack_bits([value is not None for value in values])
+    if kind is Type.TEXT:
+        texts = [b"" if value is None else str(value).encode() for value in values]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        buffers = [known, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+        return pa.Array.from_buffers(pa.large_string(), len(values), buffers)
+    if kind is Type.BOOLEAN:
+        held = _pack_bits([bool(value) for value in values])
+    else:
+        # What stands in the place of NULL is never looked at.
+        given: Any = [0 if value is None and kind.is_number else value for value in values]
+        read, stored = _FIXED_WIDTH[kind]
+        held = pa.py_buffer(np.array(given, dtype=read).astype(stored))
+    return pa.Array.from_buffers(load_arrow_types()[kind], len(values), [known, held])
+
+
+def _pack_bits(bits: Sequence[bool]) -> Any:
+    import pyarrow as pa
+
+    return pa.py_buffer(np.packbits(np.array(bits, dtype=np.bool_), bitorder="little"))
 
 
 def to_arrow_table(frame: Any) -> Any:

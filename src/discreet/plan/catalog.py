@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Relation, Values
 from discreet.plan.types import Type, Value
@@ -17,6 +18,8 @@ from discreet.privacy import Neighbours, Unit
 # The length of a text column, in code points, where none is declared, and the largest that can be declared.
 DEFAULT_LENGTH = 1_000
 MAX_LENGTH = 4_096
+# The largest number of public groups. Each group is a row of noise, so more are refused.
+MAX_KEYS = 100_000
 # The most rows of one unit in a relation that joins have multiplied, where the codebook says nothing.
 DEFAULT_JOINED_ROWS = 10_000
 
@@ -24,15 +27,16 @@ DEFAULT_JOINED_ROWS = 10_000
 PublicCounter: TypeAlias = Callable[[str, tuple[str, ...]], int]
 """The most rows of a declared public table with the same values, none of them NULL, of some columns."""
 
-PublicRelationReader: TypeAlias = Callable[[Relation], Values]
-"""The rows of a relation over declared public tables."""
+PublicRelationReader: TypeAlias = Callable[[Relation], Values | None]
+"""The rows of a relation over declared public tables; None where these have too many rows to be read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:
     """What is publicly known about the values of a column or an expression. By default nothing is known.
 
-    ``low`` and ``high`` bound every value that is not NULL (numbers only). ``keys`` lists every value that is a group;
+    ``low`` and ``high`` bound every value that is not NULL: numbers as they are, times in days since 1970
+    (``plan.times``). ``keys`` lists every value that is a group;
     NULL is a group only if it is listed. ``resolution`` is the step in which sums are taken. ``constant`` says that all
     rows of a unit have the same value. ``unique`` says that no two rows have the same value. ``frequency`` is how many
     rows with the same value take part in a join that does not keep units together. ``max_length`` bounds the code

@@ -11,12 +11,12 @@ import bz2
 import gzip
 import io
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 
 LINE_LIMIT = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol, Self, TypeVar
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.types import LARGEST_REAL
 
 SMALLEST_REAL = math.ulp(0.0)
@@ -116,7 +116,8 @@ ARTANH = [Fraction(2, 2 * n + 1) for n in range(1, 13)]
 def _split(x: N, ops: Operations[N]) -> tuple[N, N]:
     """K and m with x = 2^k·m and √2/2 ≤ m < √2, for a positive x. All of it is exact."""
     guess = ops.keep(ops.floor(ops.guess_log2(x)))
-    guess = ops.keep(ops.choose(guess, 1023.0, guess, 1023.0))
+    guess = ops.choose(guess, -1074.0, -1074.0, ops.choose(guess, 1023.0, guess, 1023.0))
+    guess = ops.keep(guess)
     about = ops.keep(x / ops.power_of_two(guess))  # 1 to 2, or just beside
     k = ops.choose(about, 1.0, guess - 1.0, ops.choose(about, 2.0, guess, guess + 1.0))
     m = ops.keep(ops.choose(about, 1.0, about * 2.0, ops.choose(about, 2.0, about, about * 0.5)))

@@ -17,6 +17,7 @@ from discreet.errors import InternalError
 from discreet.plan import elementary
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.magnitude import magnitude
+from discreet.plan.times import to_moment, truncate
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, LARGEST_REAL, Type, Value
 
 RowValues: TypeAlias = Mapping[Column | ReleasedValue, Value]
@@ -256,12 +257,8 @@ def _ilike(text: str, pattern: str) -> bool:
     return _like(_lower(text), _lower(pattern))
 
 
-def _time_of(when: dt.date) -> dt.time:
-    return when.time() if isinstance(when, dt.datetime) else dt.time()
-
-
 def _part(part: str, when: dt.date) -> int:
-    clock = dt.datetime.combine(when, _time_of(when))
+    clock = to_moment(when)
     return {
         "year": clock.year,
         "quarter": (clock.month + 2) // 3,
@@ -275,26 +272,12 @@ def _part(part: str, when: dt.date) -> int:
     }[part]
 
 
-def _date_trunc(part: str, when: dt.date) -> dt.date:
-    clock = dt.datetime.combine(when, _time_of(when))
-    start = clock.replace(microsecond=0)
-    if part == "week":
-        start = start.replace(hour=0, minute=0, second=0) - dt.timedelta(days=clock.weekday())
-    else:
-        resets = {"second": {}, "minute": {"second": 0}, "hour": {"minute": 0, "second": 0}}
-        day = {"hour": 0, "minute": 0, "second": 0}
-        months = {"day": day, "month": {"day": 1, **day}, "year": {"month": 1, "day": 1, **day}}
-        quarter = {"month": 3 * ((clock.month - 1) // 3) + 1, "day": 1, **day}
-        start = start.replace(**{**resets, **months, "quarter": quarter}[part])  # type: ignore[arg-type]  # ints only
-    return start if isinstance(when, dt.datetime) else start.date()
-
-
 def _date_diff(part: str, a: dt.date, b: dt.date) -> int:
     """How many boundaries of a unit of time lie between two moments."""
     if part in {"year", "month"}:
         months = 12 * (b.year - a.year) + b.month - a.month
         return b.year - a.year if part == "year" else months
-    start, end = (_date_trunc(part, dt.datetime.combine(when, _time_of(when))) for when in (a, b))
+    start, end = (truncate(part, to_moment(when)) for when in (a, b))
     seconds = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}[part]
     apart = end - start
     return (apart.days * 86_400 + apart.seconds) // seconds
@@ -373,7 +356,7 @@ STRICT: Mapping[str, Meaning] = {
     "like": _like,
     "ilike": _ilike,
     "part": _part,
-    "date_trunc": _date_trunc,
+    "date_trunc": truncate,
     "date_diff": _date_diff,
     "to_boolean": bool,
     "to_integer": _to_integer,

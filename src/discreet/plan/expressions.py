@@ -8,10 +8,11 @@ is never used for another definition than its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TypeAlias
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.types import Type, Value
 
 

@@ -10,10 +10,10 @@ Some arguments must be constants: patterns, units of time, widths of bins. So th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.types import Type, Value, type_of
 

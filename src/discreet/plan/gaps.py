@@ -7,21 +7,22 @@ Every engine gives the same integers for the same question. Where one cannot, th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Values
-from discreet.plan.types import Value
+from discreet.plan.relations import Feature, FeatureCall, Values
 
 
 class Gap(StrEnum):
     """Something that an engine cannot say."""
 
     NUL = "nul"
+    DISTINCT_IN_FRAME = "distinct_in_frame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +40,43 @@ GAPS: Mapping[Gap, GapWords] = {
         why="no text of the database can hold it, and none that is compared with it",
         fix="Take the character out: no row holds it",
     ),
+    Gap.DISTINCT_IN_FRAME: GapWords(
+        what="COUNT(DISTINCT ...) over a frame of rows (ROWS BETWEEN ...)",
+        why="the database counts no distinct values in a frame",
+        fix="Leave the frame out: the count then runs from the first row on",
+    ),
 }
 
 
 def check_gaps(question: Question, gaps: Set[str]) -> None:
     """Refuse what the engine of a dataset cannot say. Nothing is read for this."""
-    if Gap.NUL in gaps:
-        parts = (question.source, question.keys, question.aggregates)
-        if any(isinstance(value, str) and "\0" in value for value in _list_constants(parts)):
-            words = GAPS[Gap.NUL]
-            raise UsageError(
-                f"The engine of this dataset has no {words.what}: {words.why}. {words.fix}. Nothing was charged."
-            )
+    if not gaps:
+        return
+    found = {gap for part in _walk((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)}
+    for gap in sorted(found & gaps):
+        words = GAPS[Gap(gap)]
+        raise UsageError(
+            f"The engine of this dataset has no {words.what}: {words.why}. {words.fix}. Nothing was charged."
+        )
 
 
-def _list_constants(part: Any) -> Iterator[Value]:
-    """Every constant of a plan that an engine would have to hold, in whatever node it is."""
-    if isinstance(part, Literal):
-        yield part.value
-    elif isinstance(part, Values):
-        yield from (value for row in part.rows for value in row)
-    elif isinstance(part, tuple):
+def _find_gaps(part: Any) -> Iterator[Gap]:
+    """The gaps that a node of a plan falls into."""
+    match part:
+        case Literal(value=str() as text) if "\0" in text:
+            yield Gap.NUL
+        case Values() if any(isinstance(value, str) and "\0" in value for row in part.rows for value in row):
+            yield Gap.NUL
+        case FeatureCall() if part.feature is Feature.COUNT_DISTINCT and part.frame is not None:
+            yield Gap.DISTINCT_IN_FRAME
+
+
+def _walk(part: Any) -> Iterator[Any]:
+    """Every node of a plan, whatever it is."""
+    if isinstance(part, tuple):
         for inner in part:
-            yield from _list_constants(inner)
+            yield from _walk(inner)
     elif is_dataclass(part):
+        yield part
         for own in fields(part):
-            yield from _list_constants(getattr(part, own.name))
+            yield from _walk(getattr(part, own.name))

@@ -8,9 +8,9 @@ post-processing and cost nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ContributionLimits
 from discreet.plan.expressions import Expression, ReleasedValue
 from discreet.plan.relations import Relation, find_tables, split
@@ -57,10 +57,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One sort criterion over released numbers; NULLs come last."""
+    """One sort criterion over released numbers; NULLs come last, or first."""
 
     expression: Expression
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

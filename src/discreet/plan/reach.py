@@ -8,9 +8,8 @@ each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Distinct, Join, JoinKind, Projection, Relation, Scan

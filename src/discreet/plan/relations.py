@@ -12,10 +12,10 @@ fact about one is never read for the other. Equality in a join never matches NUL
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression
 from discreet.plan.types import Type, Value
 
@@ -129,13 +129,32 @@ WINDOW_FEATURES = NUMBERINGS | {Feature.LAG, Feature.LEAD}
 
 
 @dataclass(frozen=True, slots=True)
+class RowFrame:
+    """Some rows around a row, in the order of its window: from ``first`` to ``last`` rows after it; None is no end.
+
+    Negative numbers are rows before it. Rows with equal values of the order stand in the order of all their values.
+    """
+
+    first: int | None
+    last: int | None
+
+    def __str__(self) -> str:
+        first, last = ("no end" if end is None else f"{end:+d}" if end else "this" for end in (self.first, self.last))
+        return f"rows from {first} to {last}"
+
+
+@dataclass(frozen=True, slots=True)
 class FeatureCall:
-    """A feature of an argument. ``type`` is the type of its result. LAG and LEAD look ``offset`` rows away."""
+    """A feature of an argument. ``type`` is the type of its result. LAG and LEAD look ``offset`` rows away.
+
+    With a ``frame`` a feature of a window reads these rows only.
+    """
 
     feature: Feature
     argument: Expression | None
     type: Type
     offset: int = 1
+    frame: RowFrame | None = None
 
     def __str__(self) -> str:
         return f"{self.feature}({'*' if self.argument is None else self.argument})"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
-from discreet.plan.nodes import Aggregate, Question
+from discreet.plan.nodes import Aggregate, Order, Question
 from discreet.plan.relations import (
     Capped,
     Distinct,
@@ -48,10 +48,14 @@ def show(question: Question) -> str:
     if question.having is not None:
         lines.append(f"having {question.having}")
     if question.order:
-        lines.append("order by " + ", ".join(f"{o.expression}{' desc' * o.descending}" for o in question.order))
+        lines.append("order by " + ", ".join(map(_show_order, question.order)))
     if question.limit is not None or question.offset:
         lines.append(f"limit {question.limit} offset {question.offset}")
     return "\n".join(lines)
+
+
+def _show_order(order: Order) -> str:
+    return f"{order.expression}{' desc' * order.descending}{' nulls first' * order.nulls_first}"
 
 
 def choose_writer(relation: Relation) -> ExpressionWriter:
@@ -131,7 +135,8 @@ def _show_columns(columns: Iterable[tuple[str, Expression]], write: ExpressionWr
 
 def _show_feature_call(call: FeatureCall, write: ExpressionWriter) -> str:
     inside = "*" if call.argument is None else write(call.argument)
-    return f"{call.feature}({inside}{f', {call.offset}' if call.offset != 1 else ''})"
+    frame = "" if call.frame is None else f" over {call.frame}"
+    return f"{call.feature}({inside}{f', {call.offset}' if call.offset != 1 else ''}){frame}"
 
 
 def _show_aggregate(aggregate: Aggregate, write: ExpressionWriter) -> str:

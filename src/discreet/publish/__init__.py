@@ -18,6 +18,7 @@ from typing import Any
 _MEMBERS = {
     "Bundle": "bundle",
     "ReleasePlan": "release_plan",
+    "SeriesMechanism": "series",
     "preview": "publication",
     "verify": "verification",
 }

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -31,6 +31,7 @@ import numpy as np
 
 from discreet.errors import InternalError
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.l2_noise import shorten
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.privacy import Neighbours, Unit

@@ -16,18 +16,18 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.publish.bundle_question import BundleAnswer, answer_question
 from discreet.publish.chance import PublicChance
 from discreet.publish.columns import PublishedColumn
 from discreet.publish.constraints import Constraint
-from discreet.publish.intervals import tabulate_rows
+from discreet.publish.intervals import suppress_cells, tabulate_rows
 from discreet.publish.manifest import write_disclosure
 from discreet.publish.measurements import Measurements
 from discreet.publish.metadata import make_croissant
@@ -90,9 +90,14 @@ class Bundle:
         """The names of the columns."""
         return [column.name for column in self.columns]
 
-    def table(self, *names: str) -> Any:
-        """A measured table by the names of its columns, as Arrow: value, low, high and estimate of each cell."""
-        return tabulate_rows(self.measurements, self.columns, self.find_attributes(names), self.level)
+    def table(self, *names: str, suppress: float | None = None) -> Any:
+        """A measured table by the names of its columns, as Arrow: value, low, high and estimate of each cell.
+
+        ``suppress=0.5`` leaves out the numbers of cells whose interval is wider than half of the estimate to each side.
+        That is decided by released numbers alone, so it hides nothing and costs nothing.
+        """
+        found = tabulate_rows(self.measurements, self.columns, self.find_attributes(names), self.level)
+        return found if suppress is None else suppress_cells(found, suppress)
 
     def find_attributes(self, names: Sequence[str]) -> Attributes:
         """The numbers of columns by their names; refused where the table was not measured."""
@@ -137,15 +142,30 @@ def make_rows(
     seed = hash_measurements(record)
     chance = PublicChance(bytes.fromhex(seed))
     constraints = [Constraint.from_dict(each) for each in plan["constraints"]]
-    cells = make_cells(measured, columns, constraints, chance)
+    cells, distance = make_cells(measured, columns, constraints, chance)
     rows = decode_rows(cells, measured, columns, chance)
     digest = hashlib.sha256(cells.astype("<i4").tobytes()).hexdigest()
-    return rows, {"count": int(cells.shape[1]), "seed": seed, "sha256": digest, "constraints": plan["constraints"]}
+    return rows, {
+        "count": int(cells.shape[1]),
+        "seed": seed,
+        "sha256": digest,
+        "constraints": plan["constraints"],
+        "k_marginal": round(1000 * (1 - distance), 1),
+    }
 
 
 def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
     """Make everything that follows from what was drawn, and write it; the folder appears when it is whole."""
-    part = folder.with_name(folder.name + ".part")
+    try:
+        return _write_bundle(folder, folder.with_name(folder.name + ".part"), manifest, record)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be written: {error.strerror}. What was drawn is on record and stays paid for; the same "
+            "plan again, with another --out, is free."
+        ) from error
+
+
+def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     measured = load_measurements(record)

@@ -10,7 +10,6 @@ none of the listed ones: it counts in no named group, and not where one of the l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -21,6 +20,7 @@ from discreet.engines.engine import key_order
 from discreet.errors import DiscreetError, UsageError
 from discreet.exact import Floats
 from discreet.frontends import read_sql
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns

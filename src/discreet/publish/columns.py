@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -24,6 +23,7 @@ from discreet.bounding.contributions import Spread
 from discreet.engines.tabulation import FIRST_CODE, NULL_CODE, OTHER_CODE, CellView, count_codes
 from discreet.errors import UsageError
 from discreet.exact import Flags, Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import ColumnFacts
 from discreet.plan.expressions import Expression

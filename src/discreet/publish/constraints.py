@@ -10,13 +10,13 @@ A constraint is a claim of the curator about the world, not a fact that was read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from discreet.errors import UsageError
 from discreet.exact import Flags, Integers
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import suggest_nearest
 from discreet.publish.columns import PublishedColumn
 

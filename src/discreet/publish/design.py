@@ -8,7 +8,7 @@ in ``method``. Nothing here reads data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
@@ -21,6 +21,7 @@ from discreet.engines.tabulation import Tabulation
 from discreet.errors import UnitLost, UsageError
 from discreet.exact import Integers
 from discreet.frontends import read_sql
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.nodes import Question
 from discreet.privacy import Neighbours, Unit

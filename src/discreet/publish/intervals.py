@@ -53,3 +53,15 @@ def tabulate_rows(
         for column, size, place in zip(attributes, shape, places)
     }
     return pa.table(named | {name: pa.array(v) for name, v in tabulate_cells(measured, attributes, level).items()})
+
+
+def suppress_cells(table: Any, most: float) -> Any:
+    """The same rows, with NULL in place of numbers that are too uncertain: half width over estimate above ``most``."""
+    import pyarrow as pa
+
+    low, high, estimate = (table.column(name).to_numpy() for name in ("low", "high", "estimate"))
+    hidden = (high - low) / 2 > most * estimate
+    for name in ("value", "low", "high", "estimate"):
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, pa.array(table.column(name).to_numpy(), mask=hidden))
+    return table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import InternalError
 from discreet.exact import Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.publish.allocation import Allocation
 from discreet.publish.residuals import assemble, center, gather, take_residual
 from discreet.publish.workload import Attributes, list_subsets

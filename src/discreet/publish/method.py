@@ -9,10 +9,10 @@ smaller ones, so a strong dependence in it is lost; the page and the manifest na
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.late_dataclass import dataclass
 from discreet.publish.allocation import Allocation, allocate
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.measurements import find_cells

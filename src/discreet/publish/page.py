@@ -33,7 +33,7 @@ def make_page(manifest: Mapping[str, Any], measured: Measurements, columns: Sequ
         ("this release", f"ε {loss['epsilon']:.4g} at δ {loss['delta']:.4g}"),
         ("all releases so far", f"ε {manifest['cumulative']['epsilon']:.4g} at δ {loss['delta']:.4g}"),
         ("rows (noisy)", f"{manifest['total']:.0f}"),
-        ("synthetic rows", str(manifest.get("rows", {}).get("count", 0))),
+        ("synthetic rows", _describe_rows(manifest)),
         ("method", f"{method['name']}: {method['reason']}"),
         ("ledger", f"line {manifest['receipt']['number']}, {manifest['receipt']['hash'][:16]}"),
     ]
@@ -53,6 +53,12 @@ def make_page(manifest: Mapping[str, Any], measured: Measurements, columns: Sequ
         "<h2>Measured tables</h2><table><tr><th>columns</th><th>cells</th><th>standard deviation of a cell</th></tr>"
         f"{tables}</table></html>\n"
     )
+
+
+def _describe_rows(manifest: Mapping[str, Any]) -> str:
+    """How many there are, and how well they fit the estimated tables: 1000 is a perfect fit."""
+    rows = manifest.get("rows")
+    return "none" if rows is None else f"{rows['count']}, with a k-marginal score of {rows['k_marginal']} of 1000"
 
 
 def _draw_column(measured: Measurements, column: PublishedColumn, number: int, level: Fraction) -> str:

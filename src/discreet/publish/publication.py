@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from discreet.curator import Curator
 from discreet.engines.engine import ProgressCallback
 from discreet.errors import RequestConflict, UsageError
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
 from discreet.plan.relations import find_tables

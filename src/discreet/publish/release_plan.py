@@ -19,13 +19,14 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from discreet import parameters
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.offer import Offer
 from discreet.parameters import Number
 from discreet.plan.catalog import suggest_nearest
@@ -37,6 +38,7 @@ _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
     "max_rows", "rows", "synthetic", "constraints", "supersedes", "level",
 )  # fmt: skip  # a list of words
+_MOST_WAYS = 4
 _COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges")
 
 
@@ -77,8 +79,8 @@ class ReleasePlan:
                 parameters.read_whole(getattr(self, name), name, least=least)
         for marginal in self.marginals or ():
             unknown = [column for column in marginal if column not in self.columns]
-            if unknown or len(set(marginal)) < len(marginal) or not marginal:
-                hint = suggest_nearest(unknown[0], self.columns) if unknown else "Name columns, each once."
+            if unknown or len(set(marginal)) < len(marginal) or not 1 <= len(marginal) <= _MOST_WAYS:
+                hint = suggest_nearest(unknown[0], self.columns) if unknown else "Name 1 to 4 columns, each once."
                 raise UsageError(f"A marginal of the plan cannot be made. {hint} Nothing was charged.")
         for constraint in self.constraints:
             constraint.check(self.columns)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from discreet import parameters
+from discreet.late_dataclass import dataclass
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.intervals import find_width
 from discreet.publish.method import Method

@@ -8,12 +8,13 @@ that are in the cell already, and half are the old rows with only the table's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
 from discreet.exact import Flags, Floats, Integers
+from discreet.late_dataclass import dataclass
 from discreet.publish.chance import PublicChance
 from discreet.publish.workload import Attributes
 
@@ -39,15 +40,13 @@ class RowFitter:
         # One long row of random numbers, begun at another place for each use, is chance enough for this.
         self._dice = self.chance.uniform(2 * self.rows.shape[1])
 
-    def run(self, rounds: int = ROUNDS, watch: Callable[[float], None] | None = None) -> Integers:
+    def run(self, rounds: int = ROUNDS) -> Integers:
         """The rows after all rounds."""
         order = list(self.tables)
         for number in range(rounds):
             step = _FIRST_STEP * _FALL**number
             for place in self.chance.shuffle(len(order)):
                 self._fit(order[place], step)
-            if watch is not None:
-                watch((number + 1) / rounds)
         return self.rows
 
     def _roll(self) -> Floats:

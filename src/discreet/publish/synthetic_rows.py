@@ -5,7 +5,7 @@ Under limits by weight a row of a unit with many rows counts for less, so the sy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from discreet.publish.constraints import CellRule, Constraint, combine_rules
 from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
 from discreet.publish.measurements import Measurements
 from discreet.publish.row_fitting import RowFitter, begin_rows
+from discreet.publish.workload import Attributes
 
 _TRIES = 200
 _TRIED_ROWS = 20_000
@@ -28,9 +29,11 @@ def make_cells(
     columns: Sequence[PublishedColumn],
     constraints: Sequence[Constraint],
     chance: PublicChance,
-    watch: Callable[[float], None] | None = None,
-) -> Integers:
-    """The cells of all rows, one line for each column."""
+) -> tuple[Integers, float]:
+    """The cells of all rows, one line for each column, and how far their tables are from the estimated ones.
+
+    That distance is the mean total variation distance over the measured tables of several columns.
+    """
     workload = measured.allocation.workload
     count = max(1, round(estimate_total(measured)))
     ones = [estimate_one_way(measured, column) for column in range(len(columns))]
@@ -43,7 +46,17 @@ def make_cells(
     rows = begin_rows(ones, count, chance)
     if rule is not None:
         rows = _repair(rows, ones, rule, chance)
-    return RowFitter(rows, workload.sizes, tables, chance, rule).run(watch=watch)
+    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run()
+    return fitted, _find_distance(fitted, tables)
+
+
+def _find_distance(rows: Integers, tables: Mapping[Attributes, Floats]) -> float:
+    found: list[float] = []
+    for attributes, table in tables.items():
+        cells = np.ravel_multi_index([rows[column] for column in attributes], table.shape)
+        counts = np.bincount(cells, minlength=table.size).reshape(table.shape)
+        found.append(float(np.abs(counts - table).sum()) / 2 / rows.shape[1])
+    return float(sum(found)) / max(1, len(found))
 
 
 def _repair(rows: Integers, ones: Sequence[Floats], rule: CellRule, chance: PublicChance) -> Integers:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.row_formats import to_csv
 
 

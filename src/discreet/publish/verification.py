@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.accounting.events import squared_mu
 from discreet.errors import DiscreetError
+from discreet.late_dataclass import dataclass
 from discreet.publish.bundle import ROWS, TABLES, Bundle, hash_file, make_rows, stack_tables
 from discreet.publish.manifest import describe_loss, list_tables, write_disclosure
 from discreet.publish.page import make_page

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import TypeAlias
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 
 Attributes: TypeAlias = tuple[int, ...]
 """The columns of a marginal, by their numbers, ascending."""

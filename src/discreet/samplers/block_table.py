@@ -35,7 +35,6 @@ from −5 to 256 some 20 to 30 ns faster than others, about 2 % of a draw; where
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias, cast
@@ -45,6 +44,7 @@ import numpy.typing as npt
 
 from discreet.entropy import EntropySource, Words
 from discreet.exact import Flags, Floats, Integers, ceil_div, exp_minus_bounds
+from discreet.late_dataclass import dataclass
 from discreet.samplers import lazy
 from discreet.samplers.alias import make_alias_table
 from discreet.samplers.arguments import Size, read_shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.errors import ParameterError
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 from discreet.samplers.arguments import read_rational
 
 # Within these bounds a factor turns into a float without underflow or overflow, so that it is off by 2^-53 of itself.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from discreet.late_dataclass import dataclass
 
 _ZERO = Fraction(0)
 

@@ -7,9 +7,10 @@ it. So the description cannot say anything else than what is served.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from discreet.late_dataclass import dataclass
 from discreet.service.answer_forms import AnswerForm
 from discreet.service.bodies import BodyWords
 from discreet.service.callers import Caller

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from discreet.late_dataclass import dataclass
 from discreet.ledger.chain import Head
 from discreet.service.messages import JSON, ApiRequest, RefusalCode, RequestRefused, refuse_body
 from discreet.service.roles import Role

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.late_dataclass import dataclass
 from discreet.service.tokens import Token, TokenStore
 
 if TYPE_CHECKING:

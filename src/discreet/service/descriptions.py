@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.cost_words import describe_cost
 from discreet.exact import float_down, float_up
+from discreet.plan.times import from_days
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -80,7 +81,10 @@ def _describe_table(table: TableFacts) -> dict[str, Any]:
 
 
 def _describe_column(name: str, kind: Type, facts: ColumnFacts) -> dict[str, Any]:
-    return {"name": name, "type": str(kind), **_describe_facts(facts)}
+    described = {"name": name, "type": str(kind), **_describe_facts(facts)}
+    if kind.is_time and facts.low is not None and facts.high is not None:
+        described |= {"low": from_days(facts.low, kind), "high": from_days(facts.high, kind)}
+    return described
 
 
 def _describe_facts(facts: Any) -> dict[str, Any]:

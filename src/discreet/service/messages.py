@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from http import HTTPStatus
+
+from discreet.late_dataclass import dataclass
 
 JSON = "application/json"
 

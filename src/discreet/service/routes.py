@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from discreet.errors import DiscreetError, DrawLost, EngineFailure
+from discreet.late_dataclass import dataclass
 from discreet.service import asking, auditing, owning, problems
 from discreet.service.api_routes import ApiRoute, find_routes
 from discreet.service.callers import Caller, ServedDataset

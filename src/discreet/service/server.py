@@ -8,13 +8,13 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.codebook import Codebook
 from discreet.codebook.checklist import find_worst_odds
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.ledger.memory import MemoryLedger
 from discreet.opening import open_codebook
 from discreet.service.callers import ServedDataset

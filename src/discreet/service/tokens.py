@@ -11,13 +11,13 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
 from discreet.entropy import SYSTEM
 from discreet.errors import ParameterError, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.ledger.headfile import make_private
 from discreet.service.roles import Role
 

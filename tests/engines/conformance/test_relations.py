@@ -33,6 +33,7 @@ from discreet.plan.relations import (
     PerUnit,
     Projection,
     Relation,
+    RowFrame,
     Scan,
     Union,
     Values,
@@ -89,6 +90,28 @@ def test_columns_that_nobody_reads_still_matter(seed: int, capped: bool, stored:
     kept = tuple(rng.sample(columns, rng.randrange(min(3, len(columns)))))
     bounded = everything(relation, keys=kept)
     agree(stored, frames(tables), bounded)
+
+
+FRAMES = (RowFrame(-2, 0), RowFrame(None, -1), RowFrame(1, None), RowFrame(-1, 1), RowFrame(None, None), RowFrame(0, 0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_frames_hold_the_same_rows(seed: int, stored: EngineUnderTest) -> None:
+    """Rows around a row, where many rows are equal in what they are ordered by: the same rows on every engine."""
+    rng = random.Random(9000 + seed)
+    tables = some_tables(rng, most=20)
+    relation = Maker(rng).window(1)
+    assert isinstance(relation, Window)
+    columns = columns_of(relation.source, CATALOG)
+    numbers = [column for column in columns if column.type.is_number] or list(columns)
+    calls = [FeatureCall(Feature.COUNT, None, N, frame=FRAMES[0])]
+    for i, frame in enumerate(FRAMES):
+        column = rng.choice(numbers)
+        feature = (Feature.SUM, Feature.MEAN, Feature.MIN, Feature.MAX)[i % 4 if column.type.is_number else 2]
+        kind = R if feature is Feature.MEAN else column.type
+        calls.append(FeatureCall(feature, column, kind, frame=frame))
+    framed = replace(relation, features=tuple((f"f{i}", call) for i, call in enumerate(calls)))
+    agree(stored, frames(tables), everything(framed))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -416,6 +439,21 @@ def test_windows_by_hand(engine: EngineUnderTest) -> None:
 
 
 # Nasty values and names
+
+
+def test_frames_by_hand(engine: EngineUnderTest) -> None:
+    """Rows before, around and after; beyond the ends there is nothing, and a count of nothing is 0."""
+    left = pa.table({"a": pa.array([1, 2, 3, None], pa.int64()), "b": ["w", "x", "y", "z"]})
+    calls = (
+        ("after", FeatureCall(Feature.MAX, A, N, frame=RowFrame(1, None))),
+        ("all", FeatureCall(Feature.SUM, A, N, frame=RowFrame(None, None))),
+        ("before", FeatureCall(Feature.COUNT, A, N, frame=RowFrame(None, -1))),
+        ("two", FeatureCall(Feature.SUM, A, N, frame=RowFrame(-1, 0))),
+    )
+    relation = Window(Scan("l"), "w", (), ((B, False),), calls)
+    assert rows(engine, relation, left) == Counter(
+        {(1, "w", 3, 6, 0, 1): 1, (2, "x", 3, 6, 1, 3): 1, (3, "y", None, 6, 2, 5): 1, (None, "z", None, 6, 3, 3): 1}
+    )
 
 
 @pytest.mark.parametrize("kind", list(Type))

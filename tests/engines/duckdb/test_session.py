@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -22,6 +23,7 @@ from discreet.plan.relations import Scan
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.worlds import SALT
+from tests.worlds.kernel import run_cells
 
 WHO, WARD, COST = Column("t", "who", Type.INTEGER), Column("t", "ward", Type.INTEGER), Column("t", "cost", Type.REAL)
 FOREVER = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
@@ -87,6 +89,29 @@ def test_progress_is_a_share_between_0_and_1() -> None:
     engine.run(bounded, salt=SALT, watch=heard.append)
     assert heard and all(0 <= share <= 1 for share in heard) and heard[-1] == 1
     engine.close()
+
+
+IN_A_NOTEBOOK = """
+import importlib.util, discreet, pyarrow as pa
+curator = discreet.curate({"visits": pa.table({"age": [1] * 100})}, budget=discreet.Budget(epsilon=1000))
+heard = []
+answer = curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1000, watch=heard.append)
+print("widgets", importlib.util.find_spec("ipywidgets"), "rows", answer.rows.rows[0][0].value, "heard", heard[-1])
+"""
+
+
+def test_a_stock_notebook_without_widgets_runs_questions(tmp_path: Path) -> None:
+    """There DuckDB refuses every setting of its progress bar. Only the end of a question is heard."""
+    (shown,) = run_cells([IN_A_NOTEBOOK], tmp_path)
+    assert shown.startswith("widgets None rows 100 heard 1.0"), shown
+
+
+def test_another_refusal_of_a_setting_is_no_matter_of_widgets(tmp_path: Path) -> None:
+    """Negative control: settings that cannot be made are an error, but for that one cause."""
+    session = small_session(tmp_path)
+    with pytest.raises(duckdb.InvalidInputException, match="locked"):
+        session._turn_on_progress()
+    session.close()
 
 
 @pytest.mark.long

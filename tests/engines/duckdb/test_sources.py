@@ -215,7 +215,7 @@ def test_other_stored_types_have_no_plan_type(kind: str, tmp_path: Path) -> None
         "y": Type.INTEGER,
     }
     with pytest.raises(UsageError, match="cannot use"):
-        DuckDBEngine({"s": path}, catalog_of({"x": Type.INTEGER}, name="s"))
+        DuckDBEngine({"s": path}, catalog_of({"x": Type.INTEGER}, name="s")).schema("s")
 
 
 def test_whole_reals_are_integers_where_declared(tmp_path: Path) -> None:
@@ -298,10 +298,10 @@ def test_memory_engine_brings_values_to_plan_types() -> None:
         ([{"who": 1}, {"who": "Jane"}], {"who": Type.INTEGER}, "mixed kinds"),
     ],
 )
-def test_a_wrong_codebook_is_refused_at_once(source: Any, kinds: dict[str, Type], words: str) -> None:
-    """Missing files, columns and types are told when the engine is made, and nothing of the data is in the words."""
+def test_a_wrong_codebook_is_refused_before_it_is_read(source: Any, kinds: dict[str, Type], words: str) -> None:
+    """Missing files, columns and types are told before rows are read, and nothing of the data is in the words."""
     with pytest.raises(UsageError, match=words) as refused:
-        DuckDBEngine({"visits": source}, catalog_of(kinds))
+        DuckDBEngine({"visits": source}, catalog_of(kinds)).schema("visits")
     assert str(refused.value).endswith("Nothing was charged.")
     assert "Jane" not in str(refused.value)
 
@@ -309,8 +309,10 @@ def test_a_wrong_codebook_is_refused_at_once(source: Any, kinds: dict[str, Type]
 def test_unreadable_files_are_refused_in_our_own_words(tmp_path: Path) -> None:
     (tmp_path / "visits.parquet").write_bytes(b"not parquet: Jane Doe")
     with pytest.raises(UsageError, match="cannot be read") as refused:
-        DuckDBEngine({"visits": tmp_path / "visits.parquet"}, catalog_of(KINDS))
+        DuckDBEngine({"visits": tmp_path / "visits.parquet"}, catalog_of(KINDS)).schema("visits")
     assert "Jane" not in str(refused.value) and refused.value.__suppress_context__
+    (note,) = refused.value.__notes__  # for the one who opens it
+    assert note.startswith("For the owner of the data: Invalid Input Error: No magic bytes")
     for content, words in (
         (b"\xff\xfe\n", "utf-8"),
         (b"", "no header"),

@@ -25,13 +25,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.late_dataclass import dataclass
 from discreet.plan import csv_form
 from discreet.plan.arrow import is_utf8
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm, name_columns, open_bytes, read_first_line, split_header, to_utf8

@@ -22,7 +22,7 @@ from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_order
-from discreet.engines.failure import LOG, hide_error
+from discreet.engines.failure import LOG, hide_error, tell_owner
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
@@ -82,8 +82,6 @@ class DuckDBEngine:
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
-        for name in catalog.tables:
-            self._check(name)
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
         return {column.name: plan_type(column.type) for column in self._read_columns(table).values()}
@@ -300,12 +298,14 @@ class DuckDBEngine:
         return self._sources[table]
 
     def _read_columns(self, table: str) -> StoredColumns:
-        """Names and types in the source, read once for each version. Values are not looked at."""
-        import duckdb
-
+        """Names and types in the source, read and checked once for each version. Values are not looked at."""
         source = self._find_source(table)
         if isinstance(source, Csv):
-            return {name.lower(): StoredColumn(name, "VARCHAR", source.form) for name in source.names}
+            stored = {name.lower(): StoredColumn(name, "VARCHAR", source.form) for name in source.names}
+            self._check(table, stored)
+            return stored
+        import duckdb
+
         source = self._find_rows(table)
         version = f"{source.version()} {source.write_from()}"  # a copy may have other types of the same meaning
         if self._stored.get(table, ("",))[0] != version:
@@ -315,14 +315,18 @@ class DuckDBEngine:
             except duckdb.Error as error:
                 LOG.error("The source of %r cannot be read.", table, exc_info=error)
                 message = f"The source of the table {table!r} cannot be read. Check the file and its kind."
-                raise UsageError(f"{message} Nothing was charged.") from None
-            self._stored[table] = (version, {row[0].lower(): StoredColumn(row[0], row[1]) for row in described})
+                refused = UsageError(f"{message} Nothing was charged.")
+                tell_owner(refused, error)
+                raise refused from None
+            stored = {row[0].lower(): StoredColumn(row[0], row[1]) for row in described}
+            self._check(table, stored)
+            self._stored[table] = (version, stored)
         return self._stored[table][1]
 
-    def _check(self, table: str) -> None:
-        """Every declared column is there, in a type that can be read as declared; else refused before any question."""
-        stored = self._read_columns(table)
-        for name, (declared, _) in self._catalog.tables[table].columns.items():
+    def _check(self, table: str, stored: StoredColumns) -> None:
+        """Every declared column is there, in a type that can be read as declared; else refused before it is read."""
+        declared_columns = self._catalog.tables[table].columns if table in self._catalog.tables else {}
+        for name, (declared, _) in declared_columns.items():
             if name.lower() not in stored:
                 hint = suggest_nearest(name, [column.name for column in stored.values()])
                 raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")

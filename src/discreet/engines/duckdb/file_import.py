@@ -11,7 +11,7 @@ import io
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from discreet.engines.duckdb.type_proposals import propose_types
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.unread import Unread, ValueReport
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.conversions import ARROW_ENDINGS, JSON_ENDINGS, SQLITE_ENDINGS, SQLITE_MARK, advise_conversion
 from discreet.plan.csv_form import (
     BYTE_ORDER_MARK,

@@ -8,7 +8,6 @@ units are split into ranges, which questions read one after the other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from discreet.engines.duckdb.scanning import StoredColumn, write_stored_column
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.sql.statement import RowSource
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import TableFacts
 from discreet.plan.expressions import Column, Expression
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from discreet.engines.duckdb.scanning import plan_type
 from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.private_folder import PrivateFolder
 from discreet.errors import UsageError
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.evaluate import settle
@@ -23,8 +23,7 @@ from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
 """A column of a table: its name, its type and its values."""
 
-# Nothing goes through the disk: a computation that needs more memory fails.
-_SETTINGS = Settings(threads=1, memory_limit="512MB", temp_directory=Path("/dev/null/none"))
+MEMORY = "512MB"
 
 
 def compute_rows(tables: Mapping[str, Sequence[NamedColumn]], sql: str) -> list[NamedColumn]:
@@ -34,15 +33,19 @@ def compute_rows(tables: Mapping[str, Sequence[NamedColumn]], sql: str) -> list[
     """
     import duckdb
 
-    with Session(_SETTINGS, []) as session:
-        for name, columns in tables.items():
-            session.fill(name, _to_arrow(columns))
-        try:
+    folder = PrivateFolder(None)
+    settings = Settings(threads=1, memory_limit=MEMORY, temp_directory=folder.path / "spill")
+    try:
+        with Session(settings, []) as session:
+            for name, columns in tables.items():
+                session.fill(name, _to_arrow(columns))
             described = session.run(f"DESCRIBE SELECT * FROM ({sql})")
             kinds = [_find_type(str(name), str(kind)) for name, kind, *_ in described]
             rows = session.run(sql)
-        except duckdb.Error as error:
-            raise UsageError(_find_first_line(error)) from None
+    except duckdb.Error as error:
+        raise UsageError(_find_first_line(error)) from None
+    finally:
+        folder.close()
     return [(str(described[i][0]), kind, [_read_value(row[i], kind) for row in rows]) for i, kind in enumerate(kinds)]
 
 

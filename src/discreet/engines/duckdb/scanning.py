@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from discreet.engines.duckdb.dialect import DIALECT, quote_name
 from discreet.engines.duckdb.stored_texts import FIRST_MOMENT, LAST_MOMENT, write_from_text
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm
 from discreet.plan.types import Type
 

@@ -12,7 +12,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from discreet.engines.duckdb.dialect import pick_parameters, quote_text
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.engine import ProgressCallback
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -31,6 +32,8 @@ T = TypeVar("T")
 BATCH_ROWS = 4096
 # Cells of all groups together that one array may count.
 MOST_CELLS = 1 << 24
+# DuckDB's words where it has no way to draw a progress bar.
+_NO_WIDGETS = "required package 'ipywidgets' is missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +75,30 @@ class Session:
         try:
             for source in sources:
                 source.attach(self._connection)
+            self._turn_on_progress()
             self._lock([path for source in sources for path in source.paths])
         except BaseException:
             self.close()
             raise
 
+    def _turn_on_progress(self) -> None:
+        """Have DuckDB count how far a statement is, and print nothing.
+
+        In a notebook without ipywidgets DuckDB refuses every setting of its progress bar, which is then off. So there
+        a watcher hears of the end alone.
+        """
+        import duckdb
+
+        try:
+            self._connection.execute("SET enable_progress_bar = true")
+            self._connection.execute("SET enable_progress_bar_print = false")
+        except duckdb.InvalidInputException as error:
+            if _NO_WIDGETS not in str(error):
+                raise
+
     def _lock(self, paths: Sequence[str]) -> None:
         listed = ", ".join(quote_text(path) for path in paths)
         for setting in (
-            "enable_progress_bar = true",  # without it there is no progress to ask for
-            "enable_progress_bar_print = false",
             f"allowed_paths = [{listed}]",
             "enable_external_access = false",
             "lock_configuration = true",

@@ -12,13 +12,14 @@ import hashlib
 import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from discreet.engines.duckdb.csv_lines import read_names
 from discreet.engines.duckdb.dialect import quote_name, quote_text
 from discreet.errors import InternalError, UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm, delimiter_of_path
 from discreet.plan.source_kinds import SourceKind, kind_of_source

@@ -17,7 +17,6 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from discreet.engines.duckdb.csv_lines import LineCounts, read_rows
 from discreet.engines.duckdb.dialect import quote_text
 from discreet.engines.duckdb.sources import Csv, Parquet
 from discreet.engines.failure import LOG
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import decode_texts, is_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.duckdb.csv_lines import LineFault, cut_into_blocks
@@ -22,6 +22,7 @@ from discreet.engines.duckdb.table_copies import TableCopy, write_lines
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.proposal import TypeProposal
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import is_utf8
 from discreet.plan.csv_form import PLAIN_FORM, CsvEncoding, CsvForm, DateOrder
 from discreet.plan.types import Type

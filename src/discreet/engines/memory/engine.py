@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -26,6 +26,7 @@ from discreet.engines.order import PortableOrder, SecretOrder, TypedValue
 from discreet.engines.tabulation import FIRST_CODE, NULL_CODE, OTHER_CODE, Tabulation
 from discreet.errors import InternalError, UsageError
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import to_arrow_table
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import evaluate

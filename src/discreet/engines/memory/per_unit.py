@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from discreet.errors import InternalError
 from discreet.plan.evaluate import RowValues, evaluate, settle
-from discreet.plan.relations import Feature, FeatureCall
+from discreet.plan.relations import Feature, FeatureCall, RowFrame
 from discreet.plan.types import Type, Value
 
 
@@ -84,16 +84,27 @@ def compute_window_feature(
         away = compute.offset if compute.feature is Feature.LEAD else -compute.offset
         values = [evaluate(compute.argument, row) for row in ordered]
         return [values[i + away] if 0 <= i + away < count else None for i in range(count)]
-    found: list[Value] = []
     stepped: list[Value] | None = None
     if compute.argument is not None and _is_stepped(compute):
         stepped = [evaluate(compute.argument, row) for row in ordered]
+
+    def compute_over(rows: slice) -> Value:
+        return compute_feature(compute, ordered[rows]) if stepped is None else _sum_frame(compute, stepped, rows)
+
+    if compute.frame is not None:
+        return [compute_over(_find_rows(compute.frame, i, count)) for i in range(count)]
+    found: list[Value] = []
     for _, peers in groupby(ranks):
         together = len(list(peers))
-        last = len(found) + together
-        result = compute_feature(compute, ordered[:last]) if stepped is None else _sum_frame(compute, stepped, last)
-        found += [result] * together
+        found += [compute_over(slice(0, len(found) + together))] * together
     return found
+
+
+def _find_rows(frame: RowFrame, place: int, count: int) -> slice:
+    """The rows of a frame around the row at a place, of so many."""
+    first = 0 if frame.first is None else max(0, place + frame.first)
+    last = count if frame.last is None else max(0, place + frame.last + 1)
+    return slice(first, max(first, last))
 
 
 def _is_stepped(compute: FeatureCall) -> bool:
@@ -101,9 +112,9 @@ def _is_stepped(compute: FeatureCall) -> bool:
     return real and compute.feature in (Feature.SUM, Feature.MEAN)
 
 
-def _sum_frame(compute: FeatureCall, values: Sequence[Any], last: int) -> Value:
-    """A sum or a mean of the first reals of a part, in the steps of the whole part."""
-    frame = [value for value in values[:last] if value is not None]
+def _sum_frame(compute: FeatureCall, values: Sequence[Any], rows: slice) -> Value:
+    """A sum or a mean of some reals of a part, in the steps of the whole part."""
+    frame = [value for value in values[rows] if value is not None]
     return _sum_in_steps(compute, frame, _count_steps([v for v in values if v is not None])) if frame else None
 
 

@@ -11,7 +11,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, TypeAlias, assert_never
 
@@ -19,6 +19,7 @@ from discreet.engines.engine import key_order
 from discreet.engines.memory.per_unit import compute_feature, compute_window_feature
 from discreet.engines.order import PortableOrder, SecretOrder
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.evaluate import evaluate, settle
 from discreet.plan.expressions import Column, Expression, ReleasedValue

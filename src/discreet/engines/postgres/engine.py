@@ -60,7 +60,7 @@ class PostgresEngine:
         work_memory: str = "64MB",
         order: EngineHash | None = None,
     ) -> None:
-        self.capabilities = Capabilities(spills=True, gaps=frozenset({Gap.NUL}))
+        self.capabilities = Capabilities(spills=True, gaps=frozenset(Gap))
         self._order = order or EngineHash()
         self._catalog = catalog
         self._address = _find_address() if address is None else address

@@ -55,7 +55,15 @@ _SETTINGS: Mapping[str, str] = {
     "jit": "off",
     "client_min_messages": "error",
 }
-_ARRAYS = {"bool": "boolean", "int64": "bigint", "double": "float8", "string": "text", "date32[day]": "date"}
+_ARRAYS: Mapping[str, str] = {
+    "bool": "boolean",
+    "int64": "bigint",
+    "double": "float8",
+    "string": "text",
+    "large_string": "text",
+    "date32[day]": "date",
+    "timestamp[us]": "timestamp",
+}
 
 
 class PostgresSession:
@@ -98,7 +106,7 @@ class PostgresSession:
         for place, (name, column) in enumerate(zip(values.column_names, values.columns)):
             parameter = f"a{next(self._numbers)}"
             self._arrays[parameter] = [row[place] for row in rows]
-            kind = _ARRAYS.get(str(column.type), "timestamp")
+            kind = _ARRAYS[str(column.type)]
             names.append(f'{name} COLLATE "C" AS {name}' if kind == "text" else name)
             arrays.append(f"CAST({MARK}{parameter}{MARK} AS {kind}[])")
         given = f"unnest({', '.join(arrays)}) AS given({', '.join(values.column_names)})"

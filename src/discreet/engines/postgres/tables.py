@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from discreet.engines.postgres.dialect import MARK, quote_name
 from discreet.engines.postgres.session import PostgresSession
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 
 _NAME = re.compile(r'([^".\0]+|"(?:[^"\0]|"")+")\.([^".\0]+|"(?:[^"\0]|"")+")')
 

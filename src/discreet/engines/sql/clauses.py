@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count as numbers_from
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import Layers
 from discreet.engines.sql.per_unit import FeatureSql
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
 
 

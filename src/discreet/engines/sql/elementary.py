@@ -8,10 +8,10 @@ divides by zero, and outside it the argument is NULL, as is everything that is c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from discreet.engines.sql.dialect import Dialect
+from discreet.late_dataclass import dataclass
 from discreet.plan.elementary import ELEMENTARY
 from discreet.plan.types import Type
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import find_common_type
 from discreet.plan.relations import Caps, Join

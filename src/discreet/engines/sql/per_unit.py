@@ -9,12 +9,12 @@ counts are NULL. Nothing raises, and no order of rows or threads shows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import INTEGER_MAX, Type
 
@@ -49,8 +49,8 @@ def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: st
     match compute.feature:
         case Feature.COUNT:
             return FeatureSql((f"count({value}){over}",))
-        case Feature.COUNT_DISTINCT if not over:
-            return FeatureSql((f"count(DISTINCT {value})",))
+        case Feature.COUNT_DISTINCT if not over or compute.frame is not None:
+            return FeatureSql((f"count(DISTINCT {value}){over}",))  # not every engine has it in a frame: plan.gaps
         case Feature.SUM | Feature.MEAN if kind is Type.INTEGER:
             return _write_sum(dialect, compute, f"{dialect.wide_sum(value)}{over}", f"count({value}){over}")
         case Feature.SUM | Feature.MEAN | Feature.MEDIAN | Feature.COUNT_DISTINCT:

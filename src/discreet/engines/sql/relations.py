@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, assert_never
 
 from discreet.bounding.contributions import BoundedPlan
@@ -24,6 +24,7 @@ from discreet.engines.sql.statement import RowSource
 from discreet.engines.sql.unit_groups import write_groups
 from discreet.engines.sql.windows import write_window
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.catalog import Catalog
 from discreet.plan.evaluate import settle
@@ -258,7 +259,7 @@ class Writer:
         own = {Column(relation.name, name, compute.type): compute for name, compute in relation.features}
         wanted = {column: compute for column, compute in own.items() if column in needed}
         there = frozenset(self._list_all(relation.source))
-        untied = any(compute.feature in per_unit.UNTIED for compute in wanted.values())
+        untied = any(compute.feature in per_unit.UNTIED or compute.frame is not None for compute in wanted.values())
         ties = self._list_all(relation.source) if untied else ()
         read = _find_all_columns([*relation.parts, *(value for value, _ in relation.order), *_arguments_of(wanted)])
         source = self.write(relation.source, (needed & there) | read | frozenset(ties))

@@ -14,7 +14,7 @@ row adds less than 2^79 to a sum (``check``), tables have fewer than 2^47 rows, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
@@ -24,6 +24,7 @@ from discreet.engines.sql.integers import write_integer
 from discreet.engines.sql.layers import Layers
 from discreet.engines.steps import check, collect_steps, source_of
 from discreet.errors import InternalError
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column, Expression, find_columns
 from discreet.plan.relations import JoinKind, split
 from discreet.plan.types import Type

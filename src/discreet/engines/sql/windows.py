@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 
 from discreet.engines.sql import per_unit, real_sums
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
-from discreet.plan.relations import Feature, FeatureCall, Window
+from discreet.plan.relations import Feature, FeatureCall, RowFrame, Window
 
 
 def write_window(
@@ -28,7 +28,7 @@ def write_window(
     )
     values = {c: "" if w.argument is None else layers.write_value(w.argument) for c, w in wanted.items()}
     stepped = {c for c, w in wanted.items() if real_sums.is_stepped(w)}
-    told_apart = {values[c] for c, w in wanted.items() if w.feature is Feature.COUNT_DISTINCT}
+    told_apart = {values[c] for c, w in wanted.items() if w.feature is Feature.COUNT_DISTINCT and w.frame is None}
     top, steps = _add_steps(clauses, clauses.add_layers(layers, source), frame, {values[c] for c in stepped})
     top, firsts = _add_firsts(clauses, top, frame, told_apart)
     computed, dialect = {}, clauses.dialect
@@ -38,11 +38,12 @@ def write_window(
             over = frame.write_over(untied=compute.feature in per_unit.UNTIED)
             computed[column] = per_unit.write_position(dialect, compute, value, over)
         elif column in stepped:
-            computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], frame.write_over())
-        elif compute.feature is Feature.COUNT_DISTINCT:
+            over = frame.write_over(rows=compute.frame)
+            computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], over)
+        elif compute.feature is Feature.COUNT_DISTINCT and compute.frame is None:
             computed[column] = per_unit.FeatureSql((f"count({firsts[value]}){frame.write_over()}",))
         else:
-            computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over())
+            computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over(rows=compute.frame))
     return top, computed
 
 
@@ -54,18 +55,30 @@ class _WindowFrame:
     order: tuple[str, ...]
     ties: tuple[str, ...]
 
-    def write_over(self, *, untied: bool = False, within: str = "") -> str:
+    def write_over(self, *, untied: bool = False, within: str = "", rows: RowFrame | None = None) -> str:
         """The window; ``within`` divides the parts further."""
-        order = ", ".join((*self.order, *self.ties) if untied else self.order)
+        order = ", ".join((*self.order, *self.ties) if untied or rows is not None else self.order)
         parts = ", ".join(filter(None, (self.parts, within)))
-        words = (f"PARTITION BY {parts}" if parts else "", f"ORDER BY {order}" if order else "")
+        frame = "" if rows is None else _write_frame(rows)
+        words = (f"PARTITION BY {parts}" if parts else "", f"ORDER BY {order}" if order else "", frame)
         return f" OVER ({' '.join(filter(None, words))})"
+
+
+def _write_frame(rows: RowFrame) -> str:
+    first, last = _write_end(rows.first, "UNBOUNDED PRECEDING"), _write_end(rows.last, "UNBOUNDED FOLLOWING")
+    return f"ROWS BETWEEN {first} AND {last}"
+
+
+def _write_end(rows: int | None, unbounded: str) -> str:
+    if rows is None:
+        return unbounded
+    return "CURRENT ROW" if rows == 0 else f"{abs(rows)} {'FOLLOWING' if rows > 0 else 'PRECEDING'}"
 
 
 def _add_firsts(clauses: Clauses, source: str, frame: _WindowFrame, values: Set[str]) -> tuple[str, dict[str, str]]:
     """For each value a column that is not NULL in the first row of the part that holds it, and nowhere else.
 
-    Counted up to a row, it tells how many different values there are: engines know no DISTINCT in a frame.
+    Counted up to a row, it tells how many different values there are.
     """
     if not values:
         return source, {}

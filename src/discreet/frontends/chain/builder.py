@@ -8,7 +8,7 @@ Every step returns a new builder and nothing is read or charged. ``question`` is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from discreet.frontends.chain import row_sources
@@ -19,6 +19,7 @@ from discreet.frontends.resolve.resolver import resolve
 from discreet.frontends.terms import grouping_sets as grouping
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import Draft, Item, NameTerm, Sort, SourceTerm, TableTerm, Term, aggregates_in
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values

@@ -8,12 +8,13 @@ OR and NOT.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, TypeAlias
 
 from discreet.frontends.terms.constants import read_python_value
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Constant, NameTerm, Term, aggregates_in, apply
+from discreet.late_dataclass import dataclass
 from discreet.plan.types import Type
 
 Operand: TypeAlias = "ChainExpression | object"
@@ -93,7 +94,7 @@ class ChainExpression:
         return _apply("clamp", self, low, high)
 
     def bin(self, width: Operand) -> ChainExpression:
-        """The lower edge of the number's bin, for bins of this width."""
+        """The lower edge of the bin that a value is in: of numbers by a width, of dates by a unit such as "month"."""
         return _apply("bin", self, width)
 
     def magnitude(self) -> ChainExpression:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from discreet.frontends.google.constant_numbers import read_exact_number
 from discreet.frontends.sql.parsing import bare_word_of
 from discreet.frontends.sql.places import Places
 from discreet.frontends.terms.positions import Place, refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import suggest_nearest
 
 if TYPE_CHECKING:

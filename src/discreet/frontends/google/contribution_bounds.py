@@ -10,7 +10,7 @@ every answer, as its interval, and in its receipt.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, assert_never
 
@@ -21,6 +21,7 @@ from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.reader import ExpressionReader, Form
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Constant, Term, apply
+from discreet.late_dataclass import dataclass
 from discreet.plan.statistics.definitions import GroupBounds, PairStatistic
 from discreet.plan.statistics.table import STATISTICS
 

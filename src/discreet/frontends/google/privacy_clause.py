@@ -13,7 +13,7 @@ that its SELECT is found again in the tree. All other words keep their places. T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discreet.bounding.facts import facts_of
@@ -26,10 +26,12 @@ from discreet.frontends.resolve.resolver import resolve
 from discreet.frontends.sql import parsing
 from discreet.frontends.sql.expression_forms import FORMS
 from discreet.frontends.sql.places import Places
+from discreet.frontends.sql.query_parameters import bind_parameters
 from discreet.frontends.sql.reader import Form
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
 from discreet.plan.expressions import Column
 from discreet.plan.nodes import Question
@@ -122,9 +124,11 @@ class ReleasedSelects:
                 raise refusal(bound.place, rule, "Leave them out here.")
 
 
-def parse(text: str) -> ReleasedSelects:
+def parse(text: str, parameters: Mapping[str, Any] | None = None) -> ReleasedSelects:
     """The tree of a statement whose words have the clause at least once."""
     tokens = parsing.split_words(text, google=True)
+    if parameters is not None:
+        tokens = bind_parameters(tokens, Places(text, tokens), parameters)
     kept, bounds = cut_bounds(tokens, Places(text, tokens), lambda at: _is_clause(tokens, at))
     rest, options = _cut_clauses(kept, Places(text, kept))
     used: set[int] = set()

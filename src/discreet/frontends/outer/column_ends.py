@@ -8,10 +8,10 @@ aggregate, a group and SELECT DISTINCT make other numbers, for which nothing is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from discreet.frontends.outer.computation import OuterColumn
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr

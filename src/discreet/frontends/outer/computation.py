@@ -8,10 +8,9 @@ post-processing, which costs nothing whatever it computes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from discreet.frontends.google.privacy_clause import QuestionAndOffer
 from discreet.frontends.outer.row_counts import RowRule
+from discreet.late_dataclass import dataclass
 from discreet.plan.relations import Values
 
 

@@ -13,8 +13,8 @@ A statement without the clause that reads public tables alone is such a computat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from discreet.frontends.google.privacy_clause import QuestionAndOffer, ReleasedSelects
@@ -34,6 +34,7 @@ from discreet.frontends.sql.reader import ExpressionReader
 from discreet.frontends.sql.select_clauses import SelectReader
 from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import ReleasedValue, walk
 from discreet.plan.nodes import Question
@@ -60,13 +61,24 @@ Names = Mapping[str, _WithName]
 
 
 def reads_public_only(tree: Expr, catalog: Catalog, public: Mapping[str, Values]) -> bool:
-    """Whether a statement names tables, and all of them are public or its own."""
+    """Whether a statement reads tables, and all of them are public or its own."""
     private = {name.lower() for name, table in catalog.tables.items() if not table.public}
     known = {str(name).lower() for name in (*catalog.tables, *public)} - private
-    own = {part.alias.lower() for part in tree.walk() if type(part).__name__ == "CTE"}
-    named = [node for node in tree.walk() if type(node).__name__ == "Table"]
-    tables = {node.name.lower() for node in named if node.args.get("db") is not None or node.name.lower() not in own}
+    tables = set(_list_tables(tree, frozenset()))
     return bool(tables) and tables <= known
+
+
+def _list_tables(node: Expr, names: frozenset[str]) -> Iterator[str]:
+    """The tables that a statement reads. A name of WITH is none, from the SELECT after its own on."""
+    clause = node.args.get("with_")
+    for part in clause.expressions if clause is not None else ():
+        yield from _list_tables(part.this, names)
+        names |= {part.alias.lower()}
+    if type(node).__name__ == "Table" and (node.args.get("db") is not None or node.name.lower() not in names):
+        yield node.name.lower()
+    for inner in node.iter_expressions():
+        if inner is not clause:
+            yield from _list_tables(inner, names)
 
 
 def read_computation(selects: ReleasedSelects, catalog: Catalog, public: Mapping[str, Values]) -> ReleasedComputation:
@@ -114,11 +126,15 @@ class _OuterReader:
         elif type(node).__name__ == "Column":
             node.set("db", None)
             node.set("catalog", None)
-        for part in list(node.iter_expressions()):
+        self._visit_parts(node, names)
+        return _make_total(node)
+
+    def _visit_parts(self, node: Expr, names: Names) -> None:
+        clause = node.args.get("with_")  # its names are read before
+        for part in [part for part in node.iter_expressions() if part is not clause]:
             found = self.visit(part, names)
             if found is not part:
                 part.replace(found)
-        return _make_total(node)
 
     # Names of WITH
 
@@ -131,9 +147,12 @@ class _OuterReader:
         found = dict(names)
         for part in list(clause.expressions):
             known = self._classify(part, found)
-            found[part.alias.lower()] = known
             if known.private:
                 part.pop()
+            else:
+                self._check(part)
+                self._visit_parts(part, found)
+            found[part.alias.lower()] = known
         if not clause.expressions:
             node.set("with_", None)
         return found

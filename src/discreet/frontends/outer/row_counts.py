@@ -8,8 +8,9 @@ runs: the work is bounded by the sizes of released tables and public ones, which
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr

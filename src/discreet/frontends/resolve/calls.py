@@ -1,7 +1,7 @@
 """Makes typed calls of resolved arguments, in one canonical form, with refusals that state the fix.
 
 The canonical form has the same meaning: ``30 < age`` becomes ``age > 30``, ``NOT a = b`` becomes ``a <> b``, a text
-beside a date is read as a date, and arithmetic on constants is computed at once.
+beside a date is read as a date, bins of dates are truncated dates, and arithmetic on constants is computed at once.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TypeAlias
 from discreet.errors import UsageError
 from discreet.exact import decimal
 from discreet.frontends.terms.constants import read_day_or_moment
-from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.positions import Place, name_as_typed, refusal
 from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.functions import FUNCTIONS, make_call, make_literal
+from discreet.plan.functions import FUNCTIONS, TRUNCATIONS, make_call, make_literal
 from discreet.plan.types import LARGEST_REAL, Type
 
 Arguments: TypeAlias = tuple[Expression, ...]
@@ -125,6 +125,8 @@ def _simplify(function: str, arguments: Arguments) -> Expression | None:
         return first
     if function == "coalesce" and len(arguments) == 1:
         return first
+    if function == "bin" and first is not None and len(arguments) == 2 and first.type.is_time:
+        return make("date_trunc", (arguments[1], first), None)
     if function in {"like", "ilike"} and len(arguments) == 2:
         pattern = arguments[1]
         if isinstance(pattern, Literal) and isinstance(pattern.value, str) and "%%" in pattern.value:
@@ -186,8 +188,16 @@ def _find_number(arguments: Arguments, position: int) -> float | None:
 
 def _check_bin(arguments: Arguments, place: Place | None) -> None:
     width = _find_number(arguments, 1)
+    if arguments and arguments[0].type.is_time and not _is_unit_of_time(arguments):
+        fix = f"Write for example bin(day, 'month'), with one of {', '.join(TRUNCATIONS)}."
+        raise refusal(place, "Bins of dates and timestamps are units of time.", fix)
     if width is not None and width <= 0:
         raise refusal(place, "The width of a bin must be above zero.", "Write for example bin(age, 10).")
+
+
+def _is_unit_of_time(arguments: Arguments) -> bool:
+    unit = arguments[1] if len(arguments) == 2 else None
+    return isinstance(unit, Literal) and unit.value in TRUNCATIONS
 
 
 def _check_clamp(arguments: Arguments, place: Place | None) -> None:
@@ -222,7 +232,7 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: A
     found = FUNCTIONS.get(function)
     if found is None:
         return refusal(place, f"There is no function {function!r}.", "docs/sql.md lists the functions.")
-    shown = SHOWN.get(function, f"{function}()")
+    shown = SHOWN.get(function) or f"{name_as_typed(place, function)}()"
     for position in sorted(found.constants):
         if position < len(arguments) and not isinstance(arguments[position], Literal):
             if function == "in":
@@ -239,14 +249,14 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: A
             (*arguments[1::2], arguments[-1]) if all(a.type is Type.BOOLEAN for a in arguments[:-1:2]) else arguments
         )
     kinds = " and ".join(dict.fromkeys(_kind_of(a) for a in arguments)) if arguments else "nothing"
-    return refusal(place, f"{shown} does not take {kinds}.", _suggest_fix(function, arguments))
+    return refusal(place, f"{shown} does not take {kinds}.", _suggest_fix(function, shown, arguments))
 
 
 def _kind_of(argument: Expression) -> str:
     return "NULL" if isinstance(argument, Literal) and argument.value is None else str(argument.type)
 
 
-def _suggest_fix(function: str, arguments: Arguments) -> str:
+def _suggest_fix(function: str, shown: str, arguments: Arguments) -> str:
     kinds = {argument.type for argument in arguments}
     if function in ARITHMETIC:
         if any(kind.is_time for kind in kinds):
@@ -263,5 +273,5 @@ def _suggest_fix(function: str, arguments: Arguments) -> str:
     if function == "quotient":
         return "It needs two integers; FLOOR(a / b) takes reals."
     if function == "concat":
-        return "CAST(x AS VARCHAR) makes a text."
-    return f"docs/sql.md says what {function} takes: {FUNCTIONS[function].help}."
+        return "CAST(x AS VARCHAR) makes a text; between conditions write OR."
+    return f"docs/sql.md says what {shown.removesuffix('()')} takes: {FUNCTIONS[function].help}."

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from discreet.frontends.resolve.calls import check_condition, make
 from discreet.frontends.resolve.rows import ColumnFinder, resolve_row
-from discreet.frontends.terms.positions import refusal
+from discreet.frontends.terms.positions import name_as_typed, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, FeatureTerm, Term
 from discreet.plan.expressions import Expression, Literal
 from discreet.plan.functions import make_literal
@@ -78,6 +78,7 @@ def _cast_number(feature: Feature, argument: Expression, term: Term) -> Expressi
     if argument.type is Type.BOOLEAN:
         argument = make("to_integer", (argument,), term.place)
     if not argument.type.is_number:
-        rule = f"{feature.upper()} needs numbers; this is of type {argument.type}."
+        word = name_as_typed(term.place, feature).upper()
+        rule = f"{word} needs numbers; this is of type {argument.type}."
         raise refusal(term.place, rule, "COUNT, MIN and MAX take every type.")
     return argument

@@ -12,7 +12,6 @@ NULL stands where n is below 1 or where a noisy variance is not positive.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import assert_never
@@ -20,6 +19,7 @@ from typing import assert_never
 from discreet.bounding.facts import Facts, facts_of
 from discreet.frontends.resolve.calls import make
 from discreet.frontends.terms.positions import Place, refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression
 from discreet.plan.functions import make_literal
 from discreet.plan.statistics.definitions import PairStatistic, Statistic
@@ -43,7 +43,8 @@ class ArgumentPair:
         known = facts_of(argument, self.facts)
         if known.low is None or known.high is None:
             rule = f"{argument} has no bounds, so one person could move this without limit."
-            raise refusal(self.place, rule, "Declare bounds for its columns in the codebook, or use clamp(x, 0, 100).")
+            fix = "Declare bounds for its columns (`discreet bounds` finds them), or use clamp(x, 0, 100)."
+            raise refusal(self.place, rule, fix)
         if max(-known.low, known.high) > WIDEST:
             rule = f"The bounds of {argument} are too wide for squares."
             raise refusal(self.place, rule, "Use clamp(x, 0, 100) with bounds that fit.")

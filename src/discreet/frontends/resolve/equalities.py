@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from discreet.bounding.stability import RelationFacts
 from discreet.frontends.resolve.rows import resolve_row
 from discreet.frontends.resolve.scope import Scope
 from discreet.frontends.terms.syntax import Constant, FunctionTerm, JoinTerm, NameTerm, Term, parts_of
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Call, Expression, find_columns
 from discreet.plan.functions import find_common_type, make_call
 from discreet.plan.relations import Join, JoinKind, Relation, Where

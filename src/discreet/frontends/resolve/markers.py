@@ -13,13 +13,14 @@ Privacy: the groups of a private SELECT have the unit as a key, and the join equ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from discreet.frontends.resolve.calls import FLIPPED, make
 from discreet.frontends.resolve.equalities import ExpressionPair, reads_only
 from discreet.frontends.resolve.join_scopes import JoinSides, add_units
 from discreet.frontends.resolve.scope import RelationMaker, Scope, find_facts_at
 from discreet.frontends.terms.positions import Place
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Call, Column, Expression, Literal
 from discreet.plan.functions import make_call
 from discreet.plan.relations import Feature, FeatureCall, Join, JoinKind, PerUnit

@@ -14,7 +14,7 @@ from discreet.errors import InternalError
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, make
 from discreet.frontends.resolve.correlation import ArgumentPair, make_pair_statistic
-from discreet.frontends.terms.positions import refusal
+from discreet.frontends.terms.positions import name_as_typed, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Term
 from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue, find_columns
 from discreet.plan.functions import make_literal
@@ -121,7 +121,8 @@ class Aggregates:
     def _check_number(self, measure: AggregateTerm, argument: Expression) -> Expression:
         """The argument of SUM, AVG and the like: a number, or a condition counted as 1 and 0."""
         if argument.type not in _find_types(measure.statistic):
-            rule = f"{output_names.sql_word_of(measure)} needs numbers; this is of type {argument.type}."
+            word = name_as_typed(measure.place, output_names.sql_word_of(measure)).upper()
+            rule = f"{word} needs numbers; this is of type {argument.type}."
             raise refusal(measure.place, rule, "COUNT takes every type; CAST(x AS DOUBLE) reads a number from a text.")
         return make("to_integer", (argument,), measure.place) if argument.type is Type.BOOLEAN else argument
 
@@ -202,7 +203,7 @@ class Aggregates:
 
     def _resolve_quantile(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
         argument = self._resolve_argument(measure)
-        word = output_names.sql_word_of(measure)
+        word = name_as_typed(measure.place, output_names.sql_word_of(measure)).upper()
         if argument.type.is_time:
             rule = f"{word} of dates is not available."
             fix = f"Count days: {word}(clamp(date_diff('day', DATE '2020-01-01', x), 0, 3650))."

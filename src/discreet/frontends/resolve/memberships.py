@@ -10,7 +10,7 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from discreet.bounding.facts import facts_of
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
@@ -31,6 +31,7 @@ from discreet.frontends.terms.syntax import (
     apply,
     parts_of,
 )
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Expression, find_columns
 from discreet.plan.functions import make_call
 from discreet.plan.relations import JoinKind, split

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
 from discreet.frontends.terms.positions import refusal
 from discreet.frontends.terms.syntax import AggregateTerm, Item
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue
 from discreet.plan.nodes import Aggregate
 from discreet.plan.statistics.definitions import PairStatistic

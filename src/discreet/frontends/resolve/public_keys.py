@@ -13,11 +13,12 @@ a difference that cannot be seen, so such a join is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from discreet.bounding.stability import find_relation_facts
 from discreet.frontends.resolve.scope import Scope
 from discreet.frontends.terms.positions import Place, refusal
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Column, Expression, find_columns
 from discreet.plan.relations import JoinKind, Values
@@ -62,6 +63,6 @@ def list_rows(scope: Scope, catalog: Catalog) -> Scope:
     if isinstance(scope.relation, Values) or catalog.read_public is None or len(names) != 1:
         return scope
     values = catalog.read_public(scope.relation)
-    if len(values.rows) > MAX_KEYS or {values.name} != names:
+    if values is None or len(values.rows) > MAX_KEYS or {values.name} != names:
         return scope
     return replace(scope, relation=values, facts=find_relation_facts(values, catalog))

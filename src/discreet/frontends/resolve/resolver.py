@@ -71,6 +71,7 @@ class _Resolver:
         self._read_keys()
         check_grouped(self.kept, self.keys)
         outputs = self._resolve_outputs()
+        self._check_distinct(outputs)
         having = self._resolve_having()
         order = tuple(self._resolve_sort(sort) for sort in self.draft.order)
         if not self.aggregates.found and not any(_reads_key(output.expression) for output in outputs):
@@ -167,6 +168,17 @@ class _Resolver:
             self.outputs_by_name.setdefault(title.lower(), expression)
         return tuple(Output(title, expression) for title, expression in zip(titles, expressions))
 
+    def _check_distinct(self, outputs: tuple[Output, ...]) -> None:
+        """Refuse SELECT DISTINCT where rows of two groups could be equal; where all keys are shown, groups differ."""
+        if not self.draft.distinct or self.draft.group is None:
+            return
+        shown = {output.expression for output in outputs}
+        hidden = [key for i, key in enumerate(self.keys) if ReleasedValue(i, str(key), key.type) not in shown]
+        if hidden or self.sets is not None:
+            rule = "DISTINCT over groups is a computation with released rows, unless every key is shown."
+            fix = "Leave it out, or write SELECT DISTINCT * FROM (SELECT WITH DIFFERENTIAL_PRIVACY ...)."
+            raise refusal(self.draft.select[0].place, rule, fix)
+
     def _resolve_having(self) -> Expression | None:
         parts: dict[Expression, None] = {}
         for term in self.draft.having:
@@ -179,12 +191,15 @@ class _Resolver:
     def _resolve_sort(self, sort: Sort) -> Order:
         term = sort.term
         if isinstance(term, Ordinal):
-            return Order(self._resolve_released(self._find_output(term, "ORDER BY").term, "SELECT"), sort.descending)
+            return self._make_order(self._resolve_released(self._find_output(term, "ORDER BY").term, "SELECT"), sort)
         if isinstance(term, Constant):
             raise refusal(term.place, "Ordering by a constant changes nothing.", "Name an output or its number.")
         if isinstance(term, NameTerm) and term.qualifier is None and term.name.lower() in self.outputs_by_name:
-            return Order(self.outputs_by_name[term.name.lower()], sort.descending)
-        return Order(self._resolve_released(term, "ORDER BY"), sort.descending)
+            return self._make_order(self.outputs_by_name[term.name.lower()], sort)
+        return self._make_order(self._resolve_released(term, "ORDER BY"), sort)
+
+    def _make_order(self, expression: Expression, sort: Sort) -> Order:
+        return Order(expression, sort.descending, sort.nulls_first)
 
     def _resolve_released(self, term: Term, clause: str) -> Expression:
         """The expression of a term over released numbers, which are aggregates and keys."""

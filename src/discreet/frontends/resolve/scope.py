@@ -7,13 +7,14 @@ also has the facts of its relation (``bounding.stability``), so that it is known
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
 from discreet.errors import QuestionError, UnitLost
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term
+from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, suggest_nearest
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Relation, Where, split
@@ -126,12 +127,13 @@ class Scope:
         sources = [s for s in self.sources if name.qualifier is None or s.qualifier.lower() == wanted]
         here = {s.qualifier.lower() for s in sources}
         names = [c.name for c in self.columns if c.qualifier.lower() in here or not c.qualifier]
+        fix = suggest_nearest(name.name, dict.fromkeys(names))
+        if name.place is not None and name.place.words.startswith('"'):
+            text = name.name.replace("'", "''")
+            fix = f"Double quotes are for names; a text is written '{text}'. {fix}"
         if len(sources) == 1:
-            return refusal(
-                name.place, f"{sources[0].title} {name.name!r}.", suggest_nearest(name.name, dict.fromkeys(names))
-            )
-        rule = f"None of the tables here has a column {name.name!r}."
-        return refusal(name.place, rule, suggest_nearest(name.name, dict.fromkeys(names)))
+            return refusal(name.place, f"{sources[0].title} {name.name!r}.", fix)
+        return refusal(name.place, f"None of the tables here has a column {name.name!r}.", fix)
 
     def _check_qualifier(self, name: NameTerm) -> None:
         known_here = [source.qualifier for source in self.sources if source.qualifier]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve import output_names
@@ -20,6 +20,7 @@ from discreet.frontends.resolve.scope import (
 )
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import Draft, Item, NameTerm, Star
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Distinct, Projection
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from discreet.bounding.stability import Owner
 from discreet.frontends.resolve.equalities import cast_to
@@ -11,6 +11,7 @@ from discreet.frontends.resolve.scope import RelationMaker, Scope, SourceName, V
 from discreet.frontends.resolve.select_outputs import SelectResult, project
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import QueryTerm, UnionTerm
+from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import find_common_type
 from discreet.plan.relations import Distinct, Projection, Relation, Union

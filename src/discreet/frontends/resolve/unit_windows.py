@@ -92,6 +92,8 @@ class _WindowResolver:
         if call.feature not in OVER:
             rule = f"{word_of(call).upper()} is not available with OVER."
             raise refusal(term.place, rule, "Compute it in a subquery with GROUP BY, and join that.")
+        if term.frame is not None:
+            call = _add_frame(call, term)
         division: Division = (parts, order)
         if division not in self.divisions:
             self.divisions[division] = self.maker.make_name("window")
@@ -122,3 +124,14 @@ class _WindowResolver:
 def _title_of(call: FeatureCall) -> str:
     inside = "" if call.argument is None else output_names.Titles((), (), {}).of(call.argument)
     return output_names.join_words(word_of(call), inside)
+
+
+def _add_frame(call: FeatureCall, term: WindowTerm) -> FeatureCall:
+    """A feature over some rows around each row. The order decides which these are, so there must be one."""
+    if call.feature in WINDOW_FEATURES:
+        rule = f"{word_of(call).upper()} takes no frame."
+        raise refusal(term.place, rule, "Leave ROWS BETWEEN out.")
+    if not term.order:
+        rule = "A frame needs ORDER BY: without it, which rows stand around a row is not said."
+        raise refusal(term.place, rule, "Add ORDER BY to the window.")
+    return replace(call, frame=term.frame)

@@ -30,7 +30,27 @@ def _read_argument(reader: ExpressionReader, node: Node, part: str = "this") -> 
     if inner is None:
         word = name_of(node)
         raise refusal(reader.place_of(node), f"{word} misses an argument.", "Write for example SUM(x) or CORR(x, y).")
+    if type(inner).__name__ == "Distinct":
+        return _read_distinct_argument(reader, node, inner)
     return reader.read(inner)
+
+
+def _read_distinct_argument(reader: ExpressionReader, node: Node, distinct: Node) -> Term:
+    """The argument of MIN(DISTINCT x) and MAX(DISTINCT x), which are those of x; of other aggregates it is refused.
+
+    Why: a sum of values that are taken once, whoever has them, has no person behind each value. What can be released is
+    the sum over values that units bring, at most so many each (as ``COUNT(DISTINCT x)`` counts them). That is a lower
+    bound in which every unit may move its largest values by their whole size, and an average of it is no bound at all.
+    """
+    word = name_of(node)
+    reader.check_parts(distinct, "expressions")
+    if word in ("MIN", "MAX") and len(distinct.expressions) == 1:
+        return reader.read(distinct.expressions[0])
+    rule = f"{word}(DISTINCT x) takes each value once, whoever has it, so one person's rare value would decide it."
+    fix = (
+        "Select DISTINCT unit, x in a subquery, and aggregate x over that; or group by x and compute it from the keys."
+    )
+    raise refusal(reader.places.of(distinct, "DISTINCT"), rule, fix)
 
 
 def _make_form(statistic: Statistic | PairStatistic, wording: Wording, node: str) -> Form:

@@ -70,6 +70,17 @@ def _read_chain(reader: ExpressionReader, node: Node) -> Term:
     return reader.apply(function, node, *(reader.read(part) for part in split_chain(node)))
 
 
+def _make_equality(function: str, meant: str) -> Form:
+    """The form of = or <>. With NULL it would never be true, which nobody means."""
+
+    def read(reader: ExpressionReader, node: Node) -> Term:
+        if "Null" in (type(node.this).__name__, type(node.expression).__name__):
+            raise refusal(reader.place_of(node), "A comparison with NULL is never true.", f"Write x {meant}.")
+        return reader.apply(function, node, reader.read(node.this), reader.read(node.expression))
+
+    return Form(read, OPERANDS)
+
+
 def _read_is(reader: ExpressionReader, node: Node) -> Term:
     tested, wanted = reader.read(node.this), node.expression
     match type(wanted).__name__:
@@ -163,8 +174,8 @@ _FORMS: Mapping[str, Form] = {
     "Paren": Form(_read_paren, ("this",)),
     "Neg": Form(_read_negative, ("this",)),
     # comparison and logic
-    "EQ": make_binary("equal"),
-    "NEQ": make_binary("unequal"),
+    "EQ": _make_equality("equal", "IS NULL"),
+    "NEQ": _make_equality("unequal", "IS NOT NULL"),
     "LT": make_binary("less"),
     "LTE": make_binary("at_most"),
     "GT": make_binary("greater"),

@@ -13,9 +13,12 @@ from discreet.frontends.sql.with_clause import WithQuery
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import (
     Constant,
+    Draft,
+    Item,
     JoinTerm,
     NameTerm,
     SourceTerm,
+    Star,
     SubqueryTerm,
     TableTerm,
     ValuesTerm,
@@ -101,10 +104,11 @@ class _FromReader:
         inner = node.this
         alias, columns = self._read_alias(node)
         if _is_source(inner):
-            if alias is not None:
-                rule = "Tables in parentheses keep their own names."
-                raise refusal(self.reader.place_of(node.args["alias"]), rule, "Leave this name out.")
-            return self._read_source(inner)
+            source = self._read_source(inner)
+            if alias is None:
+                return source
+            place = self.reader.place_of(node.args["alias"])
+            return SubqueryTerm(Draft(source=source, select=(Item(Star(), None, place),)), alias, columns, place)
         return SubqueryTerm(self.reader.query(inner), alias, columns, self.reader.places.of(inner, "SELECT"))
 
     def _read_values(self, node: Node) -> SourceTerm:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from discreet.frontends.sql.frames import read_frame
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
@@ -91,12 +92,13 @@ def _read_window(reader: ExpressionReader, node: Node) -> Term:
         if named is None or node.args.get("partition_by") or node.args.get("order"):
             rule = f"There is no window {alias.name!r}." if named is None else "A named window is used as it is."
             raise refusal(reader.place_of(alias), rule, "Write OVER (PARTITION BY ... ORDER BY ...).")
-        reader.check_parts(named, "this", "partition_by", "order")
+        reader.check_parts(named, "this", "partition_by", "order", "spec")
         shape = named
     parts = tuple(reader.read(part) for part in shape.args.get("partition_by") or ())
     order = shape.args.get("order")
     sorts = tuple(reader.read_sort(part, reader.read) for part in order.expressions) if order is not None else ()
-    return WindowTerm(function, parts, sorts, place)
+    spec = shape.args.get("spec")
+    return WindowTerm(function, parts, sorts, place, None if spec is None else read_frame(reader, spec, place))
 
 
 FORMS: Mapping[str, Form] = {
@@ -107,5 +109,5 @@ FORMS: Mapping[str, Form] = {
     "DenseRank": _make_numbering_form(Feature.DENSE_RANK),
     "Lag": _make_neighbour_form(Feature.LAG),
     "Lead": _make_neighbour_form(Feature.LEAD),
-    "Window": Form(_read_window, ("this", "partition_by", "order", "alias", "over")),
+    "Window": Form(_read_window, ("this", "partition_by", "order", "alias", "over", "spec")),
 }

@@ -11,13 +11,13 @@ import calendar
 import datetime as dt
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import Constant, Term
+from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node

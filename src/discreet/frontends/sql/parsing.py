@@ -54,10 +54,37 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     """The tree of one statement. A text that is not one statement, or is nested too deeply, is refused."""
     places = Places(text, tokens)
     _check_tokens(tokens, places)
-    tree = _parse(text, tokens, places, google=google)
+    kept, most = _cut_top(tokens)
+    tree = _parse(text, kept, places, google=google)
+    if most is not None:
+        _add_limit(tree, most, places)
     _check_depth(tree, places)
     check_schemas(tree, places)
     return ParsedStatement(tree, places)
+
+
+def _cut_top(tokens: list[Token]) -> tuple[list[Token], Token | None]:
+    """The words without TOP n behind the first SELECT, where other systems write LIMIT, and the word n."""
+    words = [bare_word_of(token) for token in tokens]
+    at = words.index("SELECT") + 1 if "SELECT" in words else len(words)
+    at += words[at : at + 1] == ["DISTINCT"]
+    if words[at : at + 1] != ["TOP"] or "(" in words[:at]:
+        return tokens, None
+    bracketed = words[at + 1 : at + 2] == ["("] and words[at + 3 : at + 4] == [")"]
+    number = at + 2 if bracketed else at + 1
+    if number >= len(tokens) or tokens[number].token_type.name != "NUMBER":
+        return tokens, None
+    return [*tokens[:at], *tokens[number + 1 + bracketed :]], tokens[number]
+
+
+def _add_limit(tree: Expr, number: Token, places: Places) -> None:
+    from sqlglot.expressions import Limit, Literal
+
+    if tree.args.get("limit") is not None:
+        raise refusal(places.of_token(number), "TOP and LIMIT say the same.", "Keep one of them.")
+    literal = Literal.number(number.text)
+    literal.meta.update(start=number.start, end=number.end)
+    tree.set("limit", Limit(expression=literal))
 
 
 def unwrap(tree: Expr) -> Expr:
@@ -68,11 +95,12 @@ def unwrap(tree: Expr) -> Expr:
 
 
 def _make_dialect(*, google: bool) -> Dialect:
-    from sqlglot.dialects.bigquery import BigQuery
-    from sqlglot.dialects.duckdb import DuckDB
-
     if not google:
+        from sqlglot.dialects.duckdb import DuckDB
+
         return DuckDB()
+    from sqlglot.dialects.bigquery import BigQuery
+
     dialect = BigQuery()
     dialect.NULL_ORDERING = "nulls_are_last"  # as in every answer here; GoogleSQL itself sorts them first
     return dialect
@@ -169,7 +197,8 @@ def _parse(text: str, tokens: list[Token], places: Places, *, google: bool) -> E
     except Exception as error:  # whatever else a parser raises, it could not read the text
         rule = f"This cannot be read as SQL ({type(error).__name__})."
         raise refusal(places.find_first_word(), rule, ONE_SELECT) from None
-    found = [tree for tree in trees if tree is not None]
+    # A comment after the semicolon is a tree of its own.
+    found = [tree for tree in trees if tree is not None and type(tree).__name__ != "Semicolon"]
     if len(found) != 1:
         raise refusal(places.find_first_word(), "This cannot be read as one statement.", ONE_SELECT)
     return found[0]
@@ -186,10 +215,25 @@ def _explain_parse_error(error: Exception, text: str, tokens: list[Token], place
         return refusal(place, f"Here {problem.removeprefix('Expecting ')} was expected.", "Check the parentheses.")
     if problem.startswith(("Required keyword", "Expected")):
         side = "before" if token is not None and token.text == ")" else "after"
-        return refusal(place, f"Something is missing {side} this.", "Complete the expression or leave it out.")
+        fix = f"Complete the expression or leave it out.{_explain_keyword(token, tokens)}"
+        return refusal(place, f"Something is missing {side} this.", fix)
     if problem.startswith("The number of provided arguments"):
         return refusal(place, "This function has too many arguments.", "docs/sql.md lists the functions.")
     return refusal(place, "This was not expected here.", "Check for a missing comma, operator or quote before it.")
+
+
+# Words of SQL that nobody takes for a column.
+_STRUCTURE = frozenset({"SELECT", "FROM", "WHERE", "BY", "AND", "OR", "NOT", "AS", "ON", "HAVING", "LIMIT", "JOIN"})
+
+
+def _explain_keyword(token: Token | None, tokens: list[Token]) -> str:
+    """What to do where a word of SQL at the place, or right before it, may have been meant as a column."""
+    at = next((number for number, other in enumerate(tokens) if other is token), None)
+    for other in [] if at is None else tokens[at::-1][:2]:
+        word = bare_word_of(other)
+        if word.isalpha() and other.token_type.name not in {"VAR", *_STRUCTURE} and word not in _STRUCTURE:
+            return f' A column called {other.text} is written "{other.text}": {word} is a word of SQL.'
+    return ""
 
 
 def _check_depth(tree: Expr, places: Places) -> None:

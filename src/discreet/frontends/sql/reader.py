@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from discreet.frontends.sql import refusals
 from discreet.frontends.sql.places import Places
 from discreet.frontends.sql.refusals import RefusalReason
-from discreet.frontends.terms.positions import Place, refusal
+from discreet.frontends.terms.positions import Place, name_as_typed, refusal
 from discreet.frontends.terms.syntax import FunctionTerm, QueryTerm, Sort, Term, apply
 
 if TYPE_CHECKING:
@@ -73,15 +73,19 @@ class ExpressionReader:
                 shown = inner if isinstance(inner, Expr) else node  # a flag, such as WITH TOTALS, has no place
                 raise refusal(self.places.of(shown, reason.word), reason.rule, reason.fix)
 
-    def read_sort(self, node: Node, read: Callable[[Node], Term]) -> Sort:
-        """One criterion of ORDER BY; ``read`` reads its expression."""
+    def read_sort(self, node: Node, read: Callable[[Node], Term], *, released: bool = False) -> Sort:
+        """One criterion of ORDER BY; ``read`` reads its expression. ``released`` rows may have their NULLs first."""
         if type(node).__name__ != "Ordered":
             self.refuse(node)
-        if node.args.get("nulls_first"):
-            rule = "NULLS FIRST is not available: NULLs come last."
+        if type(node.this).__name__ == "Var" and node.this.name.upper() == "ALL":
+            rule = "ORDER BY ALL is not available."
+            raise refusal(self.places.of(node, "ALL"), rule, "Name the columns, or their positions: ORDER BY 1, 2.")
+        first = bool(node.args.get("nulls_first"))
+        if first and not released:
+            rule = "NULLS FIRST is not available inside a question: NULLs come last."
             raise refusal(self.places.of(node, "NULLS"), rule, "Leave it out.")
-        self.check_parts(node, "this", "desc")
-        return Sort(read(node.this), bool(node.args.get("desc")))
+        self.check_parts(node, "this", "desc", "nulls_first")
+        return Sort(read(node.this), bool(node.args.get("desc")), first)
 
     def refuse(self, node: Node) -> NoReturn:
         """Refuses a node, with the reason why it is not available."""
@@ -89,8 +93,9 @@ class ExpressionReader:
         if type(node).__name__ == "IgnoreNulls":  # the parser wraps ANY_VALUE and its like in it
             reason = refusals.NODES.get(type(node.this).__name__, reason)
         if reason is None:
-            rule = f"{name_of(node)} is not available in a question."
-            raise refusal(self.place_of(node), rule, "docs/sql.md lists everything that is.")
+            place = self.place_of(node)
+            rule = f"{name_as_typed(place, name_of(node))} is not available in a question."
+            raise refusal(place, rule, "docs/sql.md lists everything that is.")
         raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
 
     def place_of(self, node: Node) -> Place:

@@ -87,7 +87,9 @@ QUANTILES = RefusalReason(
     "A list of quantiles is not available.",
     "Write one for each: QUANTILE(x, 0.25), QUANTILE(x, 0.5). They share the budget well.",
 )
-_PARAMETER = RefusalReason("Parameters are not available.", "Write the value itself into the question.")
+_PARAMETER = RefusalReason(
+    "There is no value for this parameter.", "Write @name, and give parameters={'name': 1} beside the question."
+)
 _SORTED = RefusalReason("The order of rows does not matter to an aggregate.", "Leave ORDER BY out of the parentheses.")
 
 # Nodes of the parser's tree, by their class.
@@ -153,6 +155,7 @@ NODES: Mapping[str, RefusalReason] = {
     "SimilarTo": _REGEX,
     "Glob": _REGEX,
     "Escape": RefusalReason("ESCAPE is not available.", "Use contains(x, '%') to look for the sign itself.", "ESCAPE"),
+    "ArrayOverlaps": RefusalReason("a && b is not available.", "Write AND between conditions.", "&&"),
     "Any": RefusalReason("ANY is not available.", "Use OR.", "ANY"),
     "All": RefusalReason("ALL is not available.", "Use AND.", "ALL"),
     "Tuple": RefusalReason("Several values in parentheses are not available here.", "Compare the columns one by one."),
@@ -203,11 +206,6 @@ FUNCTIONS: Mapping[str, RefusalReason] = {
 
 # Parts that change the meaning of a node, by the class of the node and the name of the part.
 PARTS: Mapping[tuple[str, str], RefusalReason] = {
-    ("Window", "spec"): RefusalReason(
-        "Frames such as ROWS BETWEEN are not available.",
-        "Leave the frame out: with ORDER BY, a sum runs from the first row of the part to this one.",
-        "BETWEEN",
-    ),
     ("Lag", "default"): RefusalReason("LAG takes a value and an offset.", "Use COALESCE(LAG(x) OVER (...), 0)."),
     ("Lead", "default"): RefusalReason("LEAD takes a value and an offset.", "Use COALESCE(LEAD(x) OVER (...), 0)."),
     ("In", "query"): _NO_SUBQUERY,

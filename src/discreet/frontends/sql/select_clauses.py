@@ -17,7 +17,17 @@ from discreet.frontends.sql.refusals import ONE_SELECT, RefusalReason
 from discreet.frontends.sql.with_clause import WithQuery, read_set_operation, read_union, read_with
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import Draft, Item, Ordinal, QueryTerm, Star, Term, aggregates_in
+from discreet.frontends.terms.syntax import (
+    Constant,
+    Draft,
+    Item,
+    Ordinal,
+    QueryTerm,
+    Star,
+    Term,
+    ValuesTerm,
+    aggregates_in,
+)
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -53,6 +63,8 @@ class SelectReader:
         reasons = refusals.INNER_CLAUSES if self.inner else refusals.CLAUSES
         self._check_parts(tree, INNER_CLAUSES if self.inner else CLAUSES, reasons)
         self.names |= read_with(tree.args.get("with_"), self.reader, self._read_inside, self.names)
+        if tree.args.get("from_") is None and self.inner and _list_parts(tree) == ["expressions"]:
+            return self._read_constants(tree)
         if tree.args.get("from_") is None:
             place = self.places.of(tree) if self.inner else self.places.find_first_word()
             raise refusal(place, "The question names no table.", "Add FROM and a declared table.")
@@ -63,8 +75,7 @@ class SelectReader:
             rule = "Several groupings at once are not available inside a question."
             raise refusal(self.places.of(tree.args["group"]), rule, "Use one GROUP BY.")
         distinct = self._read_distinct(tree.args.get("distinct"))
-        if distinct and not self.inner:
-            self._check_distinct(tree)
+        if distinct and not self.inner and self._names_groups(tree):
             group = None  # the outputs are the keys, as with GROUP BY ALL
         return Draft(
             source=from_clause.read_source(tree, self.reader, self.names),
@@ -73,13 +84,26 @@ class SelectReader:
             sets=sets,
             select=self._read_outputs(tree),
             having=self._read_condition(tree.args.get("having")),
-            order=tuple(self.reader.read_sort(part, self._read_key) for part in order.expressions)
-            if order is not None
-            else (),
+            order=tuple(
+                self.reader.read_sort(part, self._read_key, released=not self.inner)
+                for part in (() if order is None else order.expressions)
+            ),
             limit=self._read_limit(tree.args.get("limit"), 1),
             offset=self._read_limit(tree.args.get("offset"), 0) or 0,
             distinct=distinct,
             qualify=self._read_condition(tree.args.get("qualify")),
+        )
+
+    def _read_constants(self, tree: Expr) -> Draft:
+        """A SELECT of constants without FROM: one public row."""
+        items = [self._read_item(node) for node in tree.expressions]
+        place = self.places.of(tree)
+        constants_only = [item.term for item in items if isinstance(item.term, Constant)]
+        if len(constants_only) < len(items):
+            raise refusal(place, "A SELECT without FROM holds constants only.", "Add FROM and a declared table.")
+        names = tuple(item.alias or f"col{i}" for i, item in enumerate(items))
+        return Draft(
+            source=ValuesTerm((tuple(constants_only),), None, names, place), select=(Item(Star(), None, place),)
         )
 
     def read_query(self, node: Expr) -> QueryTerm:
@@ -110,13 +134,9 @@ class SelectReader:
         self.reader.check_parts(node)
         return True
 
-    def _check_distinct(self, tree: Expr) -> None:
-        """Refuse SELECT DISTINCT of a question that measures something, or says twice what its groups are."""
-        aggregates = (item for item in self._read_outputs(tree) if aggregates_in(item.term))
-        if tree.args.get("group") is not None or next(aggregates, None) is not None:
-            place = self.places.of(tree.args["distinct"], "DISTINCT")
-            rule = "SELECT DISTINCT names groups, and has neither aggregates nor GROUP BY."
-            raise refusal(place, rule, "Leave DISTINCT out: groups differ anyway.")
+    def _names_groups(self, tree: Expr) -> bool:
+        """Whether SELECT DISTINCT stands for GROUP BY: it has neither aggregates nor GROUP BY."""
+        return tree.args.get("group") is None and not any(aggregates_in(item.term) for item in self._read_outputs(tree))
 
     def _read_outputs(self, tree: Expr) -> tuple[Item, ...]:
         if not tree.expressions:
@@ -179,3 +199,8 @@ class SelectReader:
         if not isinstance(value, int) or value < least:
             raise refusal(place, f"{word} takes a whole number from {least} on.", f"Write for example {word} 10.")
         return value
+
+
+def _list_parts(tree: Expr) -> list[str]:
+    """The names of the clauses that a SELECT has."""
+    return [part for part, value in tree.args.items() if value]

@@ -8,10 +8,11 @@ Did you mean 'ward'? Nothing was charged.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from dataclasses import dataclass
 
 from discreet.errors import QuestionError
+from discreet.late_dataclass import dataclass
 
 WIDTH = 100  # characters of a line that an error shows
 
@@ -37,6 +38,11 @@ class Place:
     @property
     def _line_start(self) -> int:
         return self.text.rfind("\n", 0, self.start) + 1
+
+    @property
+    def words(self) -> str:
+        """The part itself."""
+        return self.text[self.start : self.end]
 
     def extend_to(self, other: Place) -> Place:
         """The part of the text from the beginning of one place to the end of the other."""
@@ -74,6 +80,16 @@ def _count_columns(text: str) -> int:
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in _make_printable(text)
     )  # fmt: skip  # one rule a line
+
+
+def name_as_typed(place: Place | None, name: str) -> str:
+    """The name of a function as it was typed at a place; our own where there is none.
+
+    >>> name_as_typed(Place("SELECT ucase (x)", 7, 12), "upper")
+    'ucase'
+    """
+    found = None if place is None else re.match(r"([^\W\d]\w*)\s*\(", place.text[place.start :])
+    return found[1] if found else name
 
 
 def refusal(place: Place | None, rule: str, fix: str) -> QuestionError:

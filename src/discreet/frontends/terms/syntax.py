@@ -7,12 +7,13 @@ in the text, so that a later refusal can show it. The place does not count when 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.plan.relations import Feature, JoinKind
+from discreet.late_dataclass import dataclass
+from discreet.plan.relations import Feature, JoinKind, RowFrame
 from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.types import Value
 
@@ -106,6 +107,7 @@ class WindowTerm:
     parts: tuple[Term, ...] = ()
     order: tuple[Sort, ...] = ()
     place: Place | None = field(default=None, compare=False, repr=False)
+    frame: RowFrame | None = None
 
     @property
     def inside(self) -> tuple[Term, ...]:
@@ -151,6 +153,7 @@ class Sort:
 
     term: Term
     descending: bool = False
+    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +17,7 @@ from discreet.accounting.events import Exponential as ExponentialEvent
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Exact, Integers, Interval, lower
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.bounded_column import BoundedColumn
 from discreet.mechanisms.exponential import loss_of_round, read_choice_budget, shorten_down, utility_loss
 from discreet.mechanisms.mechanism import EventMechanism, OneEventMechanism, settle

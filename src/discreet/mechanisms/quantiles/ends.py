@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -14,6 +13,7 @@ from discreet import parameters
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import ParameterError
 from discreet.exact import Integers, Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.exponential import utility_loss
 from discreet.mechanisms.mechanism import settle
 from discreet.mechanisms.quantiles.cells import CellMechanism, read_in_place

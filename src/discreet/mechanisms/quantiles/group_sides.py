@@ -7,13 +7,13 @@ their rows and in the ends of their sides, so one call of numpy draws them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from discreet.entropy import EntropySource
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.quantiles.ranks import CellCounts, draw_all, runs_of_groups
 
 

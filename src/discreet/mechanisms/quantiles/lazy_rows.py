@@ -17,7 +17,7 @@ import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from operator import itemgetter
@@ -27,6 +27,7 @@ import numpy as np
 
 from discreet.entropy import EntropySource
 from discreet.exact import Integers
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.quantiles.segments import GUARD, RAISE, SUM_BITS, share_bounds
 from discreet.samplers import lazy, uniform_below
 

@@ -7,7 +7,6 @@ distinct values, however fine the grid is and however many rows there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from discreet.entropy import EntropySource
 from discreet.exact import Integers, Interval
+from discreet.late_dataclass import dataclass
 from discreet.mechanisms.quantiles.segments import Segments, draw_each
 from discreet.mechanisms.scores import exp_minus, sum_intervals
 

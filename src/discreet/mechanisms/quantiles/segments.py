@@ -10,7 +10,6 @@ proportion to its weight; the floats decide only how often a proposal is refused
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from discreet.entropy import EntropySource, Words
 from discreet.exact import Integers, ceil_div, exp_minus_bounds
+from discreet.late_dataclass import dataclass
 from discreet.samplers import lazy
 from discreet.samplers.lazy import RealBounds
 

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 from discreet.plan.relations import Feature
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
 from discreet.plan.types import Type

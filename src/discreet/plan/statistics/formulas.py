@@ -6,11 +6,10 @@ counts that it divides by are at least 1, and bounds hold what could otherwise g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from discreet.exact import Floats
+from discreet.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from discreet.plan.evaluate import RowValues, evaluate
 from discreet.plan.expressions import Call, Expression, Literal, ReleasedValue
+from discreet.plan.types import Value
 
 NumberLimits: TypeAlias = tuple[float, float]
 EVERYTHING: NumberLimits = (-math.inf, math.inf)
@@ -34,7 +35,7 @@ def find_limits(expression: Expression, row: RowValues, limits: Mapping[Expressi
         return limits.get(expression, EVERYTHING)
     count = _find_sample_count(expression)
     if count is not None:
-        unknown = {**row, **dict.fromkeys(limits, None)}
+        unknown: dict[Any, Value] = {**row, **dict.fromkeys(limits)}
         ends = [find_limits(expression.arguments[1], {**unknown, count: n}, limits) for n in (2, _MANY)]
         return _enclose(*(end for pair in ends for end in pair))
     parts = [find_limits(part, row, limits) for part in expression.arguments]
