@@ -102,7 +102,12 @@ class Curator:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.name = name
-        self.catalog = replace(catalog, count_public=engine.count_public, read_public=self._read_public)
+        self.catalog = replace(
+            catalog,
+            count_public=engine.count_public,
+            read_public=self._read_public,
+            gaps=engine.capabilities.gaps,
+        )
         self._engine = engine
         self._ledger = ledger
         self._per_query = per_query

@@ -276,7 +276,22 @@ RULES = [
     (
         "two sources",
         GOOD.replace('"visits.parquet"', '{ csv = "a", parquet = "b" }'),
-        "must name one of parquet, csv or duckdb",
+        "must name one of parquet, csv, duckdb or postgres",
+    ),
+    (
+        "an address in a codebook",
+        GOOD.replace('"visits.parquet"', '{ postgres = "postgresql://me:secret@host/clinic" }'),
+        "tables.visits.source.postgres must not hold an address",
+    ),
+    (
+        "a release of a file",
+        GOOD.replace('"visits.parquet"', '{ parquet = "b.parquet", release = "1" }'),
+        "tables.visits.source.release is a name for the data of postgres",
+    ),
+    (
+        "a table without its schema",
+        GOOD.replace('"visits.parquet"', '{ postgres = "visits" }'),
+        "tables.visits.source.postgres must name a schema and a table",
     ),
     (
         "table of a file",
@@ -867,6 +882,7 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     used = set(re.findall(r"(\w+) =", examples[0]))
     words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
     replaced = {"exact_rows", "exact_units"}  # the example hides who is there
+    replaced |= {"postgres", "release"}  # its tables are in files
     assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "edges"} | replaced
     assert book.catalog().tables
 

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from discreet.audit.dataset_neighbours import Dataset
 from discreet.audit.neighbours import AuditRow
+from discreet.errors import UsageError
 from discreet.plan.arrow import load_arrow_types, mend_texts
 from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.source_kinds import SourceKind
@@ -35,6 +36,8 @@ def write_sources(kind: SourceKind, dataset: Dataset, catalog: Catalog, folder: 
             return {name: _write_csv(dataset[name], catalog.tables[name], folder / f"{name}.csv") for name in tables}
         case SourceKind.DUCKDB:
             return _write_database(tables, folder / "tables.duckdb")
+        case SourceKind.POSTGRES:
+            raise UsageError("Rows are written to files, not to a database. Load them there yourself.")
         case _:
             assert_never(kind)
 

@@ -23,6 +23,7 @@ from discreet.errors import Unbounded, UnitLost, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import MAX_KEYS, Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Expression, find_columns
+from discreet.plan.gaps import check_gaps
 from discreet.plan.nodes import Aggregate, Question
 from discreet.plan.relations import Relation, Scan
 from discreet.plan.statistics.definitions import GroupBounds
@@ -86,6 +87,7 @@ def bound(question: Question, catalog: Catalog) -> BoundedQuestion:
 def bound_all(question: Question, catalog: Catalog) -> tuple[BoundedQuestion, ...]:
     """The bounded forms of a question, one for each of its groupings."""
     check_structure(question)
+    check_gaps(question, catalog.gaps)
     question = replace(question, source=cap_joins(question.source, catalog))
     source = find_relation_facts(question.source, catalog)
     if source.owner is Owner.NOBODY:

@@ -41,7 +41,8 @@ from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """Where the rows of a table are: in files (``path`` may be a pattern), or in a table of a DuckDB file.
+    """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
+    PostgreSQL, of which ``path`` is the name with its schema, and ``release`` a name for the state of its data.
 
     ``form`` says how a CSV file is written; it is None for other kinds.
     """
@@ -49,6 +50,7 @@ class TableSource:
     kind: SourceKind
     path: str
     table: str | None = None
+    release: str | None = None
     form: CsvForm | None = None
 
     def __str__(self) -> str:
@@ -302,10 +304,13 @@ def _to_bins_entry(value: Any) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kind = SourceKind.PARQUET if place.parquet else SourceKind.CSV if place.csv else SourceKind.DUCKDB
+    kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES)
+    kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
+    where = getattr(place, kind)
+    path = where if kind is SourceKind.POSTGRES else str(folder / where)
     form = _make_form(place) if kind is SourceKind.CSV else None
-    return TableSource(kind=kind, path=str(folder / getattr(place, kind)), table=table, form=form)
+    return TableSource(kind=kind, path=path, table=table, release=place.release, form=form)
 
 
 def _make_form(place: SourceEntry) -> CsvForm:

@@ -116,7 +116,7 @@ def _expand_source(value: object) -> object:
     if kind is None and advice is not None:
         raise PydanticCustomError("source", "is of a kind that questions cannot read. {advice}", {"advice": advice})
     if kind is None:
-        raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv or duckdb')
+        raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv, duckdb or postgres')
     return {str(kind): value}
 
 
@@ -217,6 +217,16 @@ class SourceEntry(CodebookEntry):
         "are unpacked.",
     )
     duckdb: str | None = Field(None, description="A DuckDB database file.")
+    postgres: str | None = Field(
+        None,
+        description='A table in a PostgreSQL database, with its schema: `"clinic.visits"`. The environment variable '
+        "`DISCREET_POSTGRES` says where the database is.",
+    )
+    release: str | None = Field(
+        None,
+        description='With `postgres`: a name for the present state of the data, such as `"2024-06"`. While it stays, a '
+        "question asked again is given its recorded answer. Without it every write to the database is new data.",
+    )
     table: str | None = Field(None, description="With `duckdb`: the table in it, if it has another name there.")
     delimiter: Literal[DELIMITERS] | None = Field(  # type: ignore[valid-type]  # a tuple of signs
         None,

@@ -1,7 +1,8 @@
 """What an engine is: something that runs a bounded question exactly, and knows nothing about noise.
 
-Members: ``memory.MemoryEngine`` (slow, obvious Python over rows: the oracle for every other one) and
-``duckdb.DuckDBEngine`` (embedded, for real data). ``registry`` says which one opens which kind of source.
+Members: ``memory.MemoryEngine`` (slow, obvious Python over rows: the oracle for every other one),
+``duckdb.DuckDBEngine`` (embedded, for real data) and ``postgres.PostgresEngine`` (inside a database). ``registry`` says
+which one opens which kind of source.
 
 An engine is trusted with the rows and with nothing else, and the guarantee rests on these nine points. Each names the
 test in ``tests/engines/conformance`` that holds every engine to it. What an engine does not keep yet stands in its
@@ -39,6 +40,7 @@ from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.tabulation import Tabulation
 from discreet.exact import Integers
 from discreet.late_dataclass import dataclass
+from discreet.plan.gaps import Gap
 from discreet.plan.relations import Values
 from discreet.plan.types import Type, Value
 
@@ -80,6 +82,7 @@ class Capabilities:
 
     prepares: bool = False  # ``prepare`` makes later questions faster; otherwise it does nothing
     reports_progress: bool = False  # ``watch`` hears shares while the work goes on, not only at its end
+    gaps: frozenset[Gap] = frozenset()  # what it cannot say, and the planner refuses
     spills: bool = False  # work beyond the memory that it may use goes through the disk
 
 

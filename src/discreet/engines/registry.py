@@ -38,12 +38,20 @@ def _open_duckdb(sources: Mapping[str, Any], catalog: Catalog, threads: int | No
     return DuckDBEngine(sources, catalog, threads=threads)
 
 
+def _open_postgres(sources: Mapping[str, Any], catalog: Catalog, threads: int | None) -> Engine:  # noqa: ARG001  # the server's own
+    from discreet.engines.postgres.engine import PostgresEngine
+
+    return PostgresEngine(sources, catalog)
+
+
 DUCKDB = RegisteredEngine("duckdb", _open_duckdb)
+POSTGRES = RegisteredEngine("postgres", _open_postgres)
 ENGINES: Mapping[SourceKind, RegisteredEngine] = {
     SourceKind.PARQUET: DUCKDB,
     SourceKind.CSV: DUCKDB,
     SourceKind.DUCKDB: DUCKDB,
     SourceKind.FRAME: DUCKDB,
+    SourceKind.POSTGRES: POSTGRES,
 }
 
 

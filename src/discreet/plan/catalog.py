@@ -136,13 +136,15 @@ class Catalog:
 
     ``max_joined_rows`` is the most rows that one unit may have in a relation that joins have multiplied.
     ``count_public`` counts rows of public tables; without it, nothing is known of how many have the same key.
-    ``read_public`` gives the rows of public relations; without it, only keys that are declared are known.
+    ``read_public`` gives the rows of public relations; without it, only keys that are declared are known. ``gaps`` name
+    what the engine of the dataset cannot say (``plan.gaps``).
     """
 
     tables: Mapping[str, TableFacts]
     neighbours: Neighbours
     max_joined_rows: int = DEFAULT_JOINED_ROWS
     count_public: PublicCounter | None = field(default=None, compare=False, repr=False)
+    gaps: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     read_public: PublicRelationReader | None = field(default=None, compare=False, repr=False)
 
     @property

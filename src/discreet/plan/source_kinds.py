@@ -18,6 +18,7 @@ class SourceKind(StrEnum):
     PARQUET = "parquet"  # one or more files of one schema
     CSV = "csv"  # one or more text files with a header, as ``csv_form`` says
     DUCKDB = "duckdb"  # a table in a DuckDB file
+    POSTGRES = "postgres"  # a table in a PostgreSQL database
     FRAME = "frame"  # a table in memory
 
 

@@ -63,6 +63,9 @@ class DuckDBDialect:
         words = {True: "AS MATERIALIZED", False: "AS NOT MATERIALIZED", None: "AS"}
         return f"{name} {words[keep]} ({query})"
 
+    def stacked_table(self, name: str, query: str, apart: int) -> str:  # noqa: ARG002  # no column is ever repeated
+        return self.common_table(name, query, keep=False)
+
     # Integers. TRY turns an overflow into NULL; doubles do not raise.
 
     def add(self, left: str, right: str, kind: Type) -> str:
@@ -92,10 +95,10 @@ class DuckDBDialect:
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or less, it has 128
 
-    def trunc_divide(self, left: str, right: str) -> str:
+    def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:  # noqa: ARG002  # one form for both
         return f"({left}) // ({right})"
 
-    def trunc_remainder(self, left: str, right: str) -> str:
+    def trunc_remainder(self, left: str, right: str, *, wide: bool = False) -> str:  # noqa: ARG002  # one form for both
         return f"({left}) % ({right})"
 
     def as_integer(self, value: str) -> str:
@@ -114,6 +117,9 @@ class DuckDBDialect:
 
     def integer_of_real(self, value: str) -> str:
         return f"TRY_CAST({value} AS BIGINT)"
+
+    def integer_of_whole(self, value: str) -> str:
+        return self.integer_of_real(value)
 
     # Reals
 
@@ -205,7 +211,7 @@ class DuckDBDialect:
 
     # Rows and sets
 
-    def same(self, left: str, right: str) -> str:
+    def same(self, left: str, right: str, kind: Type) -> str:  # noqa: ARG002  # one form for all types
         return f"{left} IS NOT DISTINCT FROM {right}"
 
     def join(self, left: str, kind: JoinKind, right: str, on: str) -> str:
@@ -214,6 +220,9 @@ class DuckDBDialect:
     def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
         within = f"PARTITION BY {', '.join(parts)} " if parts else ""
         return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
+
+    def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
+        return f"{word}({value}, {self.literal(offset, Type.INTEGER)}, {self.literal(None, kind)})"
 
     # The secret order
 

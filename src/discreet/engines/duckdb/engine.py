@@ -9,7 +9,7 @@ is done for one range of units after the other, and the sums are added up (``uni
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -26,14 +26,13 @@ from discreet.engines.failure import LOG, hide_error, tell_owner
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
-from discreet.engines.sql.clauses import write_order
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.distinct_values import add_distinct_values
+from discreet.engines.sql.group_rows import make_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import write_by_units
-from discreet.engines.steps import round_total
 from discreet.engines.tabulation import Tabulation
 from discreet.errors import UsageError
 from discreet.exact import Integers
@@ -212,10 +211,10 @@ class DuckDBEngine:
             ranged = None if ready is None else run_by_ranges(session, statement, ready, watch)
             if ranged is None:
                 query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
-                found = session.read(_sort_groups(query, statement.keys), statement.parameters, watch)
+                found = session.read(sort_groups(query, statement.keys), statement.parameters, watch)
             else:
                 found = iter(sorted(ranged, key=lambda row: key_order(row[: len(bounded.keys)])))
-            groups = add_distinct_values(session, statement, _make_groups(found, bounded), watch)
+            groups = add_distinct_values(session, statement, make_groups(found, bounded), watch)
             groups = add_spreads(session, statement, groups, watch)
         if watch is not None:
             watch(1.0)
@@ -338,26 +337,3 @@ class DuckDBEngine:
                     f"The column {name!r} of {table!r} is declared {declared}, but {there} in the data. "
                     "Nothing was charged."
                 )
-
-
-def _sort_groups(query: str, keys: Sequence[str]) -> str:
-    """An answer in the order of ``key_order``: the order in which DuckDB finds groups is that of the rows.
-
-    DuckDB sorts, because it does so on disk where memory is short.
-    """
-    return f"SELECT * FROM ({query}) ORDER BY {', '.join(map(write_order, keys))}" if keys else query
-
-
-def _make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
-    """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
-
-    One unit adds at most as many as it has rows, with keys that are no longer than declared.
-    """
-    keys = len(bounded.keys)
-    names: list[tuple[Any, ...]] = []
-    values: list[list[int]] = [[] for _ in bounded.measures]
-    for row in found:
-        names.append(row[:keys])
-        for column, measure, value in zip(values, bounded.measures, row[keys:]):
-            column.append(round_total(bounded, measure, int(value)))
-    return Groups(tuple(names), tuple(map(tuple, values)))

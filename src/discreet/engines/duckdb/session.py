@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 # Rows that are fetched at a time, where an answer is read row by row.
 BATCH_ROWS = 4096
+# Cells of all groups together that one array may count.
+MOST_CELLS = 1 << 24
 # DuckDB's words where it has no way to draw a progress bar.
 _NO_WIDGETS = "required package 'ipywidgets' is missing"
 
@@ -102,6 +104,10 @@ class Session:
             "lock_configuration = true",
         ):
             self._connection.execute(f"SET {setting}")
+
+    @property
+    def most_cells(self) -> int:
+        return MOST_CELLS
 
     def fill(self, table: str, values: Any) -> None:
         """Copy a public Arrow table into the connection's own database, for all of its cursors."""

@@ -30,7 +30,7 @@ def write_capped(
     rows = clauses.add(items, top, f" WHERE {values[0]} IS NOT NULL", keep=not plain)
     grouped = [f"{name} AS {other}" for name, other in zip(by, heavy_by)]
     heavy = clauses.add(grouped, rows, f" GROUP BY {', '.join(by)} HAVING count(*) > {most}")
-    same = " AND ".join(dialect.same(name, other) for name, other in zip(by, heavy_by))
+    same = " AND ".join(dialect.same(a, b, e.type) for a, b, e in zip(by, heavy_by, relation.by))
     columns = sorted(source.columns.items(), key=lambda item: (item[0].table, item[0].name))
     place = clauses.make_name("h")
     placed = f"{dialect.place_of_row([(name, column.type) for column, name in columns], salt)} AS {place}"
@@ -41,4 +41,4 @@ def write_capped(
     kept = source.pick_columns(needed)
     listed = ", ".join(kept.values()) or "1 AS nothing"
     both = " UNION ALL ".join(f"SELECT {listed} FROM {name}" for name in (light, first))
-    return CommonTable(clauses.add(["*"], f"({both})"), kept)
+    return CommonTable(clauses.add(["*"], f"({both}) AS both_parts"), kept)

@@ -1,9 +1,11 @@
 """Common table expressions while they are collected, each with columns of names that nothing else has."""
 
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import count as numbers_from
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.layers import Layers
@@ -33,6 +35,7 @@ class Clauses:
     written: list[str] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     count: int = 0
+    apart: Iterator[int] = field(default_factory=lambda: numbers_from(1))
 
     def make_name(self, prefix: str) -> str:
         """A name that nothing else has."""
@@ -47,6 +50,14 @@ class Clauses:
         listed = ", ".join(items) or "1 AS nothing"
         word = "SELECT DISTINCT" if distinct else "SELECT"
         return self._add_query(name, f"{word} {listed} FROM {source}{tail}", keep=keep)
+
+    def add_apart(self, items: Iterable[str], source: str) -> str:
+        """One more expression, of columns that are long and named often; its name."""
+        name = self.make_name("r")
+        self.written.append(
+            self.dialect.stacked_table(name, f"SELECT {', '.join(items)} FROM {source}", next(self.apart))
+        )
+        return name
 
     def add_first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
         """The first rows of each part of a relation, in an order, with all of its columns."""
@@ -64,7 +75,7 @@ class Clauses:
 
     def make_layers(self, source: CommonTable) -> Layers:
         """Scalar expressions over a relation, to be asked for by ``value`` and then added by ``add_layers``."""
-        return Layers(source.columns, self.dialect, self.texts)
+        return Layers(source.columns, self.dialect, self.texts, self.apart)
 
     def add_layers(self, layers: Layers, source: CommonTable) -> str:
         """The name of the relation with the scalar expressions that were asked for."""
@@ -79,8 +90,26 @@ class Clauses:
         pieces = {column: [self.make_name("p") for _ in feature.pieces] for column, feature in computed.items()}
         aggregates = (f"{sql} AS {name}" for c, names in pieces.items() for sql, name in zip(computed[c].pieces, names))
         below = self.add((*kept.values(), *aggregates), source, tail)
+        for stage in range(max((len(feature.stages) for feature in computed.values()), default=0)):
+            below = self._add_stage(computed, pieces, stage, below)
         values = {column: computed[column].write_value(names) for column, names in pieces.items()}
-        return self.add_named({**kept, **values}, below)
+        items = {**kept, **values}
+        names = {column: self.make_name("c") for column in items}
+        listed = [f"{sql} AS {names[column]}" for column, sql in items.items()]
+        add = self.add_apart if any(feature.form != "{0}" for feature in computed.values()) else self.add
+        return CommonTable(add(listed, below), names)
+
+    def _add_stage(
+        self, computed: Mapping[Column, FeatureSql], pieces: Mapping[Column, list[str]], stage: int, below: str
+    ) -> str:
+        """What features compute at one stage, under names that are added to their pieces."""
+        items = ["*"]
+        for column, feature in computed.items():
+            if stage < len(feature.stages):
+                name = self.make_name("p")
+                items.append(f"{feature.stages[stage].format(*pieces[column])} AS {name}")
+                pieces[column].append(name)
+        return self.add_apart(items, below)
 
 
 def write_order(value: str, *, descending: bool = False) -> str:

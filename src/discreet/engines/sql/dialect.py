@@ -3,7 +3,8 @@
 The modules of this room write statements for any SQL engine. Where engines agree they write SQL themselves: SELECT,
 WITH, WHERE, GROUP BY, HAVING, UNION ALL, joins with ON (INNER, LEFT), ORDER BY with NULLS LAST, CASE, coalesce, nullif,
 comparisons, AND, OR, NOT, IS NULL, IN, ``||``, position, abs of a real, least and greatest (which pass over NULLs),
-count, min, max, bool_or, bool_and, the ranks, lag and lead. Everything else is a method here. An
+count, min and max (not of booleans), bool_or, bool_and and the ranks. A query in FROM has a name. Everything else is a
+method here. An
 engine implements them in ``engines/<name>/dialect.py``. Nothing is translated from the words of another engine,
 because words that look alike mean different things.
 
@@ -58,6 +59,17 @@ class Dialect(Protocol):
         """
         ...
 
+    def stacked_table(self, name: str, query: str, apart: int) -> str:
+        """A common table expression that is read once, by the next one of a stack of expressions.
+
+        ``apart`` is 0 where its columns are short. Otherwise they must be computed once for each row, however often the
+        next one names them; then it says how many of the stack have been set apart so far.
+
+        Trap: PostgreSQL merges a query into the one around it and writes each column out wherever it is named, so a
+        stack would grow as two to its depth. What is not merged it copies again and again while it plans.
+        """
+        ...
+
     # Integers
 
     def add(self, left: str, right: str, kind: Type) -> str:
@@ -105,19 +117,20 @@ class Dialect(Protocol):
         """
         ...
 
-    def trunc_divide(self, left: str, right: str) -> str:
-        """Quotient of integers, 64 bits or wide, towards zero. ``right`` is neither 0 nor −1.
+    def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
+        """Quotient of 64-bit integers, or where one is ``wide`` a wide one, towards zero; ``right`` is not 0 or −1.
 
-        Trap: ``/`` is of reals on DuckDB and Spark; Spark's ``div`` of decimals yields 64 bits.
+        Trap: ``/`` is of reals on DuckDB and Spark and of decimals on PostgreSQL; Spark's ``div`` of decimals yields 64
+        bits.
         """
         ...
 
-    def trunc_remainder(self, left: str, right: str) -> str:
+    def trunc_remainder(self, left: str, right: str, *, wide: bool = False) -> str:
         """What ``trunc_divide`` leaves: it has the sign of ``left``. ``right`` is positive."""
         ...
 
     def as_integer(self, value: str) -> str:
-        """An integer of any width, or a boolean as 0 or 1, that is known to fit, as one of 64 bits."""
+        """An integer of any width that is known to fit, as one of 64 bits."""
         ...
 
     def narrow(self, value: str) -> str:
@@ -137,6 +150,10 @@ class Dialect(Protocol):
 
         Trap: a bare cast of 3.5 is 4 here and 3 there, and 2^63 raises or is clamped.
         """
+        ...
+
+    def integer_of_whole(self, value: str) -> str:
+        """A whole double that is known to fit, as a 64-bit integer."""
         ...
 
     # Reals
@@ -177,7 +194,7 @@ class Dialect(Protocol):
         ...
 
     def log2(self, value: str) -> str:
-        """The logarithm to base 2 of a positive real; exact for powers of two."""
+        """The logarithm to base 2 of a positive real, up to a rounding that its user puts right (``real_sums``)."""
         ...
 
     def exp(self, value: str) -> str:
@@ -267,7 +284,7 @@ class Dialect(Protocol):
 
     # Rows and sets
 
-    def same(self, left: str, right: str) -> str:
+    def same(self, left: str, right: str, kind: Type) -> str:
         """Whether two values of one type are equal or both NULL; never NULL itself.
 
         Trap: PostgreSQL joins by IS NOT DISTINCT FROM with a nested loop.
@@ -281,7 +298,17 @@ class Dialect(Protocol):
         ...
 
     def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
-        """A query: all columns of the first ``most`` rows of each part, in an order."""
+        """A query: all columns of the first ``most`` rows of each part of a named relation, in an order.
+
+        It may add a column of its own, under a name that no other relation has.
+        """
+        ...
+
+    def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
+        """A window function without its window: ``word`` is lag or lead, so many rows away; NULL where none is there.
+
+        Trap: PostgreSQL takes offsets of 32 bits only.
+        """
         ...
 
     # The secret order

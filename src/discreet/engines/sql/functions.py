@@ -240,8 +240,11 @@ def _write_to_integer(dialect: Dialect, call: Call, atoms: list[str]) -> str:
             return write_integer_from_text(dialect, atoms[0])
         case Type.REAL:
             return dialect.integer_of_real(atoms[0])
-        case Type.BOOLEAN | Type.INTEGER:
-            return dialect.as_integer(atoms[0])
+        case Type.BOOLEAN:
+            one, zero = (dialect.literal(n, Type.INTEGER) for n in (1, 0))
+            return f"CASE WHEN {atoms[0]} THEN {one} WHEN NOT {atoms[0]} THEN {zero} END"
+        case Type.INTEGER:
+            return atoms[0]
         case Type.DATE | Type.TIMESTAMP as kind:
             raise InternalError(f"A {kind} is no integer.")
         case never:
@@ -312,7 +315,7 @@ FORMS: Mapping[str, CallForm] = {
     "starts_with": _of_own(lambda dialect: dialect.starts_with),
     "ends_with": _of_own(lambda dialect: dialect.ends_with),
     "contains": _of_own(lambda dialect: dialect.contains),
-    "position": lambda _, __, atoms: f"position({atoms[1]} IN {atoms[0]})",
+    "position": lambda dialect, _, atoms: dialect.as_integer(f"position({atoms[1]} IN {atoms[0]})"),
     "like": _of_own(lambda dialect: dialect.like),
     "ilike": _write_ilike,
     "part": _write_part,

@@ -36,7 +36,7 @@ def _write_real_steps(grid: StepGrid, value: str, layers: Layers) -> str:
     low, high = (dialect.literal(float(end), Type.REAL) for end in (first, last))
     least, most = (dialect.literal(end, Type.INTEGER) for end in (first, last))
     clamped = (
-        f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN {dialect.integer_of_real(steps)} "
+        f"CASE WHEN {steps} >= {low} AND {steps} <= {high} THEN {dialect.integer_of_whole(steps)} "
         f"WHEN {dialect.is_nan(value)} IS NOT FALSE THEN NULL "
         f"WHEN {steps} < {low} THEN {least} ELSE {most} END"
     )
@@ -64,5 +64,5 @@ def _write_whole_steps(dialect: Dialect, grid: StepGrid, value: str) -> str:
         steps = f"{number} - {constant(origin)}"
     else:
         doubled = f"({number} - {constant(low)}) * 2 + {constant(resolution)}"
-        steps = f"{dialect.trunc_divide(doubled, constant(2 * resolution))} + {constant(first)}"
+        steps = f"{dialect.trunc_divide(doubled, constant(2 * resolution), wide=wide)} + {constant(first)}"
     return f"CASE WHEN {value} IS NOT NULL THEN {dialect.as_integer(steps)} END"

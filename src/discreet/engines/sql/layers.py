@@ -11,7 +11,9 @@ Names are quoted, texts are bound as parameters, and other constants are written
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from itertools import count
 
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.elementary import write_elementary
@@ -22,13 +24,30 @@ from discreet.plan.expressions import Call, Column, Expression, Literal
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.types import LARGEST_REAL, Type, Value
 
+_QUOTED = re.compile(r'"[a-z]+[0-9]+"')
+# How long a column may be where every column below it is written out, before its layer is set apart; and how long a
+# column of the relation below is taken to be.
+LONGEST_MERGED, BASE_LENGTH = 1500, 100
+
 
 class Layers:
     """Named columns over named columns: a stack of SELECT lists in which each layer reads only those below it."""
 
-    def __init__(self, columns: Mapping[Column, str], dialect: Dialect, texts: dict[str, str] | None = None) -> None:
-        """``texts`` gives names to texts that are bound, shared by all layers of one statement."""
+    def __init__(
+        self,
+        columns: Mapping[Column, str],
+        dialect: Dialect,
+        texts: dict[str, str] | None = None,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
+        """``texts`` gives names to texts that are bound, shared by all layers of one statement.
+
+        ``numbers`` counts the layers of a statement that are set apart. It is given where other layers are stacked on
+        these: then the topmost is set apart, too, if a column repeats another one.
+        """
         self.dialect = dialect
+        self._stacked = numbers is not None
+        self._numbers = numbers or count(1)
         self._known: dict[Expression, tuple[str, int]] = {c: (dialect.quote_name(n), 0) for c, n in columns.items()}
         self._layers: list[list[tuple[str, str]]] = []
         self._texts = {} if texts is None else texts
@@ -50,12 +69,16 @@ class Layers:
 
     def write_ctes(self, base: str, prefix: str) -> tuple[list[str], str]:
         """The layers as common table expressions over the table ``base``, and the name of the topmost."""
-        clauses, below = [], base
+        clauses, below, lengths, repeats = [], base, dict[str, int](), False
         for number, layer in enumerate(self._layers):
             items = ", ".join(f"{sql} AS {name}" for name, sql in layer)
-            name = f"{prefix}{number}"
-            clauses.append(self.dialect.common_table(name, f"SELECT *, {items} FROM {below}", keep=False))
-            below = name
+            name, query = f"{prefix}{number}", f"SELECT *, {items} FROM {below}"
+            lengths |= {column: _measure_merged(sql, lengths) for column, sql in layer}
+            repeats = repeats or any(_repeats_column(sql) for _, sql in layer)
+            last = self._stacked and number + 1 == len(self._layers)
+            apart = max(lengths.values()) > LONGEST_MERGED or (last and repeats)
+            clauses.append(self.dialect.stacked_table(name, query, next(self._numbers) if apart else 0))
+            below, lengths, repeats = (name, {}, False) if apart else (name, lengths, repeats)
         return clauses, below
 
     def write_literal(self, value: Value, kind: Type) -> str:
@@ -97,6 +120,16 @@ class Layers:
         name = self.dialect.quote_name(f"e{self._count}")
         self._layers[level].append((name, sql))
         return name, level + 1
+
+
+def _repeats_column(sql: str) -> bool:
+    names = _QUOTED.findall(sql)
+    return len(set(names)) < len(names)
+
+
+def _measure_merged(sql: str, lengths: Mapping[str, int]) -> int:
+    """The length of a column where the columns that it names are written out."""
+    return len(sql) + sum(lengths.get(name, BASE_LENGTH) for name in _QUOTED.findall(sql))
 
 
 def write_real(dialect: Dialect, value: str) -> str:

@@ -25,10 +25,14 @@ UNTIED = (Feature.ROW_NUMBER, Feature.LAG, Feature.LEAD)
 
 @dataclass(frozen=True, slots=True)
 class FeatureSql:
-    """A feature as aggregates, and a form over their names ({0}, {1}) that yields the value."""
+    """A feature as aggregates, and a form over their names ({0}, {1}) that yields the value.
+
+    ``stages`` are computed in between, one after the other, each over the names of what comes before it.
+    """
 
     pieces: tuple[str, ...]
     form: str = "{0}"
+    stages: tuple[str, ...] = ()
 
     def write_value(self, names: Sequence[str]) -> str:
         """The value, from the names that the aggregates got."""
@@ -45,14 +49,16 @@ def write_aggregate(dialect: Dialect, compute: FeatureCall, value: str, over: st
     match compute.feature:
         case Feature.COUNT:
             return FeatureSql((f"count({value}){over}",))
-        case Feature.COUNT_DISTINCT:
-            return FeatureSql((f"count(DISTINCT {value}){over}",))
+        case Feature.COUNT_DISTINCT if not over or compute.frame is not None:
+            return FeatureSql((f"count(DISTINCT {value}){over}",))  # not every engine has it in a frame: plan.gaps
         case Feature.SUM | Feature.MEAN if kind is Type.INTEGER:
             return _write_sum(dialect, compute, f"{dialect.wide_sum(value)}{over}", f"count({value}){over}")
-        case Feature.SUM | Feature.MEAN | Feature.MEDIAN:
+        case Feature.SUM | Feature.MEAN | Feature.MEDIAN | Feature.COUNT_DISTINCT:
             raise InternalError(f"{compute.feature} of {kind} is read from steps or places.")
         case Feature.MIN | Feature.MAX | Feature.ANY | Feature.ALL:
-            names = {Feature.MIN: "min", Feature.MAX: "max", Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
+            truth = kind is Type.BOOLEAN  # false comes before true
+            names = {Feature.MIN: "bool_and" if truth else "min", Feature.MAX: "bool_or" if truth else "max"}
+            names |= {Feature.ANY: "bool_or", Feature.ALL: "bool_and"}
             return FeatureSql((f"{names[compute.feature]}({value}){over}",), dialect.widen("{0}", kind, compute.type))
         case Feature.ROW_NUMBER | Feature.RANK | Feature.DENSE_RANK | Feature.LAG | Feature.LEAD:
             raise InternalError(f"{compute.feature} is for windows only.")
@@ -73,8 +79,8 @@ def write_median(dialect: Dialect, real: str, place: str, count: str) -> Feature
     lower = f"{place} = {dialect.trunc_divide(f'{count} + {one}', two)}"
     upper = f"{place} = {dialect.trunc_divide(count, two)} + {one}"
     pieces = tuple(f"max(CASE WHEN {middle} THEN {real} END)" for middle in (lower, upper))
-    half = f"({dialect.add('{0}', '{1}', Type.REAL)} / {dialect.literal(2.0, Type.REAL)})"
-    return FeatureSql(pieces, f"CASE WHEN {{0}} = {{1}} THEN {{0}} ELSE {write_real(dialect, half)} END")
+    stages = (dialect.add("{0}", "{1}", Type.REAL), dialect.divide("{2}", dialect.literal(2.0, Type.REAL)))
+    return FeatureSql(pieces, f"CASE WHEN {{0}} = {{1}} THEN {{0}} ELSE {write_real(dialect, '{3}')} END", stages)
 
 
 def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str) -> FeatureSql:
@@ -83,7 +89,6 @@ def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str
         return FeatureSql((f"{compute.feature}(){over}",))
     if compute.feature not in (Feature.LAG, Feature.LEAD) or compute.argument is None:
         raise InternalError(f"{compute.feature} of nothing.")
-    away = dialect.literal(min(max(compute.offset, -INTEGER_MAX), INTEGER_MAX), Type.INTEGER)
-    kind = compute.argument.type
-    piece = f"{compute.feature}({value}, {away}, {dialect.literal(None, kind)}){over}"
+    away, kind = min(max(compute.offset, -INTEGER_MAX), INTEGER_MAX), compute.argument.type
+    piece = f"{dialect.row_away(compute.feature, value, away, kind)}{over}"
     return FeatureSql((piece,), dialect.widen("{0}", kind, compute.type))

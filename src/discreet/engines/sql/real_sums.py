@@ -46,18 +46,24 @@ def write_largest(value: str) -> str:
 def add_scales(clauses: Clauses, source: str, largest: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """A relation with the number of steps that make up 1 for each value, from the column of its largest size."""
     dialect = clauses.dialect
-    guesses, scales = ({value: clauses.make_name("s") for value in largest} for _ in range(2))
-    guessed = [f"{_write_guess(dialect, size)} AS {guesses[value]}" for value, size in largest.items()]
-    source = clauses.add(["*", *guessed], source)
+    exponents, guesses, scales = ({value: clauses.make_name("s") for value in largest} for _ in range(3))
+    powers = [f"{_write_exponent(dialect, size)} AS {exponents[value]}" for value, size in largest.items()]
+    source = clauses.add_apart(["*", *powers], source)
+    guessed = [f"{_write_guess(dialect, exponents[value])} AS {guesses[value]}" for value in largest]
+    source = clauses.add_apart(["*", *guessed], source)
     scaled = [f"{_write_scale(dialect, size, guesses[v])} AS {scales[v]}" for v, size in largest.items()]
-    return clauses.add(["*", *scaled], source), scales
+    return clauses.add_apart(["*", *scaled], source), scales
 
 
-def _write_guess(dialect: Dialect, largest: str) -> str:
-    """A power of two that is right, or twice or half of what is right; 1 for zeros."""
-    one, two, bits, finest, zero = (dialect.literal(float(n), Type.REAL) for n in (1, 2, STEP_BITS, FINEST, 0))
-    exponent = f"least({bits} - {dialect.floor(dialect.log2(f'nullif({largest}, {zero})'))}, {finest})"
-    return f"coalesce({dialect.power(two, exponent)}, {one})"
+def _write_exponent(dialect: Dialect, largest: str) -> str:
+    """The exponent of a power of two that is right, or twice or half of what is right; 0 for zeros."""
+    bits, finest, zero = (dialect.literal(float(n), Type.REAL) for n in (STEP_BITS, FINEST, 0))
+    log = dialect.floor(dialect.log2(f"nullif({largest}, {zero})"))
+    return f"coalesce(least({bits} - {log}, CASE WHEN {largest} > {zero} THEN {finest} END), {zero})"
+
+
+def _write_guess(dialect: Dialect, exponent: str) -> str:
+    return dialect.power(dialect.literal(2.0, Type.REAL), exponent)
 
 
 def _write_scale(dialect: Dialect, largest: str, guess: str) -> str:
@@ -72,25 +78,30 @@ def _write_scale(dialect: Dialect, largest: str, guess: str) -> str:
     )
 
 
-def write_steps(dialect: Dialect, value: str, scale: str) -> str:
-    """A value in whole steps, towards zero."""
-    return dialect.wide_of_real(f"{value} * {scale}")
+def add_steps(clauses: Clauses, source: str, scales: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """A relation with values in whole steps, towards zero, by the column of the number of steps that make up 1."""
+    dialect = clauses.dialect
+    products, steps = ({value: clauses.make_name("s") for value in scales} for _ in range(2))
+    scaled = [f"{dialect.multiply(value, scale, Type.REAL)} AS {products[value]}" for value, scale in scales.items()]
+    source = clauses.add_apart(["*", *scaled], source)
+    whole = [f"{dialect.wide_of_real(products[value])} AS {name}" for value, name in steps.items()]
+    return clauses.add_apart(["*", *whole], source), steps
 
 
 def write_stepped_sum(dialect: Dialect, compute: FeatureCall, stepped: str, scale: str, over: str = "") -> FeatureSql:
     """A sum or a mean of values in steps, of which ``scale`` make up 1; over a group, or over a frame ``over``."""
-    pieces = (f"{dialect.wide_sum(stepped)}{over}", scale)
-    if compute.feature is not Feature.MEAN:
-        return FeatureSql(pieces, write_real(dialect, _write_double(dialect, "{0}", "{1}")))
+    pieces = (f"{dialect.wide_sum(stepped)}{over}", scale, f"count({stepped}){over}")
     members = dialect.to_wide(f"nullif({{2}}, {dialect.literal(0, Type.INTEGER)})")
-    real = _write_double(dialect, dialect.trunc_divide("{0}", members), "{1}")
-    return FeatureSql((*pieces, f"count({stepped}){over}"), write_real(dialect, real))
+    mean = compute.feature is Feature.MEAN
+    steps = dialect.trunc_divide("{0}", members, wide=True) if mean else "{0}"
+    stages = (steps, _write_double(dialect, "{3}"), dialect.divide("{4}", "{1}"))
+    return FeatureSql(pieces, write_real(dialect, "{5}"), stages)
 
 
-def _write_double(dialect: Dialect, steps: str, scale: str) -> str:
+def _write_double(dialect: Dialect, steps: str) -> str:
     half = dialect.wide_literal(HALF)
     high, low = (
         dialect.widen(dialect.as_integer(part), Type.INTEGER, Type.REAL)
-        for part in (dialect.trunc_divide(steps, half), dialect.trunc_remainder(steps, half))
+        for part in (dialect.trunc_divide(steps, half, wide=True), dialect.trunc_remainder(steps, half, wide=True))
     )
-    return f"(({high} * {dialect.literal(float(HALF), Type.REAL)} + {low}) / {scale})"
+    return f"({high} * {dialect.literal(float(HALF), Type.REAL)} + {low})"

@@ -72,7 +72,7 @@ def rows_of(
             ordinal = clauses.make_name("o")
             items = [*top.columns.values(), f"{integer} AS {ordinal}"]
             top = CommonTable(clauses.add(items, clauses.add_layers(layers, top)), top.columns)
-    source = f"(WITH {', '.join(clauses.written)} SELECT * FROM {top.name})"
+    source = f"(WITH {', '.join(clauses.written)} SELECT * FROM {top.name}) AS base"
     return RowSource(source, top.columns, {}, ordinal=ordinal, texts=clauses.texts), writer.values
 
 
@@ -227,7 +227,7 @@ class Writer:
             source = self.write(branch, {theirs[i] for i in places})
             items = ", ".join(f"{source.columns[theirs[i]]} AS {names[own[i]]}" for i in places) or "1 AS nothing"
             selects.append(f"SELECT {items} FROM {source.name}")
-        return CommonTable(self.clauses.add(["*"], f"({' UNION ALL '.join(selects)})"), names)
+        return CommonTable(self.clauses.add(["*"], f"({' UNION ALL '.join(selects)}) AS parts"), names)
 
     def _write_join(self, relation: Join, needed: Set[Column]) -> CommonTable:
         left, right = (

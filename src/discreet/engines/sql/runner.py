@@ -11,7 +11,12 @@ T = TypeVar("T")
 
 
 class Runner(Protocol):
-    """Runs the statements of one question. Member: ``duckdb.session.Session``."""
+    """Runs the statements of one question. Members: the sessions of ``duckdb`` and ``postgres``."""
+
+    @property
+    def most_cells(self) -> int:
+        """So many cells of all groups may be counted here while rows stream by; 0 where streams of rows are slow."""
+        ...
 
     def fill(self, table: str, values: Any) -> None:
         """Make a public Arrow table known under a name."""

@@ -25,8 +25,6 @@ from discreet.engines.sql.unit_sums import write_cell_weights, write_public_rows
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
 
-# Cells of all groups together that one array may count.
-MOST_CELLS = 1 << 24
 # Rows that are counted at once.
 BATCH_ROWS = 1 << 20
 
@@ -42,7 +40,7 @@ def add_spreads(
     count = len(groups.keys)
     if statement.bounded.unit is None:
         sizes = [spread.last - spread.first + 1 for spread in statement.bounded.spreads]
-        if sum(sizes) * count <= MOST_CELLS:
+        if sum(sizes) * count <= runner.most_cells:
             return replace(groups, spreads=_count_stream(runner, statement, sizes, count, watch))
         queries = [_write_cells_of_rows(statement, i) for i in range(len(sizes))]
     else:

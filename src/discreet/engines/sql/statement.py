@@ -160,7 +160,8 @@ class BoundedStatement:
 
     def write_same_group(self, left: str, right: str) -> str:
         """Whether two rows are of the same group; NULL is a key like others."""
-        return " AND ".join(self.dialect.same(f"{left}.{key}", f"{right}.{key}") for key in self.keys) or "true"
+        keys = zip(self.keys, self.bounded.keys)
+        return " AND ".join(self.dialect.same(f"{left}.{n}", f"{right}.{n}", key.type) for n, key in keys) or "true"
 
     def write_group_by(self, *more: str) -> str:
         """By group, and by more."""

@@ -30,13 +30,13 @@ def write_groups(
     # Keys get their names before they are grouped by: a constant there would be read as a position.
     names = {column: clauses.make_name("c") for column in keys}
     items = ["*", *(f"{layers.write_value(key)} AS {names[column]}" for column, key in keys.items())]
-    by = list(names.values())
+    by, kinds = list(names.values()), [key.type for key in keys.values()]
     stepped = {values[column] for column, compute in wanted.items() if real_sums.is_stepped(compute)}
     middles = {values[c]: w.argument for c, w in wanted.items() if w.feature is Feature.MEDIAN and w.argument}
     # Rows are read twice for sums of reals. A table is read again, and anything else kept so that it is computed once.
     keep = bool(stepped) and not isinstance(split(relation.source)[0], Scan)
     rows = clauses.add(items, clauses.add_layers(layers, source), keep=keep)
-    rows, steps = _add_steps(clauses, rows, by, stepped)
+    rows, steps = _add_steps(clauses, rows, list(zip(by, kinds)), stepped)
     rows, places = _add_places(clauses, rows, by, middles)
     computed = {}
     for column, compute in wanted.items():
@@ -53,22 +53,21 @@ def write_groups(
 
 
 def _add_steps(
-    clauses: Clauses, rows: str, by: Sequence[str], values: Set[str]
+    clauses: Clauses, rows: str, keys: Sequence[tuple[str, Type]], values: Set[str]
 ) -> tuple[str, dict[str, tuple[str, str]]]:
     """Rows with values in whole steps, and how many of these make up 1 in their group: the names of both columns."""
     if not values:
         return rows, {}
-    dialect, theirs = clauses.dialect, [clauses.make_name("b") for _ in by]
+    dialect, by, theirs = clauses.dialect, [own for own, _ in keys], [clauses.make_name("b") for _ in keys]
     largest = {value: clauses.make_name("s") for value in sorted(values)}
     items = [*(f"{own} AS {other}" for own, other in zip(by, theirs))]
     items += [f"{real_sums.write_largest(value)} AS {name}" for value, name in largest.items()]
     group = f" GROUP BY {', '.join(by)}" if by else ""
     scaled, scales = real_sums.add_scales(clauses, clauses.add(items, rows, group), largest)
-    same = " AND ".join(dialect.same(own, other) for own, other in zip(by, theirs)) or "true"
-    steps = {value: clauses.make_name("s") for value in largest}
-    stepped = (f"{real_sums.write_steps(dialect, value, scales[value])} AS {name}" for value, name in steps.items())
-    joined = clauses.add(["*", *stepped], dialect.join(rows, JoinKind.INNER, scaled, same))
-    return joined, {value: (steps[value], scales[value]) for value in largest}
+    same = " AND ".join(dialect.same(own, other, kind) for (own, kind), other in zip(keys, theirs)) or "true"
+    joined = clauses.add(["*"], dialect.join(rows, JoinKind.INNER, scaled, same))
+    stepped, steps = real_sums.add_steps(clauses, joined, scales)
+    return stepped, {value: (steps[value], scales[value]) for value in largest}
 
 
 def _add_places(

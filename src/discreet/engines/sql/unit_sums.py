@@ -203,7 +203,7 @@ def _write_share(statement: BoundedStatement, most: int, count: str) -> str:
     limit = cap_limit(most) << bits
     if limit < 2**62:
         return f"least({_whole(statement)}, {dialect.trunc_divide(dialect.literal(limit, Type.INTEGER), count)})"
-    shared = dialect.trunc_divide(dialect.wide_literal(limit), count)
+    shared = dialect.trunc_divide(dialect.wide_literal(limit), count, wide=True)
     return dialect.as_integer(f"least({dialect.wide_literal(1 << bits)}, {shared})")
 
 

@@ -8,7 +8,7 @@ from discreet.engines.sql import per_unit, real_sums
 from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
-from discreet.plan.relations import FeatureCall, RowFrame, Window
+from discreet.plan.relations import Feature, FeatureCall, RowFrame, Window
 
 
 def write_window(
@@ -22,13 +22,15 @@ def write_window(
     layers = clauses.make_layers(source)
     parts = ", ".join(layers.write_value(part) for part in relation.parts)
     frame = _WindowFrame(
-        parts=f"PARTITION BY {parts}" if parts else "",
+        parts=parts,
         order=tuple(write_order(layers.write_value(value), descending=down) for value, down in relation.order),
         ties=tuple(write_order(source.columns[column]) for column in ties),
     )
     values = {c: "" if w.argument is None else layers.write_value(w.argument) for c, w in wanted.items()}
     stepped = {c for c, w in wanted.items() if real_sums.is_stepped(w)}
+    told_apart = {values[c] for c, w in wanted.items() if w.feature is Feature.COUNT_DISTINCT and w.frame is None}
     top, steps = _add_steps(clauses, clauses.add_layers(layers, source), frame, {values[c] for c in stepped})
+    top, firsts = _add_firsts(clauses, top, frame, told_apart)
     computed, dialect = {}, clauses.dialect
     for column, compute in wanted.items():
         value = values[column]
@@ -38,6 +40,8 @@ def write_window(
         elif column in stepped:
             over = frame.write_over(rows=compute.frame)
             computed[column] = real_sums.write_stepped_sum(dialect, compute, *steps[value], over)
+        elif compute.feature is Feature.COUNT_DISTINCT and compute.frame is None:
+            computed[column] = per_unit.FeatureSql((f"count({firsts[value]}){frame.write_over()}",))
         else:
             computed[column] = per_unit.write_aggregate(dialect, compute, value, frame.write_over(rows=compute.frame))
     return top, computed
@@ -51,10 +55,13 @@ class _WindowFrame:
     order: tuple[str, ...]
     ties: tuple[str, ...]
 
-    def write_over(self, *, untied: bool = False, rows: RowFrame | None = None) -> str:
+    def write_over(self, *, untied: bool = False, within: str = "", rows: RowFrame | None = None) -> str:
+        """The window; ``within`` divides the parts further."""
         order = ", ".join((*self.order, *self.ties) if untied or rows is not None else self.order)
+        parts = ", ".join(filter(None, (self.parts, within)))
         frame = "" if rows is None else _write_frame(rows)
-        return f" OVER ({' '.join(filter(None, (self.parts, f'ORDER BY {order}' if order else '', frame)))})"
+        words = (f"PARTITION BY {parts}" if parts else "", f"ORDER BY {order}" if order else "", frame)
+        return f" OVER ({' '.join(filter(None, words))})"
 
 
 def _write_frame(rows: RowFrame) -> str:
@@ -68,15 +75,29 @@ def _write_end(rows: int | None, unbounded: str) -> str:
     return "CURRENT ROW" if rows == 0 else f"{abs(rows)} {'FOLLOWING' if rows > 0 else 'PRECEDING'}"
 
 
+def _add_firsts(clauses: Clauses, source: str, frame: _WindowFrame, values: Set[str]) -> tuple[str, dict[str, str]]:
+    """For each value a column that is not NULL in the first row of the part that holds it, and nowhere else.
+
+    Counted up to a row, it tells how many different values there are.
+    """
+    if not values:
+        return source, {}
+    places, firsts = ({value: clauses.make_name("f") for value in sorted(values)} for _ in range(2))
+    numbered = (f"row_number(){frame.write_over(within=value)} AS {place}" for value, place in places.items())
+    numbered_rows = clauses.add(["*", *numbered], source)
+    marked = (f"CASE WHEN {place} = 1 THEN {value} END AS {firsts[value]}" for value, place in places.items())
+    return clauses.add(["*", *marked], numbered_rows), firsts
+
+
 def _add_steps(
     clauses: Clauses, source: str, frame: _WindowFrame, values: Set[str]
 ) -> tuple[str, dict[str, tuple[str, str]]]:
     """Values in whole steps, and how many of these make up 1: the names of both columns."""
     if not values:
         return source, {}
-    dialect = clauses.dialect
-    largest, steps = ({value: clauses.make_name("s") for value in sorted(values)} for _ in range(2))
-    sizes = (f"{real_sums.write_largest(value)} OVER ({frame.parts}) AS {name}" for value, name in largest.items())
+    largest = {value: clauses.make_name("s") for value in sorted(values)}
+    over = f"OVER (PARTITION BY {frame.parts})" if frame.parts else "OVER ()"
+    sizes = (f"{real_sums.write_largest(value)} {over} AS {name}" for value, name in largest.items())
     scaled, scales = real_sums.add_scales(clauses, clauses.add(["*", *sizes], source), largest)
-    whole = (f"{real_sums.write_steps(dialect, value, scales[value])} AS {name}" for value, name in steps.items())
-    return clauses.add(["*", *whole], scaled), {value: (steps[value], scales[value]) for value in largest}
+    stepped, steps = real_sums.add_steps(clauses, scaled, scales)
+    return stepped, {value: (steps[value], scales[value]) for value in largest}

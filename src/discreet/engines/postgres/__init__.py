@@ -1,0 +1,1 @@
+"""Questions about tables that stay in a PostgreSQL database. It needs the extra ``postgres`` (psycopg)."""

@@ -1,0 +1,35 @@
+"""The rows of an answer: put in key order by the engine, and read into groups."""
+
+# ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from discreet.bounding.contributions import BoundedPlan
+from discreet.engines.engine import Groups
+from discreet.engines.sql.clauses import write_order
+from discreet.engines.steps import round_total
+
+
+def sort_groups(query: str, keys: Sequence[str]) -> str:
+    """An answer in the order of ``key_order``: the order in which an engine finds groups is that of the rows.
+
+    The engine sorts, because it does so on disk where memory is short.
+    """
+    return f"SELECT * FROM ({query}) AS answer ORDER BY {', '.join(map(write_order, keys))}" if keys else query
+
+
+def make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Groups:
+    """Groups from sorted rows that are read one by one, so that no more is in memory than the groups themselves.
+
+    One unit adds at most as many as it has rows, with keys that are no longer than declared.
+    """
+    keys = len(bounded.keys)
+    names: list[tuple[Any, ...]] = []
+    values: list[list[int]] = [[] for _ in bounded.measures]
+    for row in found:
+        names.append(row[:keys])
+        for column, measure, value in zip(values, bounded.measures, row[keys:]):
+            column.append(round_total(bounded, measure, int(value)))
+    return Groups(tuple(names), tuple(map(tuple, values)))

@@ -1,0 +1,82 @@
+"""What an engine cannot say of a question, in one table: the planner refuses it before anything is charged.
+
+Every engine gives the same integers for the same question. Where one cannot, that is a gap. An engine names its gaps
+(``Capabilities.gaps``), the curator hands them to the planner with the catalog, and docs/engines.md prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from typing import Any
+
+from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
+from discreet.plan.expressions import Literal
+from discreet.plan.nodes import Question
+from discreet.plan.relations import Feature, FeatureCall, Values
+
+
+class Gap(StrEnum):
+    """Something that an engine cannot say."""
+
+    NUL = "nul"
+    DISTINCT_IN_FRAME = "distinct_in_frame"
+
+
+@dataclass(frozen=True, slots=True)
+class GapWords:
+    """What is refused, why, and what to do instead."""
+
+    what: str
+    why: str
+    fix: str
+
+
+GAPS: Mapping[Gap, GapWords] = {
+    Gap.NUL: GapWords(
+        what="texts in a question, or in rows that an analyst brings, that hold the character U+0000",
+        why="no text of the database can hold it, and none that is compared with it",
+        fix="Take the character out: no row holds it",
+    ),
+    Gap.DISTINCT_IN_FRAME: GapWords(
+        what="COUNT(DISTINCT ...) over a frame of rows (ROWS BETWEEN ...)",
+        why="the database counts no distinct values in a frame",
+        fix="Leave the frame out: the count then runs from the first row on",
+    ),
+}
+
+
+def check_gaps(question: Question, gaps: Set[str]) -> None:
+    """Refuse what the engine of a dataset cannot say. Nothing is read for this."""
+    if not gaps:
+        return
+    found = {gap for part in _walk((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)}
+    for gap in sorted(found & gaps):
+        words = GAPS[Gap(gap)]
+        raise UsageError(
+            f"The engine of this dataset has no {words.what}: {words.why}. {words.fix}. Nothing was charged."
+        )
+
+
+def _find_gaps(part: Any) -> Iterator[Gap]:
+    """The gaps that a node of a plan falls into."""
+    match part:
+        case Literal(value=str() as text) if "\0" in text:
+            yield Gap.NUL
+        case Values() if any(isinstance(value, str) and "\0" in value for row in part.rows for value in row):
+            yield Gap.NUL
+        case FeatureCall() if part.feature is Feature.COUNT_DISTINCT and part.frame is not None:
+            yield Gap.DISTINCT_IN_FRAME
+
+
+def _walk(part: Any) -> Iterator[Any]:
+    """Every node of a plan, whatever it is."""
+    if isinstance(part, tuple):
+        for inner in part:
+            yield from _walk(inner)
+    elif is_dataclass(part):
+        yield part
+        for own in fields(part):
+            yield from _walk(getattr(part, own.name))
