@@ -74,8 +74,12 @@ def test_another_codebook_is_refused(tmp_path: Path, other: dict[str, Any], word
 def test_equal_terms_may_be_typed_in_any_way(tmp_path: Path) -> None:
     """1e-6 and a millionth, 1 and 1.0 are the same budget; without a policy any is meant."""
     open_sqlite(tmp_path, Budget(epsilon=1, delta=1e-6), Policy.of(per_query=0.5)).close()
-    open_sqlite(tmp_path, Budget(epsilon=1.0, delta=Fraction(1, 10**6)), Policy.of(per_query=Fraction(1, 2))).close()
-    open_sqlite(tmp_path, Budget(epsilon=Fraction(1), delta=1e-6)).close()
+    with open_sqlite(
+        tmp_path, Budget(epsilon=1.0, delta=Fraction(1, 10**6)), Policy.of(per_query=Fraction(1, 2))
+    ) as again:
+        assert again.head.number == 0
+    with open_sqlite(tmp_path, Budget(epsilon=Fraction(1), delta=1e-6)) as without:
+        assert without.policy == Policy.of(per_query=0.5) and without.head.number == 0
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:
