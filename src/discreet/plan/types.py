@@ -36,6 +36,11 @@ class Type(StrEnum):
     def is_time(self) -> bool:
         return self in (Type.DATE, Type.TIMESTAMP)
 
+    @property
+    def has_ends(self) -> bool:
+        """Whether a released value may have an interval."""
+        return self.is_number or self.is_time
+
 
 def type_of(value: Value) -> Type | None:
     """The type of a Python value; None for NULL.

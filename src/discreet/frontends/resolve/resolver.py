@@ -32,6 +32,7 @@ from discreet.frontends.terms.syntax import (
     Draft,
     FeatureTerm,
     FunctionTerm,
+    GroupingTerm,
     Item,
     MembershipTerm,
     NameTerm,
@@ -44,7 +45,8 @@ from discreet.frontends.terms.syntax import (
 )
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
-from discreet.plan.nodes import Order, Output, Question
+from discreet.plan.functions import make_literal
+from discreet.plan.nodes import Order, Output, Question, make_grouping_mark
 from discreet.plan.relations import Values
 
 
@@ -211,9 +213,30 @@ class _Resolver:
         def special(inner: Term) -> Expression:
             if isinstance(inner, AggregateTerm):
                 return self.aggregates.resolve(inner)
+            if isinstance(inner, GroupingTerm):
+                return self._resolve_grouping(inner)
             raise explain_misplaced(inner, clause)
 
         return resolve_row(term, lambda name: self._resolve_name(name, clause), clause, special)
+
+    def _resolve_grouping(self, asked: GroupingTerm) -> Expression:
+        """The marks of keys as one number: the last key is worth 1, the one before it 2, and so on.
+
+        Privacy: a mark follows from which grouping of the question a row is of. That is public, so marks are free.
+        """
+        total: Expression = make_literal(0)
+        for place, term in enumerate(asked.keys):
+            key = self._resolve_row(self._find_key_term(term), "GROUPING")
+            if key not in self.keys:
+                rule = f"GROUPING names {key}, which is no key of GROUP BY."
+                raise refusal(term.place or asked.place, rule, "Name keys as GROUP BY does.")
+            if self.sets is None:
+                continue
+            worth = make_literal(1 << len(asked.keys) - 1 - place)
+            mark: Expression = make_grouping_mark(self.keys.index(key), key)
+            mark = mark if worth.value == 1 else make("multiply", (mark, worth), asked.place)
+            total = mark if total == make_literal(0) else make("add", (total, mark), asked.place)
+        return total
 
     def _resolve_name(self, name: NameTerm, clause: str) -> Expression:
         """A column that the keys read, else an output of this name, else any column, which is refused later."""
@@ -274,7 +297,9 @@ def _place_of_name(term: Term, name: str) -> Place | None:
         case FunctionTerm():
             found = (_place_of_name(argument, name) for argument in term.arguments)
             return next((place for place in found if place is not None), term.place)
-        case Constant() | Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
+        case Constant() | Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | GroupingTerm():
+            return None
+        case MembershipTerm() | Star():
             return None
         case _:
             assert_never(term)
