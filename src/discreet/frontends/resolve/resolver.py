@@ -139,13 +139,29 @@ class _Resolver:
         """The term of a key. The number or the name of an output is replaced by the term of that output."""
         if isinstance(term, Ordinal):
             return self._find_output(term, "GROUP BY").term
-        if isinstance(term, NameTerm) and term.qualifier is None and not self.scope.find_matches(term):
+        if isinstance(term, NameTerm) and term.qualifier is None and self.scope.find_matches(term):
+            self._check_hidden(term)
+        elif isinstance(term, NameTerm) and term.qualifier is None:
             for item in self.draft.select:
                 if item.alias is not None and item.alias.lower() == term.name.lower():
                     if aggregates_in(item.term):
                         raise explain_misplaced(replace(aggregates_in(item.term)[0], place=term.place), "GROUP BY")
                     return item.term
         return term
+
+    def _check_hidden(self, name: NameTerm) -> None:
+        """Refuse a key that is a column and, under the same name, something else in SELECT.
+
+        SQL groups by the column then: bin(age, 20) AS age with GROUP BY age would make a group of every single age.
+        """
+        for item in self.draft.select:
+            same = item.alias is not None and item.alias.lower() == name.name.lower()
+            if not same or aggregates_in(item.term) or isinstance(item.term, GroupingTerm):
+                continue
+            if self._resolve_row(item.term, "SELECT") != self._resolve_row(name, "GROUP BY"):
+                rule = f"{name.name!r} is a column and also the name of an output, and SQL would group by the column."
+                fix = f"Write GROUP BY {self.draft.select.index(item) + 1} for the output, or give it another name."
+                raise refusal(name.place, rule, fix)
 
     def _find_output(self, ordinal: Ordinal, clause: str) -> Item:
         count = len(self.draft.select)
