@@ -8,7 +8,7 @@ sign, so that bounds clamp it like any other value beyond them.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -40,6 +40,10 @@ class Type(StrEnum):
     def has_ends(self) -> bool:
         """Whether a released value may have an interval."""
         return self.is_number or self.is_time
+
+
+NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
+"""A column of a table: its name, its type and its values."""
 
 
 def type_of(value: Value) -> Type | None:
