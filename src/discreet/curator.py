@@ -587,9 +587,14 @@ class Curator:
         quoted = self._quote(self._read(question).question, Offer(**offer), analyst)
         return self._find_known(quoted, analyst) is not None
 
-    def is_free(self, question: QuestionLike, public: Mapping[str, Any] | None = None) -> bool:
+    def is_free(
+        self,
+        question: QuestionLike,
+        public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> bool:
         """Whether a question reads public tables only, so that it is answered exactly and without an offer."""
-        found = self._read_statement(question, public)
+        found = self._read_statement(question, public, parameters)
         return isinstance(found, ReleasedComputation) and not found.questions
 
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
@@ -606,9 +611,15 @@ class Curator:
         limited._per_query = per_query if own is None else min(per_query, own)  # noqa: SLF001  # a copy of our own
         return limited
 
-    def explain(self, question: QuestionLike, public: Mapping[str, Any] | None = None, **offer: Any) -> str:
+    def explain(
+        self,
+        question: QuestionLike,
+        public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        **offer: Any,
+    ) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
-        asked = self._read_statement(question, public)
+        asked = self._read_statement(question, public, parameters)
         if isinstance(asked, ReleasedComputation):
             parts = [self._explain_question(each, dict(offer)) for each in asked.questions]
             return "\n\n".join([*parts, post_processing.explain_rest(asked)])

@@ -184,12 +184,22 @@ def list_clamped(plan: Plan) -> list[str]:
     """What is clamped to its declared bounds, in words."""
     found = {}
     bounded = plan.releases[0].bounded.bounded
+    pairs = zip(plan.releases[0].bounded.estimates, plan.question.aggregates)
+    times = {e.spread: (aggregate.argument, e.times) for e, aggregate in pairs if e.times is not None}
     summed = [m for m in bounded.measures if m.counts is Counts.STEPS and m.argument is not None]
-    parts: list[Measure | Spread] = [*summed, *(spread for spread in bounded.spreads if spread.values is None)]
+    numbers = (s for at, s in enumerate(bounded.spreads) if s.values is None and at not in times)
+    parts: list[Measure | Spread] = [*summed, *numbers]
     for part in parts:
         partial = part.partial if isinstance(part, Measure) else None
         low, high = (part.origin + part.resolution * end for end in partial or (part.first, part.last))
         what = f"one unit's sum of {part.argument} in a group" if partial else str(part.argument)
-        what = what if len(what) <= 60 else f"{what[:57]}..."
+        what = _shorten(what)
         found[what] = f"{what} to [{float(low):g}, {float(high):g}]"
+    for argument, grid in times.values():
+        what = _shorten(str(argument))
+        found[what] = f"{what} to [{grid.start}, {grid.last}]"
     return list(found.values())
+
+
+def _shorten(words: str) -> str:
+    return words if len(words) <= 60 else f"{words[:57]}..."

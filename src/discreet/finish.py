@@ -135,7 +135,10 @@ def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: 
     ]
     names = [question.refer_to_key(i) for i in bounded.keys]
     names += [question.refer_to_aggregate(i) for i in range(len(question.aggregates))]
-    others = {question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys}
+    others: dict[Any, Value] = {
+        question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys
+    }
+    others |= question.mark_groupings(bounded.keys)
     return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
 
 
@@ -152,6 +155,8 @@ def _compute_column(
     place = _find_place(release, estimate)
     low, high = estimate.low or Fraction(0), estimate.high or Fraction(0)
     exact = [min(max(spread.origin + spread.resolution * cells[place], low), high) for cells in chosen]
+    if estimate.times is not None:
+        return [estimate.times.at(round(value)) for value in exact]
     whole = spread.argument.type is Type.INTEGER
     return [round(value) if whole else float(value) for value in exact]
 
@@ -319,6 +324,8 @@ def _read_ends(release: Release, recipe: AggregateRecipe, noisy: NoisyGroups, gr
         min(max(spread.origin + spread.resolution * cell + shift, least), most)
         for cell, shift in zip(cells, (-half, half), strict=True)
     )
+    if recipe.times is not None:
+        return recipe.times.at(math.ceil(low)), recipe.times.end_of(math.floor(high))
     if spread.argument.type is Type.INTEGER:
         return math.ceil(low), math.floor(high)
     return float_down(low), float_up(high)

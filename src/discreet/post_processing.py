@@ -94,12 +94,12 @@ def _list_public(computation: ReleasedComputation, read_public: PublicReader) ->
 
 
 def _list_outputs(question: Question) -> list[NamedColumn]:
-    """The columns that a released question will have, without rows. Every number has the ends of an interval."""
+    """The columns that a released question will have, without rows. Numbers and times have the ends of an interval."""
     found: list[NamedColumn] = []
     for output in question.outputs:
         kind = output.expression.type
         found.append((output.name, kind, ()))
-        found += [(f"{output.name}_{end}", kind, ()) for end in _ENDS if kind.is_number]
+        found += [(f"{output.name}_{end}", kind, ()) for end in _ENDS if kind.has_ends]
     return found
 
 
@@ -109,7 +109,7 @@ def _list_released(answer: Answer, question: Question) -> list[NamedColumn]:
         kind = output.expression.type
         cells = [row[at] for row in rows.rows]
         found.append((output.name, kind, [cell.value for cell in cells]))
-        if kind.is_number:
+        if kind.has_ends:
             found.append((f"{output.name}_low", kind, [cell.low for cell in cells]))
             found.append((f"{output.name}_high", kind, [cell.high for cell in cells]))
     return found

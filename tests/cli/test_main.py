@@ -167,6 +167,21 @@ def test_public_tables(run: Run, hospital: Path, tmp_path: Path) -> None:
         assert code == 2 and "Nothing was charged" in " ".join(err.split())
 
 
+def test_parameters(run: Run, hospital: Path) -> None:
+    """Values of @name are numbers, texts or NULL; each command that reads a question takes them."""
+    asked = "SELECT COUNT(*) AS n FROM visits WHERE age >= @least AND ward <> @other"
+    given = ("--parameter", "least=40", "--parameter", "other=Surgery")
+    for command in ("explain", "preview", "ask"):
+        code, out, err = run(command, hospital, asked, "--epsilon", "0.5", *given, "--json")
+        assert code == 0, err
+    assert json.loads(out)["rows"][0]["n"] > 0
+    code, out, _ = run("explain", hospital, asked, "--parameter", "least=-1.5e1", "--parameter", "other='7'")
+    assert "-15" in out and "'7'" in out
+    for bad in (("least",), ("least=1", "least=2"), ("least=40", "other=x", "third=1"), ("least=40",)):
+        code, _, err = run("ask", hospital, asked, "--epsilon", "0.5", *(w for b in bad for w in ("--parameter", b)))
+        assert code == 2 and "Nothing was charged" in " ".join(err.split())
+
+
 def test_explain(run: Run, hospital: Path) -> None:
     """The plan and its noise, as text and as JSON."""
     code, out, _ = run("explain", hospital, COUNT)

@@ -91,7 +91,12 @@ def curate(budget: Budget) -> Curator:
         unit="patient_id",
         max_groups=2,
         max_rows_per_group=2,
-        bounds={"age": (0, 100), "cost": (0, 100)},
+        bounds={
+            "age": (0, 100),
+            "cost": (0, 100),
+            "day": (dt.date(2024, 1, 1), dt.date(2024, 1, 31)),
+            "seen": (dt.date(2024, 1, 1), dt.date(2024, 1, 31)),
+        },
         keys=KEYS,
         budget=budget,
     )

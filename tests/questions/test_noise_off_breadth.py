@@ -6,6 +6,7 @@ switch in the package does that.
 
 from __future__ import annotations
 
+import datetime as dt
 from fractions import Fraction
 from typing import Any
 
@@ -44,6 +45,13 @@ TABLES = {
             "ward": [None if i % 17 == 0 else "ABC"[i % 3] for i in range(VISITS)],
             "days": [None if i % 13 == 0 else (5 * i) % 21 for i in range(VISITS)],
             "cost": [None if i % 19 == 0 else ((29 * i) % 4000) / 4 for i in range(VISITS)],
+            "day": [
+                None if i % 19 == 0 else dt.date(2024, 1, 1) + dt.timedelta(days=(31 * i) % 366) for i in range(VISITS)
+            ],
+            "seen": [
+                None if i % 7 == 0 else dt.datetime(2024, 5, 1) + dt.timedelta(seconds=(997 * i) % 65_000)  # noqa: DTZ001
+                for i in range(VISITS)
+            ],
         }
     ),
     "labs": pa.table(
@@ -64,7 +72,14 @@ BOOK = Codebook.from_frames(
     max_groups=60,
     max_rows_per_group=400,
     max_joined_rows=10**9,
-    bounds={"days": (0, 20), "cost": (0, 1000), "value": (0, 100), "born": (1900, 2024)},
+    bounds={
+        "days": (0, 20),
+        "cost": (0, 1000),
+        "value": (0, 100),
+        "born": (1900, 2024),
+        "day": (dt.date(2024, 1, 1), dt.date(2024, 12, 31)),
+        "seen": (dt.datetime(2024, 5, 1), dt.datetime(2024, 5, 1, 18, 10)),  # noqa: DTZ001  # times have no zone here
+    },
     resolution={"cost": 0.25, "value": 0.125},
     keys={
         "sex": ["female", "male", None],
@@ -116,8 +131,15 @@ QUESTIONS = [
     "SELECT SUM(cost) FILTER (WHERE ward = 'A') AS s, COUNT(*) FILTER (WHERE days > 3) AS n FROM visits",
     "SELECT COVAR_POP(days, cost) AS c, CORR(days, cost) AS r FROM visits",
     "SELECT QUANTILE_DISC(days, 0.5) AS q FROM visits WHERE days IS NOT NULL AND days % 2 = 1",
+    "SELECT QUANTILE_DISC(day, 0.25) AS q, QUANTILE_DISC(day, 0.9) AS r FROM visits WHERE day IS NOT NULL",
+    "SELECT ward, PERCENTILE_DISC(0.4) WITHIN GROUP (ORDER BY day) AS q FROM visits WHERE days < 15 GROUP BY ward",
+    "SELECT ward, QUANTILE_DISC(seen, 0.3) FILTER (WHERE days > 3) AS q FROM visits GROUP BY ward",
+    "SELECT QUANTILE_DISC(day, 0.5) AS q FROM visits WHERE day >= DATE '2024-03-01' AND day < DATE '2024-05-01'",
     # groupings
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)",
+    "SELECT p.sex, v.ward, GROUPING(p.sex, v.ward) AS g, GROUPING_ID(v.ward) + 1 AS h, COUNT(*) AS n "
+    "FROM visits v JOIN patients p USING (patient_id) GROUP BY CUBE (p.sex, v.ward) HAVING GROUPING(p.sex) = 1",
+    "SELECT ward, GROUPING(ward) AS g, COUNT(*) AS n FROM visits GROUP BY ward",
     "SELECT p.sex, v.ward, COUNT(*) AS n FROM visits v JOIN patients p USING (patient_id) "
     "GROUP BY GROUPING SETS ((p.sex, v.ward), (p.sex), ())",
 ]

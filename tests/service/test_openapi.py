@@ -50,6 +50,7 @@ def test_schemas_of_bodies_are_schemas(route: ApiRoute) -> None:
         {"sql": "SELECT COUNT(*) AS n FROM visits", "share": "1/10", "level": 0.9},
         {"sql": "SELECT COUNT(*) AS n FROM visits", "error": {"n": 20}},
         {"sql": "SELECT MEDIAN(age) AS m FROM visits", "epsilon": 0.1, "ends": True},
+        {"sql": "SELECT COUNT(*) AS n FROM visits WHERE age > @a", "epsilon": 0.1, "parameters": {"a": 40.5}},
     ],
 )
 def test_bodies_that_are_answered_are_valid(served: Hospital, body: object) -> None:

@@ -155,11 +155,11 @@ def _check_parameters(aggregate: Aggregate) -> None:
 
 def _check_answer(question: Question) -> None:
     """Refuse what cannot be shown of released numbers: it would only fail when all is paid for."""
-    kinds = [part.type for part in (*question.keys, *question.aggregates)]
+    kinds, marks = [part.type for part in (*question.keys, *question.aggregates)], len(question.keys)
     for expression in (*(output.expression for output in question.outputs), *(o.expression for o in question.order)):
-        check_released(expression, kinds)
+        check_released(expression, kinds, marks=marks)
     if question.having is not None:
-        check_released(question.having, kinds, Type.BOOLEAN)
+        check_released(question.having, kinds, Type.BOOLEAN, marks)
     for number in (question.limit, question.offset):
         if number is not None:
             check_whole(number, "how many rows are shown, or left out", least=0)

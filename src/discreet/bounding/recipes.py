@@ -27,6 +27,7 @@ from discreet.bounding.grids import (
 from discreet.bounding.limits import ValueLimits
 from discreet.bounding.ranges import Range
 from discreet.bounding.stability import Owner, RelationFacts
+from discreet.bounding.time_grids import TimeGrid, make_time_grid
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts
@@ -54,7 +55,7 @@ class AggregateRecipe:
     """How one aggregate follows from measures: their positions, and the grid that the sum was taken on.
 
     ``count``, ``steps`` and ``squares`` are positions among the measures, ``spread`` is one among the spreads; None
-    where not needed.
+    where not needed. ``times`` says which times the numbers of a spread stand for.
     """
 
     statistic: Statistic
@@ -67,6 +68,7 @@ class AggregateRecipe:
     high: Fraction | None = None
     spread: int | None = None
     share: Fraction | None = None
+    times: TimeGrid | None = None
 
 
 @dataclass(slots=True)
@@ -172,7 +174,7 @@ class MeasureCollector:
 
     def _plan_moments(self, aggregate: Aggregate, *, with_count: bool, with_squares: bool = False) -> AggregateRecipe:
         """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
-        argument, facts = self._check_number(aggregate.statistic, aggregate.argument)
+        argument, facts = self._check_number(aggregate, aggregate.argument)
         check_size(argument, facts.low, facts.high)
         same = [a.statistic for a in self.aggregates if a.argument == argument and a.bounds is None]
         bases = [STATISTICS[statistic].basis for statistic in same]
@@ -218,9 +220,9 @@ class MeasureCollector:
         return AggregateRecipe(aggregate.statistic, steps=self.add_measure(measure), resolution=step)
 
     def _plan_quantile(self, aggregate: Aggregate) -> AggregateRecipe:
-        argument, facts = self._check_number(aggregate.statistic, aggregate.argument)
         if aggregate.share is None:
             raise InternalError("A quantile without a share.")
+        argument, facts, times = self._count_times(aggregate)
         steps = make_steps(argument, facts, centred=False, squared=False, most=SPREAD_STEPS)
         spread = Spread(
             argument=argument,
@@ -238,7 +240,18 @@ class MeasureCollector:
             high=facts.high,
             spread=position,
             share=aggregate.share,
+            times=times,
         )
+
+    def _count_times(self, aggregate: Aggregate) -> tuple[Expression, ColumnFacts, TimeGrid | None]:
+        """The number that a quantile is chosen of: times are counted from the start of their bounds."""
+        argument = aggregate.argument
+        if argument is None or not argument.type.is_time:
+            return *self._check_number(aggregate, argument), None
+        low, high = self._find_bounds(aggregate, argument, facts_of(argument, self.source))
+        times = make_time_grid(low, high, argument.type)
+        counted = times.count(argument)
+        return counted, facts_of(counted, self.source), times
 
     def _plan_mode(self, aggregate: Aggregate) -> AggregateRecipe:
         argument = aggregate.argument
@@ -254,24 +267,31 @@ class MeasureCollector:
         spread = Spread(argument=argument, first=0, last=len(values) - 1, values=values)
         return AggregateRecipe(aggregate.statistic, spread=self.spreads.setdefault(spread, len(self.spreads)))
 
-    def _check_number(self, statistic: Statistic, argument: Expression | None) -> tuple[Expression, ColumnFacts]:
+    def _check_number(self, aggregate: Aggregate, argument: Expression | None) -> tuple[Expression, ColumnFacts]:
         """A bounded number, or the reason why it is none."""
         if argument is None or not argument.type.is_number:
-            raise UsageError(f"{statistic} needs a number. Use CAST, or count. Nothing was charged.")
+            raise UsageError(f"{aggregate.name} needs a number. Use CAST, or count. Nothing was charged.")
         facts = facts_of(argument, self.source)
-        if facts.low is None or facts.high is None:
-            raise Unbounded(_explain_unbounded(statistic, argument))
+        self._find_bounds(aggregate, argument, facts)
         return argument, facts
+
+    def _find_bounds(self, aggregate: Aggregate, argument: Expression, facts: ColumnFacts) -> tuple[Fraction, Fraction]:
+        if facts.low is None or facts.high is None:
+            raise Unbounded(_explain_unbounded(aggregate.name, argument))
+        return facts.low, facts.high
 
     def add_measure(self, measure: Measure) -> int:
         """Where a measure stands in the list; equal measures stand once."""
         return self.measures.setdefault(measure, len(self.measures))
 
 
-def _explain_unbounded(statistic: Statistic, argument: Expression) -> str:
+def _explain_unbounded(word: str, argument: Expression) -> str:
+    """What is missing, under the name that the analyst typed. Of times no bounds can be bought with a question."""
     names = ", ".join(sorted(column.name for column in find_columns(argument)))
+    rule = f"{word}({argument}) has no bounds, so one person could move it without limit."
+    if argument.type.is_time:
+        return f"{rule} Declare bounds for {names or 'it'} in the codebook, or limit it in WHERE. Nothing was charged."
     return (
-        f"{statistic}({argument}) has no bounds, so one person could move it without limit. "
-        f"Declare bounds for {names or 'it'} in the codebook (`discreet bounds` finds them at a price), ask for "
+        f"{rule} Declare bounds for {names or 'it'} in the codebook (`discreet bounds` finds them at a price), ask for "
         f'clamp({argument}, low, high), or say bounds="auto" (--bounds auto). Nothing was charged.'
     )

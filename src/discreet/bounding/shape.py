@@ -106,8 +106,11 @@ def check_expression(expression: Expression, columns: Columns, kind: Type | None
             raise _make_error("something that is no expression stands where one is needed")
 
 
-def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | None = None) -> None:
-    """Refuse an expression above the aggregation that reads anything but keys and aggregates of these types."""
+def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | None = None, marks: int = 0) -> None:
+    """Refuse an expression above the aggregation that reads anything but keys and aggregates of these types.
+
+    So many first of them are keys with marks of groupings (``plan.nodes.make_grouping_mark``).
+    """
     if kind is not None and expression.type is not kind:
         raise _make_error(f"{expression} is {expression.type} where {kind} is needed")
     for part in walk(expression):
@@ -115,6 +118,8 @@ def check_released(expression: Expression, kinds: Sequence[Type], kind: Type | N
             case Column():
                 raise _make_error(f"the column {part} stands above the aggregation")
             case ReleasedValue():
+                if part.index in range(-marks, 0) and part.type is Type.INTEGER:
+                    continue
                 if part.index not in range(len(kinds)) or part.type is not kinds[part.index]:
                     raise _make_error(f"there is no released number {part.index} of type {part.type}")
             case Call():

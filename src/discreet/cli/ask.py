@@ -95,7 +95,7 @@ def _read_offer(offer: OfferOptions, question: str, curator: Curator) -> dict[st
     """The offer for a question; none is needed where only public tables are read."""
     if offer.prices == 0:
         stated = offer.read_any(question)
-        if curator.is_free(question, stated.get("public")):
+        if curator.is_free(question, stated.get("public"), stated.get("parameters")):
             return stated
     return offer.read_for(question)
 

@@ -31,7 +31,7 @@ def batch(
         bool, typer.Option("--fixed", help="Price all as one plan, charged as one (ε, δ): less noise.")
     ] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Show the price and the errors; charge nothing.")] = False,
-    offer: Annotated[OfferOptions, leave_out("error", "group_size", "bounds")],
+    offer: Annotated[OfferOptions, leave_out("error", "group_size", "parameter", "bounds")],
     output: OutputOptions,
 ) -> None:
     """Answer all questions of a file under one price.

@@ -44,7 +44,9 @@ def bounds(
         typer.Option(help="The share of units that limits should leave whole, instead of the least loss and noise."),
     ] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Only show what it would cost; free.")] = False,
-    offer: Annotated[OfferOptions, leave_out("share", "error", "group_size", "delta", "level", "public", "bounds")],
+    offer: Annotated[
+        OfferOptions, leave_out("share", "error", "group_size", "delta", "level", "public", "parameter", "bounds")
+    ],
     output: OutputOptions,
 ) -> None:
     """Find bounds of a column, or how much a unit contributes.

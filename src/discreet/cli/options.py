@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,6 +53,12 @@ class OfferOptions:
             help="A public table for the question: a .csv, .parquet or answer (.json) file.", metavar="NAME=FILE"
         ),
     ] = None
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The value of @NAME in the question: a number, true, false, null, or a text.", metavar="NAME=VALUE"
+        ),
+    ] = None
     bounds: Annotated[
         str | None, typer.Option("--bounds", help="auto: buy missing bounds with half of the offer.", metavar="auto")
     ] = None
@@ -81,7 +89,7 @@ class OfferOptions:
     def read_if_stated(self, question: str) -> dict[str, Any]:
         """The offer for an explanation, which needs none; but what belongs to a price needs the price."""
         stated = self.prices or _states_price(question) or self.delta is not None or self.ends or self.level != _LEVEL
-        return self.read_for(question) if stated else self._read_public()
+        return self.read_for(question) if stated else self._read_brought()
 
     def _read_all(self) -> dict[str, Any]:
         numbers = {"level": self.level, "epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
@@ -95,10 +103,16 @@ class OfferOptions:
         if self.ends:
             offer["ends"] = True
         names = {"bounds": self.bounds, "analyst": self.analyst, "project": self.project}
-        return offer | self._read_public() | {word: name for word, name in names.items() if name is not None}
+        return offer | self._read_brought() | {word: name for word, name in names.items() if name is not None}
 
-    def _read_public(self) -> dict[str, Any]:
-        return {"public": dict(_read_public_table(pair) for pair in self.public)} if self.public else {}
+    def _read_brought(self) -> dict[str, Any]:
+        """What is brought beside the question: public tables, and values of its parameters."""
+        found: dict[str, Any] = {}
+        if self.public:
+            found["public"] = dict(_read_public_table(pair) for pair in self.public)
+        if self.parameter:
+            found["parameters"] = _read_parameters(self.parameter)
+        return found
 
 
 def _states_price(question: str) -> bool:
@@ -132,6 +146,33 @@ def read_question(sql: str, file: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{file} cannot be read. Nothing was charged.") from error
     return sys.stdin.read() if sql == "-" else sql
+
+
+_CONSTANTS = {"true": True, "false": False, "null": None}
+
+
+def _read_parameters(pairs: Sequence[str]) -> dict[str, Any]:
+    """Values by name. What reads as a number is one; quotes make a text of anything: --parameter "code='18'"."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign or not name or name in found:
+            rule = "--parameter takes a name and a value, each name once, such as --parameter least=18."
+            raise UsageError(f"{rule} Nothing was charged.")
+        found[name] = _read_value(text)
+    return found
+
+
+def _read_value(text: str) -> Any:
+    if len(text) >= 2 and text[0] == text[-1] == "'":
+        return text[1:-1]
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    if re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][+-]?[0-9]+)?", text, re.ASCII):
+        return float(text)
+    return text
 
 
 def _read_public_table(pair: str) -> tuple[str, Any]:

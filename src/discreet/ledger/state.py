@@ -94,6 +94,18 @@ class Rules:
                 yield (cap.over, whose[cap.over], period_of(cap.per, time)), currency, cap
 
 
+def _find_left(whole: Budget, currency: Currency, total: Price) -> Fraction:
+    """What can still be charged of a budget or a cap of which a sum is spent, rounded down."""
+    if isinstance(currency, ClassCurrency):
+        return currency.largest_epsilon(total)
+    if whole.notion == "gdp":  # squares add up
+        return sqrt_lower(max(Fraction(0), lower(whole.amount()) ** 2 - total[0]))
+    spent, amount = currency.amount_of(total), whole.amount()
+    if not spent < amount or not currency.fits(total):
+        return Fraction(0)
+    return max(Fraction(0), lower(amount) - upper(spent))
+
+
 @lru_cache(maxsize=256)
 def _currency_of(budget: Budget, counting: str) -> Currency:
     if counting not in (COUNTING, OLD_COUNTING):
@@ -147,15 +159,7 @@ class State:
 
         Nothing where a limit was lowered below what is spent.
         """
-        currency = self.rules.currency
-        if isinstance(currency, ClassCurrency):
-            return currency.largest_epsilon(self.total)
-        if self.rules.budget.notion == "gdp":  # squares add up
-            return sqrt_lower(max(Fraction(0), lower(self.rules.budget.amount()) ** 2 - self.total[0]))
-        spent, amount = self.spent, self.rules.budget.amount()
-        if not spent < amount or not self.rules.currency.fits(self.total):
-            return Fraction(0)
-        return max(Fraction(0), lower(amount) - upper(spent))
+        return _find_left(self.rules.budget, self.rules.currency, self.total)
 
     @property
     def head(self) -> Head:
@@ -173,9 +177,12 @@ class State:
         for bucket, currency, cap in rules.find_buckets(analyst, project, time):
             if not currency.fits(currency.add(self._sum_of(bucket, currency, cap), price)):
                 of = repr(rules.budget) if cap is None else f"the cap of {cap}"
-                left = describe_left(rules.budget, self.remaining, currency, self.total) if cap is None else ""
-                rest = f": {left}. Offer less" if left else ""
-                raise BudgetExceeded(f"The charge does not fit what is left of {of}{rest}; nothing was charged.")
+                whole = rules.budget if cap is None else rules.budget.with_amount(cap.limit)
+                total = self._sum_of(bucket, currency, cap)
+                left = describe_left(whole, _find_left(whole, currency, total), currency, total)
+                raise BudgetExceeded(
+                    f"The charge does not fit what is left of {of}: {left}. Offer less; nothing was charged."
+                )
 
     def check_running(self, analyst: str, *, charged: bool = False) -> None:
         """Refuse while a failed question waits for the owner; what is already charged stays so."""

@@ -8,6 +8,8 @@ post-processing and cost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import field
 from fractions import Fraction
 
 from discreet.late_dataclass import dataclass
@@ -25,12 +27,19 @@ class Aggregate:
 
     ``share`` is the q of a quantile. For COUNT_UNITS an argument says which rows count: those where it is not NULL.
     ``bounds`` are public limits that the analyst set for what one unit adds to a group (a sum or a count).
+    ``typed`` is the name of the function that the analyst wrote, for messages alone.
     """
 
     statistic: Statistic
     argument: Expression | None = None
     share: Fraction | None = None
     bounds: tuple[Fraction, Fraction] | None = None
+    typed: str = field(default="", compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the function, as it was typed where somebody did."""
+        return self.typed or str(self.statistic)
 
     @property
     def type(self) -> Type:
@@ -64,13 +73,19 @@ class Order:
     nulls_first: bool = False
 
 
+def make_grouping_mark(index: int, key: Expression) -> ReleasedValue:
+    """GROUPING of a key: 0 in the rows of groupings by it, and 1 in all others. It is public, as the groupings are."""
+    return ReleasedValue(-1 - index, f"grouping({key})", Type.INTEGER)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked. ``ReleasedValue(i)`` refers to the i-th of keys followed by aggregates.
 
     ``sets`` asks for several groupings at once, each by some of the keys (their positions); the other keys are NULL
-    in its rows. ``limits`` replace the codebook's limits on what a unit contributes, and ``min_units`` leaves out
-    groups that have fewer units: both are public parameters of the question.
+    in its rows, and ``ReleasedValue(-1 - i)`` tells whether the i-th key is among them (``make_grouping_mark``).
+    ``limits`` replace the codebook's limits on what a unit contributes, and ``min_units`` leaves out groups that have
+    fewer units: both are public parameters of the question.
     """
 
     source: Relation
@@ -84,6 +99,10 @@ class Question:
     sets: tuple[tuple[int, ...], ...] | None = None
     limits: ContributionLimits | None = None
     min_units: int | None = None
+
+    def mark_groupings(self, keys: Collection[int]) -> dict[ReleasedValue, int]:
+        """The marks of a grouping by some of the keys: 1 for each key that it does not group by."""
+        return {make_grouping_mark(i, key): int(i not in keys) for i, key in enumerate(self.keys)}
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -36,6 +36,11 @@ class Type(StrEnum):
     def is_time(self) -> bool:
         return self in (Type.DATE, Type.TIMESTAMP)
 
+    @property
+    def has_ends(self) -> bool:
+        """Whether a released value may have an interval."""
+        return self.is_number or self.is_time
+
 
 NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
 """A column of a table: its name, its type and its values."""

@@ -190,6 +190,14 @@ def _read_public(name: str, value: Any) -> dict[str, Any]:
     return found
 
 
+def _read_parameters(name: str, value: Any) -> dict[str, Any]:
+    """The values of @name in the text: numbers, texts, true, false and null."""
+    plain = isinstance(value, dict) and not any(isinstance(each, dict | list) for each in value.values())
+    if not plain:
+        raise refuse_body(f"{name} must be an object of names and values.", 'Write for example {"least": 18}.', name)
+    return {parameter: _to_plain(each) for parameter, each in value.items()}
+
+
 def _to_plain(cell: Any) -> Any:
     return float(cell) if isinstance(cell, Decimal) else cell
 
@@ -197,6 +205,7 @@ def _to_plain(cell: Any) -> Any:
 _NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "maxLength": 101}], "examples": [0.1, "1/10"]}
 _ROWS = {"type": "array", "minItems": 1, "items": {"type": "object"}}
 _SQL = {"type": "string", "maxLength": MAX_SQL}
+_PLAIN = ["number", "string", "boolean", "null"]
 
 _OFFER: dict[str, BodyWord] = {
     **{name: BodyWord(_read_number, _NUMBER) for name in ("epsilon", "rho", "share", "delta", "level")},
@@ -208,6 +217,7 @@ _ONE: dict[str, BodyWord] = {
     "group_size": BodyWord(_read_number, _NUMBER),
     "ends": BodyWord(_read_boolean, {"type": "boolean"}),
     "bounds": BodyWord(_read_text, {"type": "string", "enum": ["auto"]}),
+    "parameters": BodyWord(_read_parameters, {"type": "object", "additionalProperties": {"type": _PLAIN}}),
 }
 QUESTION: BodyWords = {**_ONE, **_OFFER}
 PREVIEW: BodyWords = {**QUESTION, "curve": BodyWord(_read_boolean, {"type": "boolean"})}

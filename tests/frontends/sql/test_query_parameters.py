@@ -73,6 +73,7 @@ def test_curators_take_parameters() -> None:
     text = "SELECT COUNT(*) AS n FROM visits WHERE age > @least"
     shown = holder.preview(text, epsilon=1, parameters={"least": 40})
     answer = holder.ask(text, epsilon=1, parameters={"least": 40})
+    assert "40" in holder.explain(text, epsilon=1, parameters={"least": 40})
     assert answer.spent == shown.loss
     assert holder.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 40", epsilon=1).replayed
     with pytest.raises(ParameterError, match="belong to a text"):

@@ -294,10 +294,10 @@ def _make_total(node: Expr) -> Expr:
 
 
 def _list_columns(question: Question, index: int) -> OuterColumns:
-    """The columns of a released question. An output that is a number made of measures may have an interval."""
+    """The columns of a released question. An output that is made of measures may have an interval."""
     first = len(question.keys)
     return tuple(
-        OuterColumn(output.name, ((index, at),) if output.expression.type.is_number and measured else ())
+        OuterColumn(output.name, ((index, at),) if output.expression.type.has_ends and measured else ())
         for at, output in enumerate(question.outputs)
         for measured in [any(isinstance(p, ReleasedValue) and p.index >= first for p in walk(output.expression))]
     )

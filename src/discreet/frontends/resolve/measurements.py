@@ -121,7 +121,7 @@ class Aggregates:
     def _check_number(self, measure: AggregateTerm, argument: Expression) -> Expression:
         """The argument of SUM, AVG and the like: a number, or a condition counted as 1 and 0."""
         if argument.type not in _find_types(measure.statistic):
-            word = name_as_typed(measure.place, output_names.sql_word_of(measure)).upper()
+            word = _name_as_typed(measure)
             rule = f"{word} needs numbers; this is of type {argument.type}."
             raise refusal(measure.place, rule, "COUNT takes every type; CAST(x AS DOUBLE) reads a number from a text.")
         return make("to_integer", (argument,), measure.place) if argument.type is Type.BOOLEAN else argument
@@ -174,7 +174,8 @@ class Aggregates:
 
     def _resolve_moment(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
         argument = self._check_number(measure, self._apply_filter(measure, self._resolve_argument(measure)))
-        released = self._add_aggregate(Aggregate(statistic, argument, bounds=measure.bounds))
+        word = _name_as_typed(measure)
+        released = self._add_aggregate(Aggregate(statistic, argument, bounds=measure.bounds, typed=word))
         if not measure.sample:
             return released
         factor = STATISTICS[statistic].sample
@@ -203,20 +204,16 @@ class Aggregates:
 
     def _resolve_quantile(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
         argument = self._resolve_argument(measure)
-        word = name_as_typed(measure.place, output_names.sql_word_of(measure)).upper()
-        if argument.type.is_time:
-            rule = f"{word} of dates is not available."
-            fix = f"Count days: {word}(clamp(date_diff('day', DATE '2020-01-01', x), 0, 3650))."
-            raise refusal(measure.place, rule, fix)
+        word = _name_as_typed(measure)
         if argument.type not in STATISTICS[statistic].takes:
-            rule = f"{word} needs numbers; this is of type {argument.type}."
+            rule = f"{word} needs numbers or times; this is of type {argument.type}."
             fix = "AVG gives the share of true." if argument.type is Type.BOOLEAN else "MODE(x) takes every type."
             raise refusal(measure.place, rule, fix)
         if measure.share is None or not 0 < measure.share < 1 or measure.share.denominator > FINEST:
             rule = "The q of a quantile must lie between 0 and 1, both excluded, with at most 12 decimals."
             raise refusal(measure.place, rule, "Write for example 0.5; MIN and MAX stand for 0.01 and 0.99.")
         argument = self._apply_filter(measure, argument)
-        released = self._add_aggregate(Aggregate(statistic, argument, share=measure.share))
+        released = self._add_aggregate(Aggregate(statistic, argument, share=measure.share, typed=word))
         if measure.word in FIXED_SHARES:
             self._named[released] = output_names.join_words(measure.word, self.titles.of(argument))
         return released
@@ -237,6 +234,10 @@ class Aggregates:
 
     def _add_sum_or_count(self, statistic: Statistic, argument: Expression) -> Expression:
         return self._add_aggregate(Aggregate(statistic, argument))
+
+
+def _name_as_typed(measure: AggregateTerm) -> str:
+    return name_as_typed(measure.place, output_names.sql_word_of(measure)).upper()
 
 
 def _find_types(statistic: Statistic | PairStatistic) -> frozenset[Type]:

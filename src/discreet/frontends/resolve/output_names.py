@@ -42,6 +42,8 @@ class Titles:
                 return expression.name
             case Literal():
                 return ""
+            case ReleasedValue() if expression.index < 0:
+                return join_words("grouping", self.of(self.keys[-1 - expression.index]))
             case ReleasedValue() if expression.index < len(self.keys):
                 return self.of(self.keys[expression.index])
             case ReleasedValue():

@@ -32,6 +32,7 @@ from discreet.frontends.terms.syntax import (
     Draft,
     FeatureTerm,
     FunctionTerm,
+    GroupingTerm,
     Item,
     MembershipTerm,
     NameTerm,
@@ -44,7 +45,8 @@ from discreet.frontends.terms.syntax import (
 )
 from discreet.plan.catalog import Catalog
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
-from discreet.plan.nodes import Order, Output, Question
+from discreet.plan.functions import make_literal
+from discreet.plan.nodes import Order, Output, Question, make_grouping_mark
 from discreet.plan.relations import Values
 
 
@@ -137,13 +139,29 @@ class _Resolver:
         """The term of a key. The number or the name of an output is replaced by the term of that output."""
         if isinstance(term, Ordinal):
             return self._find_output(term, "GROUP BY").term
-        if isinstance(term, NameTerm) and term.qualifier is None and not self.scope.find_matches(term):
+        if isinstance(term, NameTerm) and term.qualifier is None and self.scope.find_matches(term):
+            self._check_hidden(term)
+        elif isinstance(term, NameTerm) and term.qualifier is None:
             for item in self.draft.select:
                 if item.alias is not None and item.alias.lower() == term.name.lower():
                     if aggregates_in(item.term):
                         raise explain_misplaced(replace(aggregates_in(item.term)[0], place=term.place), "GROUP BY")
                     return item.term
         return term
+
+    def _check_hidden(self, name: NameTerm) -> None:
+        """Refuse a key that is a column and, under the same name, something else in SELECT.
+
+        SQL groups by the column then: bin(age, 20) AS age with GROUP BY age would make a group of every single age.
+        """
+        for item in self.draft.select:
+            same = item.alias is not None and item.alias.lower() == name.name.lower()
+            if not same or aggregates_in(item.term) or isinstance(item.term, GroupingTerm):
+                continue
+            if self._resolve_row(item.term, "SELECT") != self._resolve_row(name, "GROUP BY"):
+                rule = f"{name.name!r} is a column and also the name of an output, and SQL would group by the column."
+                fix = f"Write GROUP BY {self.draft.select.index(item) + 1} for the output, or give it another name."
+                raise refusal(name.place, rule, fix)
 
     def _find_output(self, ordinal: Ordinal, clause: str) -> Item:
         count = len(self.draft.select)
@@ -211,9 +229,30 @@ class _Resolver:
         def special(inner: Term) -> Expression:
             if isinstance(inner, AggregateTerm):
                 return self.aggregates.resolve(inner)
+            if isinstance(inner, GroupingTerm):
+                return self._resolve_grouping(inner)
             raise explain_misplaced(inner, clause)
 
         return resolve_row(term, lambda name: self._resolve_name(name, clause), clause, special)
+
+    def _resolve_grouping(self, asked: GroupingTerm) -> Expression:
+        """The marks of keys as one number: the last key is worth 1, the one before it 2, and so on.
+
+        Privacy: a mark follows from which grouping of the question a row is of. That is public, so marks are free.
+        """
+        total: Expression = make_literal(0)
+        for place, term in enumerate(asked.keys):
+            key = self._resolve_row(self._find_key_term(term), "GROUPING")
+            if key not in self.keys:
+                rule = f"GROUPING names {key}, which is no key of GROUP BY."
+                raise refusal(term.place or asked.place, rule, "Name keys as GROUP BY does.")
+            if self.sets is None:
+                continue
+            worth = make_literal(1 << len(asked.keys) - 1 - place)
+            mark: Expression = make_grouping_mark(self.keys.index(key), key)
+            mark = mark if worth.value == 1 else make("multiply", (mark, worth), asked.place)
+            total = mark if total == make_literal(0) else make("add", (total, mark), asked.place)
+        return total
 
     def _resolve_name(self, name: NameTerm, clause: str) -> Expression:
         """A column that the keys read, else an output of this name, else any column, which is refused later."""
@@ -274,7 +313,9 @@ def _place_of_name(term: Term, name: str) -> Place | None:
         case FunctionTerm():
             found = (_place_of_name(argument, name) for argument in term.arguments)
             return next((place for place in found if place is not None), term.place)
-        case Constant() | Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
+        case Constant() | Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | GroupingTerm():
+            return None
+        case MembershipTerm() | Star():
             return None
         case _:
             assert_never(term)

@@ -13,6 +13,7 @@ from discreet.frontends.terms.syntax import (
     Constant,
     FeatureTerm,
     FunctionTerm,
+    GroupingTerm,
     MembershipTerm,
     NameTerm,
     Ordinal,
@@ -38,7 +39,7 @@ def resolve_row(term: Term, find: ColumnFinder, clause: str, special: SpecialRes
             return make_literal(term.value)
         case FunctionTerm():
             return make_call(term, tuple(resolve_row(argument, find, clause, special) for argument in term.arguments))
-        case Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | MembershipTerm() | Star():
+        case Ordinal() | AggregateTerm() | FeatureTerm() | WindowTerm() | GroupingTerm() | MembershipTerm() | Star():
             if special is not None:
                 return special(term)
             raise explain_misplaced(term, clause)
@@ -63,6 +64,9 @@ def explain_misplaced(term: Term, clause: str) -> UsageError:
         case WindowTerm():
             rule = f"A window function cannot stand in {clause}."
             return refusal(term.place, rule, "Compute it in a subquery, and use its column here.")
+        case GroupingTerm():
+            rule = f"GROUPING tells the groupings of an answer apart, and cannot stand in {clause}."
+            return refusal(term.place, rule, "Write it in SELECT, HAVING or ORDER BY of the outermost SELECT.")
         case Star():
             return refusal(term.place, "* stands for columns in SELECT only.", "Name the columns.")
         case NameTerm() | Constant() | FunctionTerm() | AggregateTerm() | FeatureTerm():

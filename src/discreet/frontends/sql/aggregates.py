@@ -13,7 +13,7 @@ from discreet.frontends.sql import refusals
 from discreet.frontends.sql.reader import OPERANDS, ExpressionReader, Form, name_of
 from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
-from discreet.frontends.terms.syntax import AggregateTerm, Term
+from discreet.frontends.terms.syntax import AggregateTerm, GroupingTerm, Term
 from discreet.plan.statistics.definitions import ArgumentForm, PairStatistic, Statistic, Wording
 from discreet.plan.statistics.table import list_wordings
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # The part of a node that holds the q of a quantile, where it is not called "quantile".
 SHARE_PARTS = {"PercentileCont": "expression", "PercentileDisc": "expression"}
+
+_MOST_MARKS = 32  # keys of one GROUPING, whose marks are the digits of a whole number
 
 
 def _read_argument(reader: ExpressionReader, node: Node, part: str = "this") -> Term:
@@ -208,10 +210,20 @@ def _read_filter(reader: ExpressionReader, node: Node) -> Term:
     return replace(inner, condition=reader.read(node.expression.this))
 
 
+def _read_grouping(reader: ExpressionReader, node: Node) -> Term:
+    """GROUPING(a, b), and the same under the name GROUPING_ID."""
+    place, word = reader.place_of(node), name_of(node)
+    if not 1 <= len(node.expressions) <= _MOST_MARKS:
+        raise refusal(place, f"{word} takes 1 to {_MOST_MARKS} keys.", f"Write {word}(a) for a key a of GROUP BY.")
+    return GroupingTerm(tuple(reader.read(key) for key in node.expressions), place)
+
+
 FORMS: Mapping[str, Form] = {
     **{node: _make_form(statistic, wording, node) for statistic, wording in list_wordings() for node in wording.parsed},
     "WithinGroup": Form(_read_within_group, OPERANDS),
     "Filter": Form(_read_filter, OPERANDS),
+    "Grouping": Form(_read_grouping, ("expressions",)),
+    "GroupingId": Form(_read_grouping, ("expressions",)),
 }
 
 # How many arguments an aggregate has that the parser knows by name only.

@@ -75,7 +75,6 @@ _NO_SUBQUERY = RefusalReason(
 )
 _NOT_MEASURED = "Available are COUNT, SUM, AVG, MEDIAN and the others that docs/sql.md lists."
 _TOP = "Use COUNT(*) with GROUP BY x, ORDER BY and LIMIT; MODE(x) is the most frequent of declared keys."
-_TOTALS = "A key that is NULL marks the rows of the total over it."
 _CLOCK = RefusalReason("A question does not read the clock.", "Write the day itself: DATE '2024-01-31'.")
 _BITS = RefusalReason("Operations on bits are not available.", "Use arithmetic, AND, OR and NOT.")
 _REGEX = RefusalReason("Regular expressions are not available.", "Use LIKE with % and _, contains or starts_with.")
@@ -129,8 +128,6 @@ NODES: Mapping[str, RefusalReason] = {
     "ArgMin": RefusalReason("ARG_MIN would show the value of one row.", _NOT_MEASURED),
     "ApproxTopK": RefusalReason("APPROX_TOP_K is not available.", _TOP),
     "ApproxQuantiles": QUANTILES,
-    "Grouping": RefusalReason("GROUPING is not available.", _TOTALS),
-    "GroupingId": RefusalReason("GROUPING_ID is not available.", _TOTALS),
     "Skewness": RefusalReason("SKEWNESS is not available.", _NOT_MEASURED),
     "Kurtosis": RefusalReason("KURTOSIS is not available.", _NOT_MEASURED),
     "RegrCount": RefusalReason("REGR_COUNT is not available.", "Use COUNT(*) FILTER (WHERE x + y IS NOT NULL)."),

@@ -116,6 +116,14 @@ class WindowTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupingTerm:
+    """GROUPING(a, b): which of these keys a row of the answer is not grouped by, as a number in binary."""
+
+    keys: tuple[Term, ...]
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class MembershipTerm:
     """x IN (SELECT ...); or EXISTS (SELECT ...), where ``tested`` is None."""
 
@@ -134,7 +142,16 @@ class Star:
 
 
 Term: TypeAlias = (
-    NameTerm | Constant | Ordinal | FunctionTerm | AggregateTerm | FeatureTerm | WindowTerm | MembershipTerm | Star
+    NameTerm
+    | Constant
+    | Ordinal
+    | FunctionTerm
+    | AggregateTerm
+    | FeatureTerm
+    | WindowTerm
+    | GroupingTerm
+    | MembershipTerm
+    | Star
 )
 
 
@@ -269,7 +286,7 @@ def _depth(term: Term) -> int:
             return term.depth
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             return 1 + max((_depth(part) for part in term.inside), default=0)
-        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
+        case NameTerm() | Constant() | Ordinal() | GroupingTerm() | MembershipTerm() | Star():
             return 0
         case _:
             assert_never(term)
@@ -283,7 +300,7 @@ def parts_of(term: Term) -> Iterator[Term]:
             inside = term.arguments
         case AggregateTerm() | FeatureTerm() | WindowTerm():
             inside = term.inside
-        case NameTerm() | Constant() | Ordinal() | MembershipTerm() | Star():
+        case NameTerm() | Constant() | Ordinal() | GroupingTerm() | MembershipTerm() | Star():
             return
         case _:
             assert_never(term)

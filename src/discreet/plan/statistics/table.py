@@ -42,6 +42,7 @@ from discreet.plan.types import Type
 EVERY_TYPE = frozenset(Type)
 NUMBERS = frozenset({Type.INTEGER, Type.REAL})
 NUMBERS_AND_CONDITIONS = NUMBERS | {Type.BOOLEAN}
+NUMBERS_AND_TIMES = NUMBERS | {Type.DATE, Type.TIMESTAMP}
 
 STATISTICS: Mapping[Statistic, StatisticDefinition] = {
     Statistic.COUNT: StatisticDefinition(
@@ -245,7 +246,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
         ),
     ),
     Statistic.QUANTILE: StatisticDefinition(
-        takes=NUMBERS,
+        takes=NUMBERS_AND_TIMES,
         result=None,
         basis=ChoiceBasis(Cells.RANKS),
         title="quantile",
