@@ -22,6 +22,7 @@ from discreet.row_formats import to_json
 from discreet.service import problems
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused
 from discreet.service.openapi import make_openapi
+from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
 
 LOG = logging.getLogger("discreet.service")
@@ -39,8 +40,8 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service) -> Starlette:
-    """The application of a service."""
+def make_app(service: Service, site: Site) -> Starlette:
+    """The application of a service and its pages."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
@@ -53,7 +54,8 @@ def make_app(service: Service) -> Starlette:
             request = await _read_request(incoming)
         except RequestRefused as refused:
             return _to_response(incoming.method, problems.refuse_request(refused))
-        made = await anyio.to_thread.run_sync(service.answer, request, limiter=threads[0])
+        chosen = service.answer if request.path.startswith("/api/") else site.answer
+        made = await anyio.to_thread.run_sync(chosen, request, limiter=threads[0])
         return _to_response(incoming.method, made)
 
     return Starlette(
