@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import Any
 
@@ -58,12 +57,6 @@ def describe_unforeseen(*, charged: bool | None) -> ApiResponse:
     """The one document of everything that nobody foresaw: its words never vary."""
     code, status = errors.InternalError.code, HTTPStatus.INTERNAL_SERVER_ERROR
     return _make_problem(code, status, UNFORESEEN, fix=None, place=None, charged=charged)
-
-
-def read_problem(response: ApiResponse) -> dict[str, Any]:
-    """The document of a response that is a problem."""
-    document: dict[str, Any] = json.loads(response.body)
-    return document
 
 
 def _find_place(error: errors.DiscreetError) -> dict[str, Any] | None:

@@ -53,7 +53,7 @@ def test_the_way_of_an_analyst(hospital: Path) -> None:
         assert "Already answered: free" in visitor.post("/preview", words).text
         free = visitor.ask(WARDS)
         assert free.status == 200 and "it cost nothing again" in free.text
-        assert "1 charges" in visitor.get("/history?search=WARD").text
+        assert "1 charge<" in visitor.get("/history?search=WARD").text
         assert "Nothing was found" in visitor.get("/history?search=nowhere").text
         other = Visitor(server.port)
         other.sign_in(ben)
@@ -179,8 +179,12 @@ def test_the_way_of_an_owner_and_an_auditor(hospital: Path) -> None:
         for form in ("jsonl", "csv", "registry"):
             assert auditor.get(f"/audit/export/{form}").status == 200
         assert auditor.get("/audit/export/xml").status in (404, 409, 422, 400)
-        assert auditor.get("/ask").status == 200 and 'href="/ask"' not in auditor.get("/dataset").text
-        assert auditor.ask(WARDS).status == 403
+        assert 'href="/ask"' not in auditor.get("/dataset").text
+        reading = auditor.get("/ask")
+        assert reading.status == 403 and "for reading" in reading.text and "<textarea" not in reading.text
+        words = {"form_key": audit.form_key, "request": "one", "sql": WARDS, "percent": "5"}
+        assert auditor.post("/ask", words).status == 403
+        assert "role of this token" in auditor.post("/preview", words).text
         identity = re.findall(r"Revoke the token ([0-9a-f]{16}) of &lt;b", owner.get("/owner").text)[0]
         assert owner.post("/owner/revoke", {**key, "id": f"{identity}/revoke"}).status == 404
         assert owner.post("/owner/revoke", {**key, "id": identity}).headers["Location"] == "/owner"
@@ -188,6 +192,22 @@ def test_the_way_of_an_owner_and_an_auditor(hospital: Path) -> None:
         assert owner.post("/owner/renew", {**key, "reason": "new people"}).status == 409
         renewed = owner.post("/owner/renew", {**key, "reason": "new people", "other_people": "yes"})
         assert renewed.headers["Location"] == "/owner"
+
+
+def test_a_budget_that_is_spent_is_said_before_anybody_writes(hospital: Path) -> None:
+    """Nothing new is answered, what was answered is free, and the form stays as it was written."""
+    ana = create(hospital, "ana")
+    with start_server(hospital) as server:
+        visitor = Visitor(server.port)
+        visitor.sign_in(ana)
+        assert "The budget is spent" not in visitor.get("/ask").text
+        assert visitor.ask(WARDS, "100").status == 303
+        for path in ("/ask", "/dataset"):
+            assert "The budget is spent" in visitor.get(path).text
+        sql = "SELECT COUNT(*) AS m FROM visits"
+        refused = visitor.ask(sql, "1")
+        assert refused.status == 403 and "Nothing was charged" in refused.text and sql in refused.text
+        assert "it cost nothing again" in visitor.ask(WARDS, "100").text
 
 
 def make_site(served: Hospital, *, secure: bool) -> Site:

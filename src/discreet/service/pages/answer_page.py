@@ -30,12 +30,12 @@ def show_request(visit: Visit) -> ApiResponse:
     if not reply.is_good:
         return make_problem_page(visit, "/history", "Request", reply)
     answers = reply.document["answers"]
-    link = path_of_request(visit.argument) if len(answers) == 1 else None
+    link = path_of_request(visit.argument)
     waiting = element(
         "p", "This was charged, and has no answer yet. It runs, or it failed. Ask again under the same request id to "
         "go on without a new charge, or tell the owner.", class_="notice",
     )  # fmt: skip
-    body = [draw_answer(answer, link=link) for answer in answers] or [waiting]
+    body = [draw_answer(answer, link=link, files=len(answers) == 1) for answer in answers] or [waiting]
     named = element("p", element("small", "Request ", element("code", visit.argument)))
     return make_page_response(make_page(visit, "/history", "Answer", *body, named))
 
@@ -53,16 +53,16 @@ def download(visit: Visit) -> ApiResponse:
     return ApiResponse(status=200, body=made.body, media=made.media, headers={**PAGE_HEADERS, **file})
 
 
-def draw_answer(document: Mapping[str, Any], *, link: str | None) -> Html:
-    """One answer."""
+def draw_answer(document: Mapping[str, Any], *, link: str | None, files: bool = False) -> Html:
+    """One answer; with a link it stands at its own address, and without one it follows from the record."""
     rows, receipt = document["rows"], document["receipt"]
-    replayed = element("p", "From the record: it cost nothing again.") if document["replayed"] else None
-    files = [join(element("a", form.upper(), href=f"{link.replace('requests/', 'downloads/')}.{form}"), " ")
-             for form in _DOWNLOADS] if link else []  # fmt: skip
+    replayed = None if link else element("p", "From the record: it cost nothing again.", class_="good", role="status")
+    below = link.replace("/requests/", "/downloads/") if link and files else ""
+    links = [join(element("a", form.upper(), href=f"{below}.{form}"), " ") for form in _DOWNLOADS] if below else []
     return element(
         "article",
         replayed,
-        element("p", "Download: ", files, class_="files") if files else None,
+        element("p", "Download: ", links) if links else None,
         [draw_bars(rows, name) for name in find_measured(rows[0])[:4]] if len(rows) > 1 else None,
         _draw_rows(rows),
         element(
@@ -121,9 +121,12 @@ def show_history(visit: Visit) -> ApiResponse:
          element("pre", each["question"]), make_cost(str(each["cost"])), "yes" if each["answered"] else "not yet")
         for each in shown
     ]  # fmt: skip
-    caption = f"{len(kept)} charges" + (f", the latest {len(shown)}" if len(shown) < len(kept) else "")
+    caption = ("1 charge" if len(kept) == 1 else f"{len(kept)} charges") + (
+        f", the latest {len(shown)}" if len(shown) < len(kept) else ""
+    )
     heads = ("no.", "time (UTC)", "who", "request", "question", "cost", "answered")
-    empty = element("p", "Nothing was found." if found else "Nothing was asked yet.", class_="empty")
+    first = element("a", "Write the first question.", href="/ask") if visit.caller.token.role.may_ask else None
+    empty = element("p", "Nothing was found." if found else ("Nothing was asked yet. ", first), class_="empty")
     return make_page_response(
         make_page(visit, "/history", "History", search, make_table(heads, rows, caption) if rows else empty)
     )

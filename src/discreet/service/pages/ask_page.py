@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.service.messages import ApiResponse
 from discreet.service.pages.answer_page import draw_answer, path_of_request
-from discreet.service.pages.dataset_page import make_gauge
+from discreet.service.pages.dataset_page import make_gauge, tell_if_spent
 from discreet.service.pages.layout import make_cost, make_field, make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Child, Html, element, join, make_explanation, make_table
 from discreet.service.pages.visits import ApiReply, Visit, make_page_response, read_decimal, redirect
@@ -23,7 +23,11 @@ _NOTHING_YET = "Write a question. Its cost and its error appear here, before any
 
 
 def show_ask(visit: Visit) -> ApiResponse:
-    """The form, empty or with the question that a link brings."""
+    """The form, empty or with the question that a link brings; who may only read is told so before writing."""
+    if not visit.caller.token.role.may_ask:
+        said = "Your token is for reading: it shows the budget, the history and the log. Who asks needs another one."
+        notice = element("p", said, class_="notice", role="status")
+        return make_page_response(make_page(visit, "/ask", "Ask", notice), 403)
     return _draw(visit, join(element("p", _NOTHING_YET)), key=_make_key())
 
 
@@ -59,20 +63,20 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
     price = element("p", "It costs ", make_cost(str(document["cost"])), ".")
     short = element("p", "This is more than you may spend. ", document["nearest"], class_="notice")
     rows = [
-        (element("code", column["name"]), f"± {column['error']:,.6g}" if column["error"] is not None else "not known",
-         _tell_sizes(column["error_by_size"]), column["what"])
+        (element("code", column["name"]), _tell_error(column), column["what"])
         for column in document["columns"]
     ]  # fmt: skip
     level = f"{float(document['level']):.4g}".removeprefix("0.")
     caption = f"Error of each value, in {level if len(level) > 1 else level + '0'} of 100 cases"
     notes: list[Child] = [element("li", document["keys"]) if document["keys"] else None]
-    for name in ("limits", "clamped", "chosen", "other_noise"):
+    for name in ("limits", "clamped", "chosen"):
         notes += [element("li", str(each)) for each in document.get(name, ())]
+    notes += [element("li", f"with other noise, {each}") for each in document.get("other_noise", ())]
     return element(
         "div",
         free if document["already_answered"] else price,
         None if document["fits"] or document["already_answered"] else short,
-        make_table(("column", "error", "by size", "how"), rows, caption),
+        make_table(("column", "error", "how"), rows, caption),
         element("ul", notes),
         element("p", "The error ", document["interval"], "."),
         element("p", element("small", "Left: ", document["remaining"])),
@@ -80,8 +84,12 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
     )  # fmt: skip
 
 
-def _tell_sizes(sizes: Mapping[str, Any]) -> str:
-    return "; ".join(f"{size}: ± {error:,.6g}" for size, error in sizes.items() if error is not None)
+def _tell_error(column: Mapping[str, Any]) -> str:
+    """The error of a column; where it depends on the size of a group, the error at some sizes."""
+    said = [] if column["error"] is None else [f"± {column['error']:,.6g}"]
+    sizes = column["error_by_size"].items()
+    said += [f"± {error:,.6g} in groups of {size}" for size, error in sizes if error is not None]
+    return "; ".join(said) or "not known before asking"
 
 
 def _find_preview(visit: Visit) -> ApiReply:
@@ -129,7 +137,8 @@ def _draw(visit: Visit, shown: Html, *, key: str, status: int = 200) -> ApiRespo
     )  # fmt: skip
     left = element("section", make_gauge(budget.document), class_="left")
     tables = element("details", element("summary", "Tables and columns"), _list_columns(visit))
-    page = make_page(visit, "/ask", "Ask", element("div", element("div", form, tables), live, class_="two"), left)
+    both = element("div", element("div", form, tables), live, class_="two")
+    page = make_page(visit, "/ask", "Ask", tell_if_spent(budget.document), both, left)
     return make_page_response(page, status)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from discreet.service.pages.markup import Html, element
 
-_WIDTH = 480
+_WIDTH = 380
 _ROW = 24
-_LABELS = 130
+_LABELS = 115
 _MOST_ROWS = 60
 _HEIGHT = 160
 
@@ -89,5 +89,5 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _shorten(text: str, most: int = 20) -> str:
+def _shorten(text: str, most: int = 17) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"

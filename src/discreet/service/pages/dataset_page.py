@@ -28,7 +28,8 @@ def show_dataset(visit: Visit) -> ApiResponse:
     whom = sorted({str(table["protects"]) for table in protected})
     sentence = _NEIGHBOURS.get(facts.document["neighbours"], "Answers say little about {who}.")
     body = [
-        element("section", element("h2", "What is left"), make_gauge(budget.document)),
+        tell_if_spent(budget.document),
+        element("section", element("h2", "What is left"), make_gauge(budget.document), _tell_odds(budget.document)),
         element(
             "section",
             element("h2", "Who is protected"),
@@ -45,20 +46,24 @@ def show_dataset(visit: Visit) -> ApiResponse:
 
 
 def make_gauge(budget: Mapping[str, Any]) -> Html:
-    """What is left: a gauge, a sentence, the odds, and the parameters last."""
+    """What is left: a gauge, a sentence, and the parameters last."""
     left, whole = float(budget["left"]), float(budget["whole"])
     part = max(0.0, min(1.0, left / whole)) if whole > 0 else 0.0
     said = f"{int(part * 100)} % of the budget is left."
-    spent = element(
-        "p", "The budget is spent. Nothing new can be asked. What was answered can be seen again, for free.",
-        class_="notice", role="status",
-    )  # fmt: skip
     return join(
         element("meter", said, min="0", max="1", value=f"{part:.4f}", aria_label="What is left of the budget"),
         element("p", element("strong", said), " ", element("small", budget["words"])),
-        spent if left <= 0 else None,
-        make_explanation("What does the whole budget mean for one person?", budget["odds"]),
     )
+
+
+def tell_if_spent(budget: Mapping[str, Any]) -> Html | None:
+    """The notice that nothing is left, where nothing is."""
+    said = "The budget is spent. Nothing new can be asked. What was answered can be seen again, for free."
+    return element("p", said, class_="notice", role="status") if float(budget["left"]) <= 0 else None
+
+
+def _tell_odds(budget: Mapping[str, Any]) -> Html:
+    return element("p", element("strong", "What the whole budget means: "), budget["odds"])
 
 
 def _show_table(table: Mapping[str, Any]) -> Html:

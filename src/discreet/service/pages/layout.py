@@ -75,7 +75,7 @@ def make_problem(document: Any) -> Html:
     detail = str(document.get("detail", ""))
     place = document.get("place") or {}
     lines = [element("p", line) for line in find_sentences(detail, place.get("excerpt", ""))]
-    excerpt = element("pre", place["excerpt"]) if place.get("excerpt") else None
+    excerpt = element("pre", place["excerpt"], tabindex="0") if place.get("excerpt") else None
     charged = document.get("charged")
     said = None if "Nothing was charged" in detail and charged is False else element("p", _CHARGES[charged])
     return element(

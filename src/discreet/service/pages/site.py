@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from discreet.service import problems
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused, refuse_body
 from discreet.service.pages import answer_page, ask_page, audit_page, dataset_page, owner_page, sign_in_page
 from discreet.service.pages.layout import make_bare_page, make_problem
+from discreet.service.pages.markup import element
 from discreet.service.pages.visits import Visit, make_page_response, redirect
 from discreet.service.routes import Service
 from discreet.service.sessions import SessionStore, is_same_key
@@ -62,12 +64,10 @@ class Site:
         try:
             response = self._answer(request)
         except RequestRefused as refused:
-            problem = problems.read_problem(problems.refuse_request(refused))
-            response = make_page_response(make_bare_page("Not possible", make_problem(problem)), refused.code.status)
+            response = _show_problem(problems.refuse_request(refused))
         except Exception as error:
             LOG.error("An error that nobody foresaw: %s", type(error).__name__)
-            problem = problems.read_problem(problems.describe_unforeseen(charged=None))
-            response = make_page_response(make_bare_page("Not possible", make_problem(problem)), 500)
+            response = _show_problem(problems.describe_unforeseen(charged=None))
         self.service.metrics.count(response.route, response.status)
         return response
 
@@ -127,6 +127,12 @@ class Site:
         pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").replace(",", ";").split(";"))
         values = [value for name, _, value in pairs if name == self.cookie]
         return values[0] if len(values) == 1 else ""
+
+
+def _show_problem(made: ApiResponse) -> ApiResponse:
+    """A refusal as a page, with the way back."""
+    back = element("p", element("a", "To the first page", href="/"))
+    return make_page_response(make_bare_page("Not possible", make_problem(json.loads(made.body)), back), made.status)
 
 
 def find_page(method: str, path: str) -> tuple[str, str]:

@@ -66,7 +66,7 @@ if (form) {
 
   function setShare(share) {
     error.value = "";
-    percent.value = String(Number((100 * share).toPrecision(3)));
+    percent.value = String(Number((100 * share).toPrecision(2)));
     moveSliders("");
     schedule();
   }
