@@ -86,9 +86,9 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
 
 def _tell_error(column: Mapping[str, Any]) -> str:
     """The error of a column; where it depends on the size of a group, the error at some sizes."""
-    said = [] if column["error"] is None else [f"± {column['error']:,.6g}"]
+    said = [] if column["error"] is None else [f"±\u00a0{column['error']:,.6g}"]
     sizes = column["error_by_size"].items()
-    said += [f"± {error:,.6g} in groups of {size}" for size, error in sizes if error is not None]
+    said += [f"±\u00a0{error:,.6g} in groups of {size}" for size, error in sizes if error is not None]
     return "; ".join(said) or "not known before asking"
 
 
