@@ -28,6 +28,8 @@ from discreet.service.routes import TABLE, Service
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
 THREADS = 128
+# Below these, refusals are problem documents; everywhere else they are pages.
+_FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json")
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 SECURITY_HEADERS = {
@@ -54,7 +56,7 @@ def make_app(service: Service, site: Site) -> Starlette:
             request = await _read_request(incoming)
         except RequestRefused as refused:
             return _to_response(incoming.method, problems.refuse_request(refused))
-        chosen = service.answer if request.path.startswith("/api/") else site.answer
+        chosen = service.answer if request.path.startswith(_FOR_PROGRAMS) else site.answer
         made = await anyio.to_thread.run_sync(chosen, request, limiter=threads[0])
         return _to_response(incoming.method, made)
 
