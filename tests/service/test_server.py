@@ -131,7 +131,7 @@ def _check_headers(server: RunningServer, secret: str) -> None:
         ("GET", "/healthz"),
         ("POST", "/healthz"),
         ("GET", "/api/v1/datasets"),
-        ("GET", "/"),
+        ("GET", "/api/"),
         ("BREW", "/api/v1/x"),
     ]
     requests += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -22,4 +23,4 @@ def serve(
     from discreet.service.server import serve as run
 
     address = ServerAddress(host=host, port=port, certificate=certificate, key=key, behind_proxy=behind_proxy)
-    run(codebooks, address, lambda line: typer.echo(line, err=True))
+    run(codebooks, address, lambda line: typer.echo(line, err=True), links=sys.stderr.isatty())

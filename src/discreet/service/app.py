@@ -22,11 +22,14 @@ from discreet.row_formats import to_json
 from discreet.service import problems
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused
 from discreet.service.openapi import make_openapi
+from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
 
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
 THREADS = 128
+# Below these, refusals are problem documents; everywhere else they are pages.
+_FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json")
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 SECURITY_HEADERS = {
@@ -39,8 +42,8 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service) -> Starlette:
-    """The application of a service."""
+def make_app(service: Service, site: Site) -> Starlette:
+    """The application of a service and its pages."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
@@ -53,7 +56,8 @@ def make_app(service: Service) -> Starlette:
             request = await _read_request(incoming)
         except RequestRefused as refused:
             return _to_response(incoming.method, problems.refuse_request(refused))
-        made = await anyio.to_thread.run_sync(service.answer, request, limiter=threads[0])
+        chosen = service.answer if request.path.startswith(_FOR_PROGRAMS) else site.answer
+        made = await anyio.to_thread.run_sync(chosen, request, limiter=threads[0])
         return _to_response(incoming.method, made)
 
     return Starlette(

@@ -42,6 +42,15 @@ class Service:
             return problems.refuse_request(refused)
         except Exception as error:
             return _answer_unforeseen(error, charged=False)
+        return self._answer_caller(caller, request)
+
+    def answer_caller(self, caller: Caller, request: ApiRequest) -> ApiResponse:
+        """The response to a request of somebody who is known already: a page asks in the name of its session."""
+        response = self._answer_caller(caller, request)
+        self.metrics.count(response.route, response.status)
+        return response
+
+    def _answer_caller(self, caller: Caller, request: ApiRequest) -> ApiResponse:
         try:
             with self.limits.enter(caller.token.id):
                 response = _answer_caller(caller, request)

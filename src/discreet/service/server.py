@@ -19,6 +19,7 @@ from discreet.ledger.memory import MemoryLedger
 from discreet.opening import open_codebook
 from discreet.service.callers import ServedDataset
 from discreet.service.routes import Service
+from discreet.service.sessions import SessionStore
 from discreet.service.tokens import TokenStore, tokens_path_of
 
 # How long a server that is told to stop waits for the questions that run.
@@ -44,6 +45,11 @@ class ServerAddress:
                 "Tokens and answers would travel in the clear to other machines. Give --certificate and --key, or "
                 "--behind-proxy where a proxy on this machine speaks TLS; or leave out --host."
             )
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach it by TLS."""
+        return self.certificate is not None or self.behind_proxy
 
     @property
     def url(self) -> str:
@@ -82,10 +88,16 @@ def open_service(codebooks: Sequence[str | Path], stack: ExitStack) -> Service:
     return Service(datasets=datasets)
 
 
-def serve(codebooks: Sequence[str | Path], address: ServerAddress, announce: Callable[[str], None]) -> None:
-    """Serve until told to stop. Questions that run then are finished, within half a minute."""
+def serve(
+    codebooks: Sequence[str | Path], address: ServerAddress, announce: Callable[[str], None], *, links: bool = False
+) -> None:
+    """Serve until told to stop. Questions that run then are finished, within half a minute.
+
+    With ``links`` a one-time link for the owner of each dataset is announced: for a terminal, and not for a log.
+    """
     uvicorn = _load_uvicorn()
     from discreet.service.app import make_app
+    from discreet.service.pages.site import Site
 
     _log_to_stderr()
     with ExitStack() as stack:
@@ -93,8 +105,9 @@ def serve(codebooks: Sequence[str | Path], address: ServerAddress, announce: Cal
         for name, dataset in service.datasets.items():
             if not dataset.tokens.list_all():
                 announce(f"Nobody may ask {name} yet: discreet token create CODEBOOK --name NAME")
+        site = Site(service=service, sessions=SessionStore(service.datasets), secure=address.secure)
         config = uvicorn.Config(
-            make_app(service),
+            make_app(service, site),
             ssl_certfile=address.certificate,
             ssl_keyfile=address.key,
             access_log=False,
@@ -106,7 +119,9 @@ def serve(codebooks: Sequence[str | Path], address: ServerAddress, announce: Cal
             h11_max_incomplete_event_size=1 << 16,
         )
         listening = stack.enter_context(_listen(address))
-        announce(f"Serving {', '.join(service.datasets)} at {address.url}/api/v1/ (ctrl-C stops)")
+        for name in service.datasets if links else ():
+            announce(f"The owner of {name} signs in, once, at {address.url}/once/{site.sessions.make_link(name)}")
+        announce(f"Serving {', '.join(service.datasets)} at {address.url}/ and {address.url}/api/v1/ (ctrl-C stops)")
         uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -123,12 +123,19 @@ class TokenStore:
 
     def find(self, secret: str) -> Token | None:
         """The token of a secret, if it is valid now."""
+        return self._find("hash", hash_secret(secret))
+
+    def find_id(self, identity: str) -> Token | None:
+        """The token of an id, if it is valid now. An id opens nothing by itself: sessions keep it."""
+        return self._find("id", identity)
+
+    def _find(self, column: str, value: str) -> Token | None:
         if not self._path.exists():
             return None
         with self._open() as connection:
             row = connection.execute(
-                f"SELECT {_COLUMNS} FROM tokens WHERE hash = ?",  # noqa: S608  # our own columns
-                (hash_secret(secret),),
+                f"SELECT {_COLUMNS} FROM tokens WHERE {column} = ?",  # noqa: S608  # our own columns
+                (value,),
             ).fetchone()
         token = None if row is None else _read_token(row)
         return token if token is not None and token.is_valid(self._clock()) else None

@@ -1,0 +1,144 @@
+"""The pages of an answer, with its chart, downloads and receipt, and of all that was asked before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discreet.service.answer_forms import AnswerForm
+from discreet.service.documents import make_not_found
+from discreet.service.messages import ApiResponse
+from discreet.service.pages.charts import draw_bars, find_measured
+from discreet.service.pages.layout import make_cost, make_page, make_problem_page
+from discreet.service.pages.markup import Child, Html, element, join, make_explanation, make_table
+from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response, quote_part
+
+_MOST_ROWS = 500
+_MOST_CHARGES = 200
+_DOWNLOADS = {"csv": AnswerForm.CSV, "json": AnswerForm.JSON, "parquet": AnswerForm.PARQUET}
+
+
+def path_of_request(key: str) -> str:
+    """The address of a request."""
+    return f"/requests/{quote_part(key)}"
+
+
+def show_request(visit: Visit) -> ApiResponse:
+    """A request of the visitor's own with its answers."""
+    reply = visit.call("GET", "requests/{x}", argument=visit.argument)
+    if not reply.is_good:
+        return make_problem_page(visit, "/history", "Request", reply)
+    answers = reply.document["answers"]
+    link = path_of_request(visit.argument)
+    waiting = element(
+        "p", "This was charged, and has no answer yet. It runs, or it failed. Ask again under the same request id to "
+        "go on without a new charge, or tell the owner.", class_="notice",
+    )  # fmt: skip
+    body = [draw_answer(answer, link=link, files=len(answers) == 1) for answer in answers] or [waiting]
+    named = element("p", element("small", "Request ", element("code", visit.argument)))
+    return make_page_response(make_page(visit, "/history", "Answer", *body, named))
+
+
+def download(visit: Visit) -> ApiResponse:
+    """An answer as a file."""
+    key, _, form = visit.argument.rpartition(".")
+    if form not in _DOWNLOADS:
+        raise make_not_found()
+    made = visit.send("GET", "requests/{x}", argument=key, headers={"accept": str(_DOWNLOADS[form])})
+    if made.status != 200:
+        return make_problem_page(visit, "/history", "Request", visit.call("GET", "requests/{x}", argument=key))
+    kept = "".join(sign for sign in key if sign.isalnum() or sign in "._-")
+    file = {"Content-Disposition": f'attachment; filename="{kept}.{form}"'}
+    return ApiResponse(status=200, body=made.body, media=made.media, headers={**PAGE_HEADERS, **file})
+
+
+def draw_answer(document: Mapping[str, Any], *, link: str | None, files: bool = False) -> Html:
+    """One answer; with a link it stands at its own address, and without one it follows from the record."""
+    rows, receipt = document["rows"], document["receipt"]
+    replayed = None if link else element("p", "From the record: it cost nothing again.", class_="good", role="status")
+    below = link.replace("/requests/", "/downloads/") if link and files else ""
+    links = [join(element("a", form.upper(), href=f"{below}.{form}"), " ") for form in _DOWNLOADS] if below else []
+    return element(
+        "article",
+        replayed,
+        element("p", "Download: ", links) if links else None,
+        [draw_bars(rows, name) for name in find_measured(rows[0])[:4]] if len(rows) > 1 else None,
+        _draw_rows(rows),
+        element(
+            "p", "Cost: ", make_cost(str(receipt["cost"])), ". ", element("small", "Left: ", document["remaining"])
+        ),
+        _draw_receipt(receipt),
+    )
+
+
+def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> Html:
+    if not rows:
+        return element("p", "The answer has no rows.")
+    cells = [["NULL" if cell is None else str(cell) for cell in row.values()] for row in rows[:_MOST_ROWS]]
+    more = f"Rows of the answer; the first {_MOST_ROWS} of {len(rows)}" if len(rows) > _MOST_ROWS else "Rows"
+    ends = any(find_measured(row) for row in rows[:1])
+    meaning = make_explanation(
+        "What are low and high?", "Between them lies the value without noise, as often as the level says."
+    )
+    return join(make_table(rows[0], cells, more), meaning if ends else None)
+
+
+def _draw_receipt(receipt: Mapping[str, Any]) -> Html:
+    """The receipt: what can be told to others, with its place in the ledger."""
+    words = ("request", "analyst", "time", "protects", "question", "level", "interval")
+    lines: list[Child] = []
+    for word in words:
+        if receipt.get(word):
+            lines += [element("dt", word), element("dd", str(receipt[word]))]
+    for limit in receipt.get("limits", ()):
+        lines += [element("dt", "limit"), element("dd", str(limit))]
+    whole = element("details", element("summary", "The whole receipt"), element("pre", json.dumps(receipt, indent=1)))
+    return element("details", element("summary", "Receipt"), element("dl", lines), whole, class_="receipt")
+
+
+def show_history(visit: Visit) -> ApiResponse:
+    """Charges, the latest first, with a search in questions, names and ids."""
+    found: list[Mapping[str, Any]] = []
+    after, more = 0, True
+    while more:
+        reply = visit.call("GET", "datasets/{d}/history", query={"after": str(after), "limit": "1000"})
+        if not reply.is_good:
+            return make_problem_page(visit, "/history", "History", reply)
+        found += reply.document["charges"]
+        more = reply.document["more"]
+        after = found[-1]["number"] if found else 0
+    sought = visit.word("search").casefold()
+    kept = [each for each in reversed(found) if sought in _make_searched(each)]
+    shown = kept[:_MOST_CHARGES]
+    search = element(
+        "form", element("label", "Search", for_="search"), " ",
+        element("input", type="search", id="search", name="search", value=visit.word("search")), " ",
+        element("button", "Search", class_="quiet"), method="get", action="/history", role="search",
+    )  # fmt: skip
+    rows = [
+        (each["number"], str(each["time"])[:19].replace("T", " "), each["analyst"], _link(visit, each),
+         element("pre", each["question"]), make_cost(str(each["cost"])), "yes" if each["answered"] else "not yet")
+        for each in shown
+    ]  # fmt: skip
+    caption = ("1 charge" if len(kept) == 1 else f"{len(kept)} charges") + (
+        f", the latest {len(shown)}" if len(shown) < len(kept) else ""
+    )
+    heads = ("no.", "time (UTC)", "who", "request", "question", "cost", "answered")
+    first = element("a", "Write the first question.", href="/ask") if visit.caller.token.role.may_ask else None
+    empty = element("p", "Nothing was found." if found else ("Nothing was asked yet. ", first), class_="empty")
+    return make_page_response(
+        make_page(visit, "/history", "History", search, make_table(heads, rows, caption) if rows else empty)
+    )
+
+
+def _make_searched(charge: Mapping[str, Any]) -> str:
+    return "\n".join(str(charge[name]) for name in ("question", "request", "analyst", "project")).casefold()
+
+
+def _link(visit: Visit, charge: Mapping[str, Any]) -> Html:
+    """The request, as a link where the visitor may see its answer."""
+    token, key = visit.caller.token, str(charge["request"])
+    short = element("code", key if len(key) <= 14 else f"{key[:13]}…", title=key)
+    own = token.role.may_ask and charge["analyst"] == token.name
+    return element("a", short, href=path_of_request(key)) if own else short

@@ -1,0 +1,65 @@
+"""HTML as values: a text becomes part of a page only through ``element``, which escapes it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import TypeAlias
+
+_VOID = frozenset({"br", "input", "link", "meta"})
+
+
+class Html(str):
+    """A text that is HTML already. It is made here and nowhere else."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | int | float | Iterable[Child] | None"
+
+
+def element(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Html:
+    """An element. Children that are no HTML are escaped; an attribute that is None or False is left out.
+
+    >>> print(element("p", "1 < 2", class_="note", data_size=3, hidden=True))
+    <p class="note" data-size="3" hidden>1 &lt; 2</p>
+    """
+    words = "".join(_write_attribute(word, value) for word, value in attributes.items())
+    opened = f"<{name}{words}>"
+    return Html(opened if name in _VOID else f"{opened}{join(*children)}</{name}>")
+
+
+def join(*children: Child) -> Html:
+    """Children one after the other, each escaped unless it is HTML."""
+    return Html("".join(_write_child(child) for child in children))
+
+
+def _write_child(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Html):
+        return str(child)
+    if isinstance(child, str | int | float):
+        return html.escape(str(child))
+    return "".join(_write_child(each) for each in child)
+
+
+def _write_attribute(word: str, value: str | float | None) -> str:
+    """An attribute; ``class_`` and ``for_`` are words of Python, so a line at the end is left out."""
+    name = word.rstrip("_").replace("_", "-")
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{html.escape(str(value))}"'
+
+
+def make_table(heads: Iterable[Child], rows: Iterable[Iterable[Child]], caption: str) -> Html:
+    """A table that scrolls by itself where the screen is small."""
+    head = element("tr", [element("th", each, scope="col") for each in heads])
+    body = [element("tr", [element("td", cell) for cell in row]) for row in rows]
+    drawn = element("table", element("caption", caption), element("thead", head), element("tbody", body))
+    return element("div", drawn, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def make_explanation(words: str, *meaning: Child) -> Html:
+    """What a word means, folded away beside it."""
+    return element("details", element("summary", words), element("p", *meaning), class_="explanation")

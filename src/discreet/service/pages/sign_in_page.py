@@ -1,0 +1,35 @@
+"""The page for signing in with a token, and the one that a one-time link opens."""
+
+from __future__ import annotations
+
+from discreet.service.messages import ApiResponse
+from discreet.service.pages.layout import make_bare_page, make_field
+from discreet.service.pages.markup import element
+from discreet.service.pages.visits import make_page_response, quote_part
+
+
+def show_sign_in(*, failed: bool = False) -> ApiResponse:
+    """The form. An unknown, an ended and a revoked token get the same words."""
+    said = element(
+        "p", "This does not open anything: it is not known, it has ended, or it was used already.",
+        class_="problem", role="alert",
+    )  # fmt: skip
+    form = element(
+        "form",
+        make_field(
+            "Your token", "token", "It begins with discreet_ and comes from the owner of the data.", type="password",
+            autocomplete="current-password", required=True, autofocus=True,
+        ),
+        element("p", element("button", "Sign in")),
+        method="post", action="/sign-in",
+    )  # fmt: skip
+    return make_page_response(make_bare_page("Sign in", said if failed else None, form), 401 if failed else 200)
+
+
+def show_link(code: str) -> ApiResponse:
+    """A button: a program that only looks at the address does not use the link up."""
+    form = element(
+        "form", element("p", "This link signs you in as the owner, once."), element("p", element("button", "Sign in")),
+        method="post", action=f"/once/{quote_part(code)}",
+    )  # fmt: skip
+    return make_page_response(make_bare_page("Sign in as the owner", form))

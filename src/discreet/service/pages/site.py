@@ -1,0 +1,179 @@
+"""The pages as a function: a request in, a page out. Who looks is read from the cookie; a form must be of our own."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import resources
+from typing import TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+from discreet.late_dataclass import dataclass
+from discreet.service import problems
+from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused, refuse_body
+from discreet.service.pages import answer_page, ask_page, audit_page, dataset_page, owner_page, sign_in_page
+from discreet.service.pages.layout import make_bare_page, make_problem
+from discreet.service.pages.markup import element
+from discreet.service.pages.visits import Visit, make_page_response, redirect
+from discreet.service.routes import Service
+from discreet.service.sessions import SessionStore, is_same_key
+
+LOG = logging.getLogger("discreet.service")
+_MOST_WORDS = 50
+_FORM = "application/x-www-form-urlencoded"
+_STATIC = {"discreet.css": "text/css", "discreet.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+PageHandler: TypeAlias = Callable[[Visit], ApiResponse]
+# Rights are those of the API: a page shows the refusal that the API gives.
+_PAGES: Mapping[tuple[str, str], PageHandler] = {
+    ("GET", "dataset"): dataset_page.show_dataset,
+    ("GET", "ask"): ask_page.show_ask,
+    ("POST", "ask"): ask_page.ask,
+    ("POST", "preview"): ask_page.preview,
+    ("GET", "requests/{x}"): answer_page.show_request,
+    ("GET", "downloads/{x}"): answer_page.download,
+    ("GET", "history"): answer_page.show_history,
+    ("GET", "owner"): owner_page.show_owner,
+    ("POST", "owner/tokens"): owner_page.create_token,
+    ("POST", "owner/revoke"): owner_page.revoke_token,
+    ("POST", "owner/resume"): owner_page.resume,
+    ("POST", "owner/renew"): owner_page.renew,
+    ("GET", "audit"): audit_page.show_audit,
+    ("POST", "audit/verify"): audit_page.verify,
+    ("GET", "audit/export/{x}"): audit_page.export,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The pages of a service. ``secure`` says that browsers reach it by TLS."""
+
+    service: Service
+    sessions: SessionStore
+    secure: bool = False
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie; the prefix ties it to this host and to TLS, which plain loopback does not have."""
+        return "__Host-discreet" if self.secure else "discreet"
+
+    def answer(self, request: ApiRequest) -> ApiResponse:
+        """The page of a request; every refusal is a page, too."""
+        try:
+            response = self._answer(request)
+        except RequestRefused as refused:
+            response = _show_problem(problems.refuse_request(refused))
+        except Exception as error:
+            LOG.error("An error that nobody foresaw: %s", type(error).__name__)
+            response = _show_problem(problems.describe_unforeseen(charged=None))
+        self.service.metrics.count(response.route, response.status)
+        return response
+
+    def _answer(self, request: ApiRequest) -> ApiResponse:
+        path = request.path.removeprefix("/")
+        if request.method == "GET" and path.startswith("static/"):
+            return _send_static(path.removeprefix("static/"))
+        if request.method == "POST":
+            check_origin(request)
+        if (request.method, path) == ("POST", "sign-in"):
+            return self._sign_in(request, self.sessions.sign_in, read_form(request).get("token", "").strip())
+        if path.startswith("once/"):
+            code = path.removeprefix("once/")
+            if request.method == "GET":
+                return replace(sign_in_page.show_link(code), route="once/{x}")
+            return replace(self._sign_in(request, self.sessions.use_link, code), route="once/{x}")
+        return self._answer_visitor(request, path)
+
+    def _answer_visitor(self, request: ApiRequest, path: str) -> ApiResponse:
+        found = self.sessions.find(self._read_cookie(request))
+        if found is None:
+            if request.method == "POST":
+                raise RequestRefused(RefusalCode.UNAUTHORIZED, "You are not signed in any more.", "Sign in again.")
+            return redirect("/sign-in") if path != "sign-in" else sign_in_page.show_sign_in()
+        caller, session = found
+        words = read_form(request) if request.method == "POST" else dict(request.query)
+        if request.method == "POST" and not is_same_key(words.get("form_key", ""), session.form_key):
+            raise RequestRefused(RefusalCode.FORBIDDEN, "The form is not of this session.", "Load the page again.")
+        if (request.method, path) == ("POST", "sign-out"):
+            return self._sign_out(request)
+        if request.method == "GET" and path in ("", "sign-in"):
+            return redirect("/dataset")
+        route, argument = find_page(request.method, path)
+        visit = Visit(service=self.service, caller=caller, form_key=session.form_key, argument=argument, words=words)
+        response = _PAGES[request.method, route](visit)
+        return replace(response, route=f"pages/{route}", token=caller.token.id)
+
+    def _sign_in(self, request: ApiRequest, enter: Callable[[str], str | None], secret: str) -> ApiResponse:
+        """A new session under a new name. An earlier one of the same browser ends."""
+        name = enter(secret)
+        if name is None:
+            return sign_in_page.show_sign_in(failed=True)
+        self.sessions.sign_out(self._read_cookie(request))
+        return replace(redirect("/dataset", Set_Cookie=self._write_cookie(name)), route="sign-in")
+
+    def _sign_out(self, request: ApiRequest) -> ApiResponse:
+        self.sessions.sign_out(self._read_cookie(request))
+        ended = f"{self._write_cookie('')}; Max-Age=0"
+        return replace(redirect("/sign-in", Set_Cookie=ended, Clear_Site_Data='"cache"'), route="sign-out")
+
+    def _write_cookie(self, value: str) -> str:
+        secure = "; Secure" if self.secure else ""
+        return f"{self.cookie}={value}; Path=/; HttpOnly; SameSite=Strict{secure}"
+
+    def _read_cookie(self, request: ApiRequest) -> str:
+        """The value of our cookie; "" where there is none or more than one, which a neighbour may have planted."""
+        pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").replace(",", ";").split(";"))
+        values = [value for name, _, value in pairs if name == self.cookie]
+        return values[0] if len(values) == 1 else ""
+
+
+def _show_problem(made: ApiResponse) -> ApiResponse:
+    """A refusal as a page, with the way back."""
+    back = element("p", element("a", "To the first page", href="/"))
+    return make_page_response(make_bare_page("Not possible", make_problem(json.loads(made.body)), back), made.status)
+
+
+def find_page(method: str, path: str) -> tuple[str, str]:
+    """The route of a path, and the argument at its end."""
+    if (method, path) in _PAGES and "{" not in path:
+        return path, ""
+    above, _, argument = path.rpartition("/")
+    route = f"{above}/{{x}}"
+    if (method, route) in _PAGES and argument:
+        return route, argument
+    raise RequestRefused(RefusalCode.NOT_FOUND, "There is no such page.", "Go back to the first page.")
+
+
+def check_origin(request: ApiRequest) -> None:
+    """Refuse a form that was not sent from a page of this very host. Browsers say it; nobody else needs pages."""
+    origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+    near = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
+    if not near or not host or urlsplit(origin).netloc != host:
+        raise RequestRefused(
+            RefusalCode.FORBIDDEN, "The form comes from a page of another site.", "Use the form on our own page."
+        )
+
+
+def read_form(request: ApiRequest) -> dict[str, str]:
+    """The words of a form, each said once."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        raise RequestRefused(RefusalCode.UNSUPPORTED_MEDIA_TYPE, "The body is no form.", "Use the form on the page.")
+    try:
+        pairs = parse_qsl(
+            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_WORDS, errors="strict"
+        )
+    except ValueError:
+        raise refuse_body("The form cannot be read.", "Use the form on the page.") from None
+    words = dict(pairs)
+    if len(words) != len(pairs):
+        raise refuse_body("The form says a word twice.", "Use the form on the page.")
+    return words
+
+
+def _send_static(name: str) -> ApiResponse:
+    if name not in _STATIC:
+        raise RequestRefused(RefusalCode.NOT_FOUND, "There is no such file.", "Load the page again.")
+    body = (resources.files("discreet.service.pages") / "static" / name).read_bytes()
+    return ApiResponse(status=200, body=body, media=_STATIC[name], route="static")

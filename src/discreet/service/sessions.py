@@ -1,0 +1,122 @@
+"""Sessions of browsers: a random name in a cookie stands for a token, and never for more than the token.
+
+A session keeps the id of a token, not its secret. The token is looked up anew at each request, so a revocation holds
+from the next one on. Every sign-in makes a new name, so that nobody can plant one. Names are kept as hashes, in the
+memory of one server: a server that starts anew asks for the token again.
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from discreet.entropy import SYSTEM
+from discreet.late_dataclass import dataclass
+from discreet.service.callers import Caller, ServedDataset
+from discreet.service.roles import Role
+from discreet.service.tokens import Token, hash_secret
+
+IDLE = timedelta(hours=1)
+LONGEST = timedelta(hours=12)
+LINK_LIFE = timedelta(minutes=15)
+_OWNER_LIFE = timedelta(days=1)
+_OWNER_NAME = "owner"
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserSession:
+    """A signed-in browser. ``form_key`` is in every form of its pages, so that no other page can send one."""
+
+    dataset: str
+    token: str
+    form_key: str
+    made: datetime
+    seen: datetime
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether neither the pause nor the whole is too long."""
+        return now - self.seen < IDLE and now - self.made < LONGEST
+
+
+class SessionStore:
+    """The sessions and the one-time links of one server."""
+
+    def __init__(
+        self,
+        datasets: Mapping[str, ServedDataset],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        most: int = MOST,
+    ) -> None:
+        self._datasets, self._clock, self._most = datasets, clock, most
+        self._lock = threading.Lock()
+        self._sessions: dict[str, BrowserSession] = {}
+        self._links: dict[str, tuple[str, datetime]] = {}
+
+    def sign_in(self, secret: str) -> str | None:
+        """The name of a new session of a token, if the token is valid."""
+        for name, dataset in self._datasets.items():
+            token = dataset.tokens.find(secret)
+            if token is not None:
+                return self._open(name, token)
+        return None
+
+    def make_link(self, dataset: str) -> str:
+        """A code that opens one session of an owner, once."""
+        code = make_name()
+        with self._lock:
+            self._links[hash_secret(code)] = (dataset, self._clock())
+        return code
+
+    def use_link(self, code: str) -> str | None:
+        """The name of a new session. It stands for an owner's token of one day, which the list of tokens shows."""
+        with self._lock:
+            found = self._links.pop(hash_secret(code), None)
+        if found is None or self._clock() - found[1] >= LINK_LIFE:
+            return None
+        token, _ = self._datasets[found[0]].tokens.create(name=_OWNER_NAME, role=Role.OWNER, life=_OWNER_LIFE)
+        return self._open(found[0], token)
+
+    def find(self, name: str) -> tuple[Caller, BrowserSession] | None:
+        """Who is signed in under a name now; a session whose token opens nothing any more is forgotten."""
+        key, now = hash_secret(name), self._clock()
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None or not session.is_open(now):
+                self._sessions.pop(key, None)
+                return None
+            self._sessions[key] = replace(session, seen=now)
+        dataset = self._datasets[session.dataset]
+        token = dataset.tokens.find_id(session.token)
+        if token is None:
+            self.sign_out(name)
+            return None
+        return Caller(token=token, dataset=dataset), session
+
+    def sign_out(self, name: str) -> None:
+        """The name opens nothing any more."""
+        with self._lock:
+            self._sessions.pop(hash_secret(name), None)
+
+    def _open(self, dataset: str, token: Token) -> str:
+        name, now = make_name(), self._clock()
+        made = BrowserSession(dataset=dataset, token=token.id, form_key=make_name(), made=now, seen=now)
+        with self._lock:
+            self._sessions = {key: each for key, each in self._sessions.items() if each.is_open(now)}
+            while len(self._sessions) >= self._most:  # the oldest one goes; a token can sign in as often as it likes
+                del self._sessions[next(iter(self._sessions))]
+            self._sessions[hash_secret(name)] = made
+        return name
+
+
+def make_name() -> str:
+    """256 random bits as a text."""
+    return f"{SYSTEM.bits(256):064x}"
+
+
+def is_same_key(given: str, kept: str) -> bool:
+    """Compare two keys in a time that does not depend on where they differ."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), kept.encode())

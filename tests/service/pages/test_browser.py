@@ -1,0 +1,131 @@
+"""The pages in a real browser: the way of an analyst and of an owner, in both colour schemes and on a phone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from discreet.service.roles import Role
+from tests.service.pages.browser import CHROMIUM, Tab, open_tab
+from tests.service.served import WARDS
+from tests.service.test_server import create, start_server
+
+with_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed here")
+LOOKS = {"light": (False, 1200), "dark": (True, 1200), "phone": (False, 390)}
+
+# What a screen reader and a keyboard need, and what may not stick out on a small screen.
+CHECK = """(() => {
+  const found = [];
+  for (const box of document.querySelectorAll("input:not([type=hidden]), select, textarea, button, meter")) {
+    const named = (box.labels && box.labels.length) || box.getAttribute("aria-label") || box.textContent.trim();
+    if (!named) found.push("no name: " + box.outerHTML);
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((each) => each.id);
+  for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) found.push("id twice: " + id);
+  for (const each of document.querySelectorAll("[aria-describedby], label[for]")) {
+    const id = each.getAttribute("aria-describedby") || each.getAttribute("for");
+    if (!document.getElementById(id)) found.push("points nowhere: " + each.outerHTML);
+  }
+  for (const svg of document.querySelectorAll("svg"))
+    if (!svg.getAttribute("aria-label")) found.push("a chart without words");
+  if (document.querySelectorAll("h1").length !== 1) found.push("not one h1");
+  if (!document.documentElement.lang || !document.title) found.push("no language or title");
+  const over = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  if (over > 0) found.push("sticks out by " + over);
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((each) => each / 255)
+      .map((each) => each <= 0.04045 ? each / 12.92 : Math.pow((each + 0.055) / 1.055, 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (box) => {
+    for (; box; box = box.parentElement) {
+      const colour = getComputedStyle(box).backgroundColor;
+      if (colour !== "rgba(0, 0, 0, 0)") return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const texts = "p, a, small, td, th, button, summary, h1, h2, label, dt, dd, caption, li, strong";
+  for (const box of document.querySelectorAll(texts)) {
+    if (!box.textContent.trim() || !box.checkVisibility() || box.closest("[aria-busy=true]")) continue;
+    const [one, other] = [light(getComputedStyle(box).color), light(ground(box))].sort((a, b) => b - a);
+    const contrast = (one + 0.05) / (other + 0.05);
+    if (contrast < 4.5) found.push("contrast " + contrast.toFixed(1) + ": " + box.textContent.slice(0, 40));
+  }
+  return found;
+})()"""
+
+
+def look(tab: Tab, name: str, pictures: Path) -> None:
+    """Check the page, and take its picture, in each look."""
+    for word, (dark, width) in LOOKS.items():
+        tab.show(dark=dark, width=width)
+        assert tab.run(CHECK) == [], (name, word)
+        tab.take_picture(pictures / f"{name}-{word}.png")
+    tab.show(dark=False, width=1200)
+
+
+def sign_in(tab: Tab, address: str, secret: str) -> None:
+    tab.go(f"{address}/sign-in")
+    tab.write("#token", secret)
+    tab.press("main button", "location.pathname === '/dataset' && document.readyState === 'complete'")
+
+
+@with_browser
+def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
+    """Sign in, type, see the preview follow, ask, see the chart; then the owner's and the auditor's pages.
+
+    Pictures are kept in the folder that DISCREET_PICTURES names, to be looked at.
+    """
+    pictures = Path(os.environ.get("DISCREET_PICTURES", tmp_path))
+    ana, olga = create(hospital, "ana"), create(hospital, "olga", Role.OWNER)
+    with start_server(hospital) as server, open_tab(tmp_path / "profile") as tab:
+        address = f"http://127.0.0.1:{server.port}"
+        tab.go(f"{address}/")
+        look(tab, "sign-in", pictures)
+        sign_in(tab, address, ana)
+        look(tab, "dataset", pictures)
+        tab.go(f"{address}/history")
+        look(tab, "history-empty", pictures)
+        tab.go(f"{address}/ask")
+        tab.write("#sql", WARDS.replace("GROUP BY ward", "GROUP BY wrd"))
+        tab.wait("document.querySelector('#marks mark')?.textContent === 'wrd'")
+        look(tab, "ask-mistake", pictures)
+        tab.write("#sql", WARDS)
+        tab.wait("document.querySelector('#preview')?.innerText.includes('1/20 of the budget')")
+        assert tab.run("document.querySelector('#marks').textContent") == ""
+        drag(tab)
+        look(tab, "ask", pictures)
+        tab.press("#ask-button", "location.pathname.startsWith('/requests/') && document.readyState === 'complete'")
+        assert tab.run("document.querySelectorAll('svg .error').length") == 8
+        tab.run("document.querySelector('details.receipt').open = true")
+        look(tab, "answer", pictures)
+        assert tab.run("document.cookie") == ""
+        sign_in_again(tab, address, olga)
+        for page in ("owner", "audit", "history"):
+            tab.go(f"{address}/{page}")
+            tab.run("document.querySelectorAll('main details').forEach(each => each.open = true)")
+            look(tab, page, pictures)
+        assert tab.complaints == []
+        assert {each.partition("/")[2].split("/")[1] for each in tab.addresses} == {f"127.0.0.1:{server.port}"}
+
+
+def drag(tab: Tab) -> None:
+    """Each slider moves the other, and the price follows."""
+    move = "(box => {{ box.value = {}; box.dispatchEvent(new Event('input')); }})(document.querySelector('{}'))"
+    before = int(tab.run("document.querySelector('#error-slider').value"))
+    tab.run(move.format(900, "#cost-slider"))
+    assert int(tab.run("document.querySelector('#error-slider').value")) > before
+    tab.wait("document.querySelector('#preview').innerText.includes('1/2 of the budget')")
+    tab.run(move.format(300, "#error-slider"))
+    percent = tab.run("document.querySelector('#percent').value")
+    assert 0.5 < float(percent) < 50
+    assert int(tab.run("document.querySelector('#cost-slider').value")) < 900
+    tab.wait("document.querySelector('#preview').getAttribute('aria-busy') === 'false'")
+    tab.wait("!document.querySelector('#preview').innerText.includes('1/2 of the budget')")
+
+
+def sign_in_again(tab: Tab, address: str, secret: str) -> None:
+    tab.press("header .me button", "location.pathname === '/sign-in' && document.readyState === 'complete'")
+    sign_in(tab, address, secret)
