@@ -193,7 +193,9 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Typ
 
 
 def _round_half_up(number: float | Fraction) -> int:
-    return number if isinstance(number, int) else math.floor(number + Fraction(1, 2))
+    if isinstance(number, int):
+        return number
+    return math.floor(number + (0.5 if isinstance(number, float) else Fraction(1, 2)))  # the same, and quick for floats
 
 
 def _add_whole(estimate: AggregateRecipe, steps: float, count: float) -> int:

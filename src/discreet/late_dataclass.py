@@ -77,7 +77,9 @@ class _LateMethod:
         fields = {field.name: field for field in dataclasses.fields(self._owner)}
         kept = {name: getattr(self._owner, name) for name in _TAKEN_OVER if hasattr(self._owner, name)}
         types = {name: field.type for name, field in fields.items()}
-        draft: Any = type(self._owner.__name__, (), {**fields, **kept, "__annotations__": types})
+        # For a class without words the standard library writes its signature down, which costs more than the method.
+        words = {"__doc__": self._owner.__doc__ or "draft"}
+        draft: Any = type(self._owner.__name__, (), {**fields, **kept, **words, "__annotations__": types})
         options: Any = {word: name == self._name for name, word in _WORDS.items()}
         # Only the constructor needs to know that attributes cannot be set.
         made = dataclasses.dataclass(**options, frozen=self._frozen and options["init"])(draft)

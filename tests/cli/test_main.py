@@ -312,6 +312,23 @@ def test_a_closed_pipe_is_no_error(hospital: Path) -> None:
     assert done.returncode == 0 and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
 
 
+@pytest.mark.parametrize("command", ["preview", "ask"])
+def test_a_command_ends_quietly(hospital: Path, command: str) -> None:
+    """What is left uncollected at the end makes no library complain, with DuckDB loaded and without."""
+    words = [sys.executable, "-m", "discreet.cli.main", command, str(hospital), COUNT, "--epsilon", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603  # our own words
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_gaussian_charge_needs_no_scipy() -> None:
+    """A Gaussian charge is converted to ε and δ without SciPy, which takes longer to import than all the rest."""
+    code = (
+        "import sys, numpy; from discreet.accounting.normal import gaussian_profile; "
+        "gaussian_profile(1.0)(numpy.array([1.0])); sys.exit('scipy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603  # our own words
+
+
 def test_init_without_questions(run: Run, hospital: Path, tmp_path: Path) -> None:
     """Blanks are named and refused by check; asking again changes nothing that was not said."""
     out_file = tmp_path / "visits.toml"

@@ -1,7 +1,7 @@
 """Profiles of Gaussian noise, continuous and discrete, from Mills' ratio.
 
 Both profiles have the form φ(a)·(R(a) − c·R(b)), where φ is the normal density and R(x) = (1 − Φ(x))/φ(x) is Mills'
-ratio, which ``scipy.special.erfcx`` gives with full relative accuracy in the tails, where differences of Φ have none.
+ratio, which ``mills_ratio`` gives with full relative accuracy in the tails, where differences of Φ have none.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.accounting.mills_ratio import LEAST, RELATIVE_ERROR, mills_ratio
 from discreet.accounting.pairs import ROUNDING, TINY, FloatsWithErrors, ProfileFunction
 from discreet.exact import Floats
 
 # Below this point the ratio of the nearer tail is too large to subtract; there the tail itself is almost one.
-_FAR = -5.0
-# A generous bound on the relative error of erfcx and exp.
-_SPECIAL = 16 * ROUNDING
-
-
-def _mills(x: Floats) -> Floats:
-    from scipy.special import erfcx  # late: it costs 0.2 s to import
-
-    ratio: Floats = math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
-    return ratio
+_FAR = LEAST
+# A generous bound on the relative error of Mills' ratio and of exp.
+_SPECIAL = RELATIVE_ERROR + 8 * ROUNDING
 
 
 def _phi(x: Floats) -> Floats:
@@ -50,7 +44,7 @@ def gaussian_profile(mu: float) -> ProfileFunction:
 def _gap(a: Floats, b: Floats, c: Floats, more_a: Floats, more_b: Floats) -> FloatsWithErrors:
     """φ(a)·(R(a) + more_a − c·(R(b) + more_b)) with its error, where a and b hold to 2 roundings of |b|."""
     near = np.maximum(a, _FAR)
-    ratio_a, ratio_b = _mills(near) + more_a, _mills(np.maximum(b, _FAR)) + more_b
+    ratio_a, ratio_b = mills_ratio(near) + more_a, mills_ratio(np.maximum(b, _FAR)) + more_b
     phi, size = _phi(a), np.abs(b) + np.abs(a)
     value = phi * (ratio_a - c * ratio_b)
     # Errors of the ratios themselves, of their arguments (|R'| ≤ 1 + |x|·R), and of the common factor.
@@ -60,7 +54,7 @@ def _gap(a: Floats, b: Floats, c: Floats, more_a: Floats, more_b: Floats) -> Flo
     error += np.abs(value) * (_SPECIAL + 8 * ROUNDING * (np.abs(a) + 1) * (size + 1))
     far = a < _FAR
     if far.any():
-        tail = 1 - _phi(-a[far]) * (_mills(-a[far]) - more_a[far])
+        tail = 1 - _phi(-a[far]) * (mills_ratio(-a[far]) - more_a[far])
         value[far] = tail - phi[far] * c[far] * ratio_b[far]
         error[far] = 64 * ROUNDING + 2e-6 * size[far] * ROUNDING
     return np.maximum(value, 0.0), error + TINY
@@ -83,7 +77,9 @@ def discrete_gaussian_profile(shift: int, variance: Fraction) -> ProfileFunction
         value, error = _gap(a, b, c, _sum_correction(a, sigma), _sum_correction(b, sigma))
         # Rounding of the edge, of c, and of the sum in place of the integral.
         near = np.maximum(a, _FAR)
-        error += _phi(near) * _mills(np.maximum(b, _FAR)) * 8 * ROUNDING * (np.abs(epsilon) + step * np.abs(edge) + 4)
+        error += (
+            _phi(near) * mills_ratio(np.maximum(b, _FAR)) * 8 * ROUNDING * (np.abs(epsilon) + step * np.abs(edge) + 4)
+        )
         return value, error + _phi(a) * 1e-4 * (np.abs(a) ** 5 + 60) / sigma**6
 
     return profile

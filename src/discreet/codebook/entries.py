@@ -168,7 +168,7 @@ Shares: TypeAlias = Annotated[
 class CodebookEntry(BaseModel):
     """A table of the file. It refuses unknown words, converts nothing silently, and cannot be changed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class BudgetEntry(CodebookEntry):
