@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 def test_the_hash_in_python_is_spark_s() -> None:
     """For every nasty value of every type, alone and behind another one; all lengths of text."""
     order = SparkOrder()
-    texts = [(("x" * n) + "é", Type.TEXT) for n in range(70)]
+    texts: list[TypedValue] = [(("x" * n) + "é", Type.TEXT) for n in range(70)]
     single: list[TypedValue] = [(value, kind) for kind, values in VALUES.items() for value in values] + texts
     with SparkQuestion(spark()) as question:
         for kind in Type:

@@ -20,7 +20,7 @@ from discreet.engines.order import EngineHash
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.spark.session import SparkQuestion, start_spark
-from discreet.engines.spark.tables import SparkFrame, check_plain, open_source, read_columns
+from discreet.engines.spark.tables import SparkFrame, open_source, read_columns
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, sort_groups
@@ -224,9 +224,7 @@ class SparkEngine:
 
     def _open_frame(self, question: SparkQuestion, table: str) -> Any:
         self._check_name(table)
-        frame = self._sources[table].load(question)
-        check_plain(frame, table)
-        return frame
+        return self._sources[table].load(question, table)
 
     def _read_stored(self, question: SparkQuestion, table: str) -> Mapping[str, tuple[str, str]]:
         return read_columns(self._open_frame(question, table), table)

@@ -33,6 +33,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.readSideCharPadding": "false",
     # A file that cannot be read is an error, not a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
@@ -52,6 +53,8 @@ class SparkQuestion:
     """A session that reads and changes nothing, with views that nobody else sees."""
 
     def __init__(self, owner: Any) -> None:
+        # PySpark repeats the words of the engine, which quote values, in a log of its own that prints.
+        logging.getLogger("SQLQueryContextLogger").disabled = True
         self._spark = owner.newSession()
         for name, value in SETTINGS.items():
             self._spark.conf.set(name, value)
@@ -118,8 +121,11 @@ class SparkQuestion:
 def start_spark(address: str) -> Any:
     """A session at an address such as ``local[*]`` or ``spark://host:7077``; one that is there is used again."""
     sql = import_pyspark_sql()
-    # PySpark repeats the words of the engine, which quote values, in a log of its own.
-    logging.getLogger("SQLQueryContextLogger").disabled = True
+    if address.startswith("sc://"):
+        raise UsageError(
+            "Spark Connect cannot be used: a plan cannot be looked at there. Use an address such as spark://host:7077. "
+            "Nothing was charged."
+        )
     builder = sql.SparkSession.builder.appName("discreet").master(address)
     for name, value in _OWN_SETTINGS.items():
         builder = builder.config(name, value)

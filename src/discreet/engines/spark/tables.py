@@ -2,7 +2,8 @@
 
 A question is promised to be total and to read nothing but rows. A view or a frame may compute anything, and an error
 there would tell that a value is there. So what computes is refused, before anything is charged: a frame must be a
-stored table, with some of its columns left out or renamed at most.
+stored table, with some of its columns left out or renamed at most. Stored are files whose values have types (Parquet,
+ORC) and tables of catalogs; rows that Python makes, texts that are parsed and queries of other databases are not.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from discreet.plan.source_kinds import SourceKind, is_spark_frame, kind_of_sourc
 
 _NUMBERS = count()
 # Nodes of a plan that compute nothing.
-_PLAIN_NODES = {"SubqueryAlias", "Project", "LogicalRelation", "LocalRelation", "LogicalRDD", "HiveTableRelation"}
-_PLAIN_NODES |= {"DataSourceV2Relation", "RelationV2"}
+_PLAIN_NODES = {"SubqueryAlias", "Project", "LogicalRelation", "LocalRelation", "HiveTableRelation"}
+_PLAIN_NODES |= {"DataSourceV2Relation"}
+_PLAIN_FORMATS = ("Parquet", "Orc")
 _PLAIN_EXPRESSIONS = {"AttributeReference", "Alias"}
 
 
@@ -34,8 +36,8 @@ class SparkSource(Protocol):
         """A text that changes whenever the rows may have changed."""
         ...
 
-    def load(self, question: SparkQuestion) -> Any:
-        """The rows, as a frame in the session of a question."""
+    def load(self, question: SparkQuestion, table: str) -> Any:
+        """The rows, as a frame in the session of a question; refused where something is computed."""
         ...
 
 
@@ -56,7 +58,7 @@ class ParquetFiles:
             digest.update(f"{path}\0{changed}\0".encode())
         return "files " + digest.hexdigest()[:32]
 
-    def load(self, question: SparkQuestion) -> Any:
+    def load(self, question: SparkQuestion, table: str) -> Any:  # noqa: ARG002  # files compute nothing
         return question.spark.read.parquet(*(f"file://{path}" for path in self.paths))
 
 
@@ -70,8 +72,10 @@ class CatalogTable:
     def version(self) -> str:
         return f"release {self.release}"
 
-    def load(self, question: SparkQuestion) -> Any:
-        return question.spark.table(self.name)
+    def load(self, question: SparkQuestion, table: str) -> Any:
+        frame = question.spark.table(self.name)
+        check_plain(frame, table)
+        return frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ class SparkFrame:
         """The name under which sessions of questions know it."""
         return f"discreet_frame_{self.number}"
 
-    def load(self, question: SparkQuestion) -> Any:
+    def load(self, question: SparkQuestion, table: str) -> Any:
+        check_plain(self.frame, table)
         return question.spark.table(f"global_temp.{self.view}")
 
 
@@ -113,13 +118,29 @@ def open_source(value: Any, table: str) -> SparkSource:
 
 def check_plain(frame: Any, table: str) -> None:
     """Refuse a frame that computes something."""
+    if not hasattr(frame, "_jdf"):
+        raise UsageError(
+            f"The source of the table {table!r} is a frame of Spark Connect, whose plan cannot be looked at. Use a "
+            "classic session. Nothing was charged."
+        )
     for node in _walk(frame._jdf.queryExecution().analyzed()):  # noqa: SLF001  # there is no other way to see its plan
         name = node.getClass().getSimpleName()
-        if name not in _PLAIN_NODES or (name == "Project" and any(map(_computes, _list(node.expressions())))):
+        if not _is_plain(node, name):
             raise UsageError(
                 f"The source of the table {table!r} computes something ({name}), and that could fail on somebody's "
                 "values. Write it to a table or to Parquet files first. Nothing was charged."
             )
+
+
+def _is_plain(node: Any, name: str) -> bool:
+    """Whether a node of a plan computes nothing."""
+    if name == "Project":
+        return not any(map(_computes, _list(node.expressions())))
+    if name == "LogicalRelation":
+        relation = node.relation()
+        files = relation.getClass().getSimpleName() == "HadoopFsRelation"
+        return files and any(word in relation.fileFormat().getClass().getSimpleName() for word in _PLAIN_FORMATS)
+    return name in _PLAIN_NODES
 
 
 def _computes(expression: Any) -> bool:
