@@ -18,7 +18,7 @@ from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.spark.dialect import DIALECT
-from discreet.engines.spark.scanning import fits, plan_type, write_stored_column, write_unguarded_real
+from discreet.engines.spark.scanning import fits, write_stored_column, write_unguarded_real
 from discreet.engines.spark.session import SparkQuestion, start_spark
 from discreet.engines.spark.tables import SparkFrame, open_source, read_columns
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
@@ -36,6 +36,7 @@ from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Column
 from discreet.plan.gaps import Gap
 from discreet.plan.relations import Scan, Values, find_tables, split
+from discreet.plan.spark_types import type_of_spark
 from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class SparkEngine:
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
         stored = self._do(f"The table {table!r} cannot be opened", self._read_stored, table)
-        return {name: plan_type(kind) for name, kind in stored.values()}
+        return {name: type_of_spark(kind) for name, kind in stored.values()}
 
     def version(self, table: str) -> str:
         """Of files names and times, of a table the declared name of its release, and of a frame a number."""
@@ -239,7 +240,7 @@ class SparkEngine:
             if own is None:
                 hint = suggest_nearest(name, [real for real, _ in stored.values()])
                 raise UsageError(f"The data of {table!r} has no column {name!r}. {hint} Nothing was charged.")
-            kind = plan_type(own[1])
+            kind = type_of_spark(own[1])
             if not fits(kind, declared):
                 there = f"is {kind}" if kind else "has a type that questions cannot use"
                 raise UsageError(

@@ -7,7 +7,6 @@ UTF-8 or of more code points than declared. An infinity is the largest real of i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import assert_never
@@ -16,16 +15,9 @@ from discreet.engines.spark.dialect import DIALECT, quote_name
 from discreet.engines.sql import text_forms
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
+from discreet.plan.spark_types import type_of_spark
 from discreet.plan.types import Type
 
-_PLAN_TYPES: Mapping[str, Type] = {
-    "boolean": Type.BOOLEAN,
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), Type.INTEGER),
-    **dict.fromkeys(("float", "double"), Type.REAL),
-    "string": Type.TEXT,
-    "date": Type.DATE,
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), Type.TIMESTAMP),
-}
 # The moments that Python, and so the meaning of the plan, knows.
 _ENDS: Mapping[Type, tuple[str, str]] = {
     Type.DATE: ("DATE '0001-01-01'", "DATE '9999-12-31'"),
@@ -35,17 +27,6 @@ _ENDS: Mapping[Type, tuple[str, str]] = {
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 
 
-def plan_type(stored: str) -> Type | None:
-    """The plan type of a Spark type, by its name; None where there is none. Texts with a collation have none.
-
-    >>> plan_type("decimal(18,3)"), plan_type("decimal(20,0)"), plan_type("string collate UTF8_LCASE")
-    (<Type.REAL: 'real'>, <Type.INTEGER: 'integer'>, None)
-    """
-    if re.fullmatch(r"decimal\([0-9]+,[0-9]+\)", stored):
-        return Type.INTEGER if stored.endswith(",0)") else Type.REAL
-    return _PLAN_TYPES.get(stored)
-
-
 def fits(stored: Type | None, declared: Type) -> bool:
     """Whether a stored kind of value can be read as a declared one. Texts can be read as anything."""
     return stored is declared or (stored is not None and (stored, declared) in _CONVERSIONS)
@@ -53,7 +34,7 @@ def fits(stored: Type | None, declared: Type) -> bool:
 
 def write_stored_column(name: str, stored: str, declared: Type, max_length: int | None) -> str:
     """A stored column as a column of the plan, for one of the pairs that ``fits``. Too long a text is NULL."""
-    column, kind = quote_name(name), plan_type(stored)
+    column, kind = quote_name(name), type_of_spark(stored)
     value = _write_own_type(column, stored, kind)
     if kind is not declared:
         value = _CONVERSIONS[kind, declared](value)  # type: ignore[index]  # ``fits`` was asked
