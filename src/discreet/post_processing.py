@@ -14,7 +14,7 @@ from discreet.accounting import cost_words
 from discreet.accounting.pure import PureNotion
 from discreet.answer import Answer
 from discreet.bounding.bound import bound_all
-from discreet.engines.registry import NamedColumn, compute_rows
+from discreet.engines.registry import compute_rows
 from discreet.errors import QuestionError, Unbounded, UsageError
 from discreet.exact import decimal
 from discreet.finish import Cell, Rows
@@ -29,6 +29,7 @@ from discreet.frontends.outer.row_counts import MAX_ROWS, count_rows
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
+from discreet.plan.types import NamedColumn
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 PublicReader: TypeAlias = Callable[[str], Values]

@@ -15,7 +15,7 @@ from discreet.audit.dataset_neighbours import Dataset
 from discreet.audit.findings import Verdict
 from discreet.audit.hostile_person import BYTES, HostileCheck, make_hostile_persons
 from discreet.audit.questions import make_small_engine
-from discreet.audit.source_forms import write_sources
+from discreet.audit.source_forms import WRITTEN_FORMS, write_sources
 from discreet.engines.engine import Engine
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, ContributionLimits
@@ -58,7 +58,7 @@ def test_an_engine_that_cannot_read_some_bytes_is_caught() -> None:
     assert where.startswith("bytes that are no text") and tell == "kind differs: answer / refusal"
 
 
-@pytest.mark.parametrize("form", SourceKind)
+@pytest.mark.parametrize("form", WRITTEN_FORMS)
 def test_every_form_has_what_it_can_hold(form: SourceKind, tmp_path: Path) -> None:
     """Rows as they are, broken bytes and far days included; a DuckDB file alone takes no broken text."""
     rows: Dataset = {**clinic.make_rows(), "workers": [{"person": 1, "town": BYTES[0], "wage": 1.5}, {"person": None}]}
@@ -77,3 +77,10 @@ def test_every_form_has_what_it_can_hold(form: SourceKind, tmp_path: Path) -> No
         case SourceKind.DUCKDB:
             with duckdb.connect(str(sources["workers"])) as connection:
                 assert connection.execute("FROM workers").fetchall() == [(1, None, 1.5), (None, None, None)]
+
+
+def test_a_form_that_needs_a_server_is_not_written(tmp_path: Path) -> None:
+    """Rows for a database are loaded by its owner; the audit says so."""
+    with pytest.raises(UsageError, match="Load them"):
+        write_sources(SourceKind.POSTGRES, clinic.make_rows(), CATALOG, tmp_path)
+    assert {*SourceKind} - {*WRITTEN_FORMS} == {SourceKind.POSTGRES}

@@ -56,6 +56,7 @@ OPEN = {
     "local.shuffle._shape_of": "protocols are a Protocol, to which anybody may add",
     "mechanisms.composition._fits": NOTIONS,
     "mechanisms.keys._sort_key": VALUES,
+    "plan.gaps._find_gaps": "nodes of a plan of every kind, most of which are no gap of any engine",
     "plan.types.type_of": VALUES,
     "sized_error._read_sample": ARITHMETIC,
     "sized_error._read_quotient": ARITHMETIC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.plan.functions import TRUNCATIONS
@@ -15,6 +15,7 @@ from discreet.plan.types import Type
 LAST = dt.datetime.combine(dt.date.max, dt.time.max)
 
 
+@settings(deadline=None)
 @given(st.dates(), st.datetimes())
 def test_days_are_exact(day: dt.date, moment: dt.datetime) -> None:
     """There and back, to the microsecond, from the first year to the last; a date is its midnight."""
@@ -22,12 +23,14 @@ def test_days_are_exact(day: dt.date, moment: dt.datetime) -> None:
     assert to_days(day) == to_days(to_moment(day)) and from_days(to_days(moment), Type.DATE) == moment.date()
 
 
+@settings(deadline=None)
 @given(st.datetimes(), st.datetimes())
 def test_days_keep_the_order(one: dt.datetime, other: dt.datetime) -> None:
     """Of times, so of bounds."""
     assert (to_days(one) < to_days(other)) == (one < other)
 
 
+@settings(deadline=None)
 @given(st.datetimes(), st.sampled_from(TRUNCATIONS), st.integers(0, 40), st.booleans())
 def test_starts_are_all_and_no_others(first: dt.datetime, unit: str, length: int, whole: bool) -> None:
     """As walking from hour to hour (or second to second) finds them, also where the calendar ends."""

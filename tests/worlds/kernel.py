@@ -25,6 +25,7 @@ def run_notebook(notebook: Any, folder: Path, *, allow_errors: bool = False) -> 
         timeout=120,
         kernel_name="python3",
         allow_errors=allow_errors,
+        coalesce_streams=True,  # what is printed is one text, however it arrives
         resources={"metadata": {"path": str(folder)}},
     )
     client.execute(env={**os.environ, "PYTHONPATH": str(Path(discreet.__file__).parents[1])})

@@ -24,7 +24,7 @@ from discreet.audit.findings import Finding, Verdict, Witness
 from discreet.audit.neighbours import NASTY
 from discreet.audit.observation import Observation, OutcomeKind, describe_error, find_tell, observe
 from discreet.audit.questions import EngineMaker, RecordingEngine, make_small_engine
-from discreet.audit.source_forms import FORMS, write_sources
+from discreet.audit.source_forms import WRITTEN_FORMS, write_sources
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import DEFAULT_LENGTH, Catalog, ContributionLimits, TableFacts
 from discreet.plan.source_kinds import SourceKind
@@ -199,7 +199,7 @@ def check_hostile_persons(*, quick: bool) -> Iterator[Finding]:
     """The clinic's questions, in every form of a source, with and without each hostile person."""
     limits = ContributionLimits(max_groups=2, max_rows_per_group=3)
     catalog, rows = clinic.make_catalog(limits, Neighbours.ADD_REMOVE), clinic.make_rows()
-    for form in FORMS:
+    for form in WRITTEN_FORMS:
         start = time.monotonic()
         check = HostileCheck(
             catalog=catalog,

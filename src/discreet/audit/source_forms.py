@@ -20,8 +20,9 @@ from discreet.plan.catalog import Catalog, TableFacts
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type, Value
 
-# The forms in which rows are written here. The others are in a database or a catalog, and must be loaded there.
-FORMS = (SourceKind.FRAME, SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB)
+WRITTEN_FORMS = (SourceKind.FRAME, SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB)
+"""The forms that need no server: the audit writes them by itself."""
+
 _FIRST = dt.date(1970, 1, 1)
 _START = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # plan timestamps have no zone
 

@@ -18,7 +18,7 @@ from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.relations import Relation, Values
 from discreet.plan.source_kinds import SourceKind, kind_of_source
-from discreet.plan.types import Type, Value
+from discreet.plan.types import NamedColumn, Type
 
 EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Engine]
 """Makes an engine from sources, what is declared about them, and the number of threads that it may use."""
@@ -114,10 +114,6 @@ def import_file(file: Path, out: Path, types: Mapping[str, Type], **options: Any
     from discreet.engines.duckdb import file_import
 
     return file_import.import_file(file, out, types, file_import.ImportOptions(**options))
-
-
-NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
-"""A column of a table: its name, its type and its values."""
 
 
 def compute_rows(tables: Mapping[str, Sequence[NamedColumn]], sql: str) -> list[NamedColumn]:

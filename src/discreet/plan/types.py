@@ -8,7 +8,7 @@ sign, so that bounds clamp it like any other value beyond them.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -35,6 +35,10 @@ class Type(StrEnum):
     @property
     def is_time(self) -> bool:
         return self in (Type.DATE, Type.TIMESTAMP)
+
+
+NamedColumn: TypeAlias = tuple[str, Type, Sequence[Value]]
+"""A column of a table: its name, its type and its values."""
 
 
 def type_of(value: Value) -> Type | None:

@@ -15,11 +15,10 @@ from typing import Any
 from discreet.engines.duckdb.scanning import plan_type
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.private_folder import PrivateFolder
-from discreet.engines.registry import NamedColumn
 from discreet.errors import UsageError
 from discreet.plan.arrow import load_arrow_types
 from discreet.plan.evaluate import settle
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, NamedColumn, Type, Value
 
 MEMORY = "512MB"
 

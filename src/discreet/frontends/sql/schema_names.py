@@ -26,6 +26,8 @@ def check_schemas(tree: Expr, places: Places) -> None:
             name = node.args.get(part)
             if name is None:
                 continue
+            if isinstance(name, str):  # two points with nothing between them
+                raise refusal(places.of(node), "A schema stands before a name and has none itself.", "Leave it out.")
             said = str(name.name)
             first = seen.setdefault(part, said)
             if said.lower() != first.lower():
