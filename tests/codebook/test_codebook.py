@@ -276,7 +276,7 @@ RULES = [
     (
         "two sources",
         GOOD.replace('"visits.parquet"', '{ csv = "a", parquet = "b" }'),
-        "must name one of parquet, csv, duckdb or postgres",
+        "must name one of parquet, csv, duckdb, postgres or spark",
     ),
     (
         "an address in a codebook",
@@ -286,7 +286,17 @@ RULES = [
     (
         "a release of a file",
         GOOD.replace('"visits.parquet"', '{ parquet = "b.parquet", release = "1" }'),
-        "tables.visits.source.release is a name for the data of postgres",
+        "tables.visits.source.release is a name for the data of postgres or spark",
+    ),
+    (
+        "a table of Spark without a release",
+        GOOD.replace('"visits.parquet"', '{ spark = "lake.clinic.visits" }'),
+        "tables.visits.source.release is missing",
+    ),
+    (
+        "an address of Spark in a codebook",
+        GOOD.replace('"visits.parquet"', '{ spark = "sc://host/;token=secret", release = "1" }'),
+        "tables.visits.source.spark must not hold an address",
     ),
     (
         "a table without its schema",
@@ -885,7 +895,7 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     used = set(re.findall(r"(\w+) =", examples[0]))
     words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
     replaced = {"exact_rows", "exact_units"}  # the example hides who is there
-    replaced |= {"postgres", "release"}  # its tables are in files
+    replaced |= {"postgres", "spark", "release"}  # its tables are in files
     assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "edges"} | replaced
     assert book.catalog().tables
 

@@ -33,7 +33,7 @@ class Place:
 
 def test_every_kind_has_an_engine() -> None:
     assert set(ENGINES) == set(SourceKind)
-    assert set(ENDINGS.values()) == set(SourceKind) - {SourceKind.FRAME, SourceKind.POSTGRES}
+    assert set(ENDINGS.values()) == set(SourceKind) - {SourceKind.FRAME, SourceKind.POSTGRES, SourceKind.SPARK}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_kinds_of_sources(source: Any, kind: SourceKind) -> None:
     ("source", "words"),
     [
         ("v.docx", "'v.docx' is of a kind that questions cannot read. Use .parquet, .csv or .duckdb"),
-        (Place("oracle"), "'oracle', which is not known. There are parquet, csv, duckdb, postgres, frame"),
+        (Place("oracle"), "'oracle', which is not known. There are parquet, csv, duckdb, postgres, spark, frame"),
     ],
 )
 def test_unknown_kinds_are_refused(source: Any, words: str) -> None:

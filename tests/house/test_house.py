@@ -41,7 +41,7 @@ ENGINE_FLOORS: list[set[str]] = [
     {"engine"},
     {"order", "lookups"},
     {"memory", "sql"},
-    {"duckdb", "postgres"},
+    {"duckdb", "postgres", "spark"},
     {"registry"},
 ]
 ENGINE_FLOOR = {room: number for number, rooms in enumerate(ENGINE_FLOORS) for room in rooms}

@@ -39,8 +39,8 @@ def write_sources(kind: SourceKind, dataset: Dataset, catalog: Catalog, folder: 
             return {name: _write_csv(dataset[name], catalog.tables[name], folder / f"{name}.csv") for name in tables}
         case SourceKind.DUCKDB:
             return _write_database(tables, folder / "tables.duckdb")
-        case SourceKind.POSTGRES:
-            raise UsageError("Rows are written to files, not to a database. Load them there yourself.")
+        case SourceKind.POSTGRES | SourceKind.SPARK:
+            raise UsageError("Rows are written to files, not to a database or a catalog. Load them there yourself.")
         case _:
             assert_never(kind)
 

@@ -42,7 +42,7 @@ from discreet.privacy import PAYABLE, Budget, Neighbours, Unit
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
-    PostgreSQL, of which ``path`` is the name with its schema, and ``release`` a name for the state of its data.
+    PostgreSQL or Spark, of which ``path`` is the full name, and ``release`` a name for the state of its data.
 
     ``form`` says how a CSV file is written; it is None for other kinds.
     """
@@ -304,11 +304,11 @@ def _to_bins_entry(value: Any) -> dict[str, Any]:
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
-    kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES)
+    kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES, SourceKind.SPARK)
     kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
     where = getattr(place, kind)
-    path = where if kind is SourceKind.POSTGRES else str(folder / where)
+    path = where if kind in (SourceKind.POSTGRES, SourceKind.SPARK) else str(folder / where)
     form = _make_form(place) if kind is SourceKind.CSV else None
     return TableSource(kind=kind, path=path, table=table, release=place.release, form=form)
 

@@ -116,7 +116,9 @@ def _expand_source(value: object) -> object:
     if kind is None and advice is not None:
         raise PydanticCustomError("source", "is of a kind that questions cannot read. {advice}", {"advice": advice})
     if kind is None:
-        raise PydanticCustomError("source", 'needs its kind: source = {{ parquet = "..." }}, csv, duckdb or postgres')
+        raise PydanticCustomError(
+            "source", 'needs its kind: source = {{ parquet = "..." }}, csv, duckdb, postgres or spark'
+        )
     return {str(kind): value}
 
 
@@ -222,10 +224,16 @@ class SourceEntry(CodebookEntry):
         description='A table in a PostgreSQL database, with its schema: `"clinic.visits"`. The environment variable '
         "`DISCREET_POSTGRES` says where the database is.",
     )
+    spark: str | None = Field(
+        None,
+        description='A table of a catalog of Spark, with its full name: `"catalog.schema.table"`, together with '
+        "`release`. The environment variable `DISCREET_SPARK` says where Spark runs; without it, on this machine.",
+    )
     release: str | None = Field(
         None,
-        description='With `postgres`: a name for the present state of the data, such as `"2024-06"`. While it stays, a '
-        "question asked again is given its recorded answer. Without it every write to the database is new data.",
+        description='With `postgres` or `spark`: a name for the present state of the data, such as `"2024-06"`. While '
+        "it stays, a question asked again is given its recorded answer. Without it every write to the database of "
+        "`postgres` is new data; `spark` needs it.",
     )
     table: str | None = Field(None, description="With `duckdb`: the table in it, if it has another name there.")
     delimiter: Literal[DELIMITERS] | None = Field(  # type: ignore[valid-type]  # a tuple of signs

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discreet.errors import ParameterError
+from discreet.plan.spark_types import type_of_spark
 from discreet.plan.types import Type
 
 # Arrow types by the name of their predicate in pyarrow.types.
@@ -54,10 +55,15 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     if library == "pyarrow" and hasattr(frame, "schema"):
         _check_names(frame.schema.names)
         return {field.name: type_of_arrow(field.type) for field in frame.schema}
+    if library == "pyspark" and hasattr(frame, "schema"):
+        _check_names(field.name for field in frame.schema.fields)
+        return {field.name: type_of_spark(field.dataType.simpleString()) for field in frame.schema.fields}
     if isinstance(frame, Mapping):
         raise ParameterError("frames", "hold a plain mapping", "Make it a table first: pyarrow.table(columns).")
     raise ParameterError(
-        "frames", f"hold a {type(frame).__name__}", "Give a pandas or polars frame, or a pyarrow table or dataset."
+        "frames",
+        f"hold a {type(frame).__name__}",
+        "Give a pandas, polars or Spark frame, or a pyarrow table or dataset.",
     )
 
 

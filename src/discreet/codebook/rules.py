@@ -137,9 +137,9 @@ def _check_source(path: str, table: TableEntry, document: Document) -> Iterator[
 
 
 def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iterator[Problem]:
-    kinds = [word for word in ("parquet", "csv", "duckdb", "postgres") if getattr(place, word) is not None]
+    kinds = [word for word in ("parquet", "csv", "duckdb", "postgres", "spark") if getattr(place, word) is not None]
     if len(kinds) != 1:
-        rule = "must name one of parquet, csv, duckdb or postgres"
+        rule = "must name one of parquet, csv, duckdb, postgres or spark"
         yield Problem(path, rule, 'Write source = { parquet = "visits.parquet" }.')
         return
     if shared and (kinds != ["duckdb"] or place.table is not None):
@@ -147,9 +147,12 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
         yield Problem(path, "for all tables can only be a DuckDB file", fix)
     if place.table is not None and kinds != ["duckdb"]:
         yield Problem(f"{path}.table", "goes with duckdb only", "Remove it: a file holds one table.")
-    if place.release is not None and (kinds != ["postgres"] or not place.release.strip()):
-        fix = "Remove it: files have times of their own." if kinds != ["postgres"] else 'Write release = "2024-06".'
-        yield Problem(f"{path}.release", "is a name for the data of postgres", fix)
+    stored = kinds[0] in ("postgres", "spark")
+    if place.release is not None and not (stored and place.release.strip()):
+        fix = 'Write release = "2024-06".' if stored else "Remove it: files have times of their own."
+        yield Problem(f"{path}.release", "is a name for the data of postgres or spark", fix)
+    if place.release is None and kinds == ["spark"]:
+        yield Problem(f"{path}.release", "is missing: Spark tells nothing of changes", 'Write release = "2024-06".')
     forms = [word for word in FORM_WORDS if getattr(place, word) is not None]
     if forms and kinds != ["csv"]:
         yield Problem(
@@ -158,12 +161,14 @@ def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iter
     if place.thousands is not None and place.thousands == (place.decimal or "."):
         yield Problem(f"{path}.thousands", "is the decimal sign, too", 'Write decimal = "," if 1.234,5 is a number.')
     target: str = getattr(place, kinds[0])
-    if kinds == ["postgres"]:
+    if stored:
+        kind = kinds[0]
         if "://" in target or "=" in target:
-            fix = 'Write the table, "clinic.visits", and put the address into the environment as DISCREET_POSTGRES.'
-            yield Problem(f"{path}.postgres", "must not hold an address, which may hold a password", fix)
+            variable = f"DISCREET_{kind.upper()}"
+            fix = f'Write the table, "clinic.visits", and put the address into the environment as {variable}.'
+            yield Problem(f"{path}.{kind}", "must not hold an address, which may hold a password", fix)
         elif "." not in target or "\0" in target:
-            yield Problem(f"{path}.postgres", "must name a schema and a table", 'Write postgres = "clinic.visits".')
+            yield Problem(f"{path}.{kind}", "must name a schema and a table", f'Write {kind} = "clinic.visits".')
         return
     if not target.strip() or "://" in target or "\0" in target:
         advice = advise_conversion(target) if "://" in target else None

@@ -1,8 +1,8 @@
 """What an engine is: something that runs a bounded question exactly, and knows nothing about noise.
 
 Members: ``memory.MemoryEngine`` (slow, obvious Python over rows: the oracle for every other one),
-``duckdb.DuckDBEngine`` (embedded, for real data) and ``postgres.PostgresEngine`` (inside a database). ``registry`` says
-which one opens which kind of source.
+``duckdb.DuckDBEngine`` (embedded, for real data), ``postgres.PostgresEngine`` (inside a database) and
+``spark.SparkEngine`` (on a cluster). ``registry`` says which one opens which kind of source.
 
 An engine is trusted with the rows and with nothing else, and the guarantee rests on these nine points. Each names the
 test in ``tests/engines/conformance`` that holds every engine to it. What an engine does not keep yet stands in its

@@ -44,14 +44,22 @@ def _open_postgres(sources: Mapping[str, Any], catalog: Catalog, threads: int | 
     return PostgresEngine(sources, catalog)
 
 
+def _open_spark(sources: Mapping[str, Any], catalog: Catalog, threads: int | None) -> Engine:  # noqa: ARG001  # the cluster's own
+    from discreet.engines.spark.engine import SparkEngine
+
+    return SparkEngine(sources, catalog)
+
+
 DUCKDB = RegisteredEngine("duckdb", _open_duckdb)
 POSTGRES = RegisteredEngine("postgres", _open_postgres)
+SPARK = RegisteredEngine("spark", _open_spark)
 ENGINES: Mapping[SourceKind, RegisteredEngine] = {
     SourceKind.PARQUET: DUCKDB,
     SourceKind.CSV: DUCKDB,
     SourceKind.DUCKDB: DUCKDB,
     SourceKind.FRAME: DUCKDB,
     SourceKind.POSTGRES: POSTGRES,
+    SourceKind.SPARK: SPARK,
 }
 
 

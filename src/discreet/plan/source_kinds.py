@@ -19,6 +19,7 @@ class SourceKind(StrEnum):
     CSV = "csv"  # one or more text files with a header, as ``csv_form`` says
     DUCKDB = "duckdb"  # a table in a DuckDB file
     POSTGRES = "postgres"  # a table in a PostgreSQL database
+    SPARK = "spark"  # a table of a catalog of Spark, or a data frame of Spark
     FRAME = "frame"  # a table in memory
 
 
@@ -53,6 +54,8 @@ def kind_of_source(source: Any, table: str) -> SourceKind:
     """The kind of what a person gives for a table: a path or pattern, a codebook's source, or a frame."""
     if isinstance(source, str | Path):
         return require_kind(str(source))
+    if is_spark_frame(source):
+        return SourceKind.SPARK
     if not hasattr(source, "kind") or not hasattr(source, "path"):
         return SourceKind.FRAME
     if source.kind not in set(SourceKind):
@@ -61,3 +64,8 @@ def kind_of_source(source: Any, table: str) -> SourceKind:
             f"There are {', '.join(SourceKind)}. Nothing was charged."
         )
     return SourceKind(source.kind)
+
+
+def is_spark_frame(source: Any) -> bool:
+    """Whether something is a data frame of Spark. PySpark need not be there."""
+    return any(own.__module__.startswith("pyspark.sql") and own.__name__ == "DataFrame" for own in type(source).mro())

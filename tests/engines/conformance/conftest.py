@@ -28,7 +28,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     for item in items:
         for engine in getattr(getattr(item, "callspec", None), "params", {}).values():
-            if isinstance(engine, EngineUnderTest):
+            if isinstance(engine, EngineUnderTest) and engine.missing:
+                item.add_marker(pytest.mark.skip(reason=f"{engine.name}: {engine.missing}"))
+            elif isinstance(engine, EngineUnderTest):
                 reason = find_gap(engine, item.module.__name__.rpartition(".")[2], item.name)
                 if reason is not None:
                     item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

@@ -28,6 +28,8 @@ from discreet.plan.catalog import Catalog
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type
 from tests.engines.postgres.loading import database, drop_nul, load, open_loaded
+from tests.engines.spark import loading as spark_loading
+from tests.engines.spark.order import SparkOrder
 from tests.engines.worlds import SALT
 
 
@@ -48,7 +50,7 @@ class EngineUnderTest:
     these are tested once. ``prepared`` tables leave out rows without the declared unit, which only plans that no
     planner makes can see. ``slow`` engines are asked about fewer worlds. ``forms`` are the kinds of source that it
     reads, as ``discreet.audit.source_forms`` writes them; ``make_small`` opens it with little memory and one thread.
-    ``has_nul`` says whether its texts can hold the character NUL.
+    ``has_nul`` says whether its texts can hold the character NUL; ``missing`` why it cannot run here, if so.
     """
 
     name: str
@@ -62,6 +64,7 @@ class EngineUnderTest:
     forms: tuple[SourceKind, ...] = (SourceKind.FRAME,)
     make_small: Callable[[Mapping[str, Any], Catalog], Engine] | None = None
     has_nul: bool = True
+    missing: str = ""
 
     @contextmanager
     def open(self, tables: Mapping[str, Any], catalog: Catalog) -> Iterator[Engine]:
@@ -236,11 +239,15 @@ POSTGRES = EngineUnderTest(
         "planner refuses them (plan/gaps.py)",
     },
 )
+SPARK = EngineUnderTest(
+    "spark", spark_loading.open_loaded, _make_damaged_file, SparkOrder(), missing=spark_loading.missing()
+)
 ENGINES = (
     MEMORY,
     DUCKDB,
     _make_duckdb_variant("duckdb_prepared", prepared=True),
     POSTGRES,
+    SPARK,
 )
 
 

@@ -148,7 +148,7 @@ def _open_files(kind: SourceKind, path: str, table: str, form: CsvForm | None) -
             return Csv(paths, _read_header(paths, form), form)
         case SourceKind.DUCKDB:
             return Database(paths[0], table)
-        case SourceKind.FRAME | SourceKind.POSTGRES:
+        case SourceKind.FRAME | SourceKind.POSTGRES | SourceKind.SPARK:
             raise InternalError(f"A source of the kind {kind} is in no file.")
         case _:
             assert_never(kind)

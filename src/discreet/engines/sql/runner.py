@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Runner(Protocol):
-    """Runs the statements of one question. Members: the sessions of ``duckdb`` and ``postgres``."""
+    """Runs the statements of one question. Members: the sessions of ``duckdb``, ``postgres`` and ``spark``."""
 
     @property
     def most_cells(self) -> int:
