@@ -177,8 +177,8 @@ def price_at(forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTe
 T = TypeVar("T")
 
 # What is kept back at each correction of an amount, until its price is within what a share may cost. It begins with
-# what prices are rounded up by. It grows, because the price of a choice falls more slowly than the amount: corrections by
-# the price alone come ever closer and never arrive.
+# what prices are rounded up by. It grows, because the price of a choice falls more slowly than the amount: corrections
+# by the price alone come ever closer and never arrive.
 _KEPT_BACK = tuple(Fraction(4**correction, 1 << 32) for correction in range(12))
 
 
