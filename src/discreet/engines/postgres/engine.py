@@ -8,7 +8,6 @@ transaction. Where the database is, is said by the environment alone: an address
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from discreet.engines.engine import Capabilities, Groups, ProgressCallback, key_
 from discreet.engines.failure import LOG, hide_error
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
+from discreet.engines.postgres.address import ADDRESS, find_address
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.scanning import fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.postgres.session import OLDEST, PostgresSession
@@ -40,9 +40,6 @@ from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
 
-ADDRESS = "DISCREET_POSTGRES"
-"""The environment variable that says where the database is: a URL, or words such as ``service=clinic``."""
-
 
 class PostgresEngine:
     """Runs bounded questions inside a PostgreSQL database.
@@ -63,7 +60,7 @@ class PostgresEngine:
         self.capabilities = Capabilities(spills=True, gaps=frozenset(Gap))
         self._order = order or EngineHash()
         self._catalog = catalog
-        self._address = _find_address() if address is None else address
+        self._address = find_address() if address is None else address
         self._work_memory = work_memory
         self._names = {table: read_name(str(source.path), table) for table, source in sources.items()}
         self._releases = {table: getattr(source, "release", None) for table, source in sources.items()}
@@ -271,16 +268,6 @@ class PostgresEngine:
 
 def _read_snapshot(session: PostgresSession) -> list[tuple[Any, ...]]:
     return session.run("SELECT CAST(pg_current_snapshot() AS text)")
-
-
-def _find_address() -> str:
-    address = os.environ.get(ADDRESS, "")
-    if not address.strip():
-        raise UsageError(
-            f"Where the database is must stand in the environment: set {ADDRESS}, for example to "
-            "postgresql://reader@host/clinic. Nothing was charged."
-        )
-    return address
 
 
 def _multiply_memory(size: str) -> str:
