@@ -17,7 +17,7 @@ from discreet.engines.postgres import scanning
 from discreet.engines.postgres.dialect import DIALECT
 from discreet.engines.postgres.session import OLDEST, PostgresSession
 from discreet.engines.postgres.tables import read_columns, read_name
-from discreet.engines.sql.stored_engine import TableColumns, StoredEngine
+from discreet.engines.sql.stored_engine import StoredEngine, TableColumns
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
 from discreet.plan.gaps import Gap

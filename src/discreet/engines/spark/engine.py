@@ -17,7 +17,7 @@ from discreet.engines.spark import scanning
 from discreet.engines.spark.dialect import DIALECT
 from discreet.engines.spark.session import SparkQuestion, start_spark
 from discreet.engines.spark.tables import SparkFrame, open_source, read_columns
-from discreet.engines.sql.stored_engine import TableColumns, StoredEngine
+from discreet.engines.sql.stored_engine import StoredEngine, TableColumns
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
 from discreet.plan.gaps import Gap
