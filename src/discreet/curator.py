@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from discreet import post_processing
 from discreet.accounting.cost_words import describe_cost, describe_left
@@ -25,6 +25,7 @@ from discreet.answer_record import Known, answer_known, find_known, make_answer,
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
+from discreet.bounding.contributions import BoundedPlan
 from discreet.call_forms import check_call
 from discreet.charged_draw import CHARGE_STANDS, ChargedDraw
 from discreet.computation_preview import ComputationPreview, preview_exactly
@@ -39,6 +40,7 @@ from discreet.errors import (
     BudgetExceeded,
     DiscreetError,
     EngineFailure,
+    InternalError,
     LedgerDamaged,
     LedgerError,
     LedgerFailure,
@@ -68,6 +70,11 @@ from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_each
 from discreet.recorded_release import describe_release
 from discreet.release import Release, draw, format_level
 from discreet.uninterrupted import run_uninterrupted
+
+if TYPE_CHECKING:
+    from discreet.series.running_series import RunningSeries
+
+T = TypeVar("T")
 
 LOG = logging.getLogger("discreet.curator")
 
@@ -667,6 +674,43 @@ class Curator:
             return self._engine.tabulate(tabulation, salt=_draw_salt(SYSTEM), watch=shown, generous=generous)
 
         return ChargedDraw(self._ledger, charge, times).run(count, draw)
+
+    def draw_counts(
+        self,
+        bounded: BoundedPlan | None,
+        charge: Charge,
+        freeze: Callable[[Callable[[], Groups]], T],
+        draw: Callable[[T], Record],
+    ) -> tuple[Reservation, Record]:
+        """Count groups and draw from them once, under one charge; what was drawn for it before is given again.
+
+        For series, which keep what they counted: ``freeze`` is handed the count, and runs it if it must. Without
+        ``bounded`` nothing is counted.
+        """
+        self._check_analyst(charge.analyst)
+        if bounded is not None:
+            self._check_sources(find_tables(split(bounded.source)[0]))
+        times = AnswerTimes.begin(self._answer_after, self._clock)
+
+        def count(generous: bool) -> T:  # noqa: FBT001  # the one flag of a callback
+            def run() -> Groups:
+                if bounded is None:
+                    raise InternalError("Nothing is counted here.")
+                return self._engine.run(bounded, salt=_draw_salt(SYSTEM), generous=generous)
+
+            return freeze(run)
+
+        return ChargedDraw(self._ledger, charge, times).run(count, draw)
+
+    def series(self, question: QuestionLike, **choices: Any) -> RunningSeries:
+        """A count that grows by a day, week or month at a time, all periods under one charge; see ``open_series``.
+
+        ``series(question, name=..., by="day", first=..., periods=365, days_per_unit=2, apart=1, epsilon=1)``, and then
+        ``release()`` for each period.
+        """
+        from discreet.series.opening_series import open_series
+
+        return open_series(self, self._read(question).question, **choices)
 
     def terms_for(self, analyst: str) -> PriceTerms:
         """What a price depends on now, for what this analyst asks."""
