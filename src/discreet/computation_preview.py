@@ -1,15 +1,33 @@
-"""Previews of computations over released answers: what their questions cost together, and how wrong each would be."""
+"""Prices of computations over released answers: what their questions cost together, and how wrong each would be."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from discreet.accounting import cost_words
+from discreet.errors import ParameterError
 from discreet.frontends.outer.computation import ReleasedComputation
 from discreet.late_dataclass import dataclass
+from discreet.offer import Offer
 from discreet.preview import ColumnPreview, Preview, describe_cost, format_columns
 from discreet.privacy import Budget, Loss
+from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_each
 from discreet.release import Plan
+from discreet.stated_offer import StatedOffer
+
+
+def quote_computation(computation: ReleasedComputation, stated: StatedOffer, context: QuoteContext) -> Quote:
+    """The questions of a computation: each at the ε that its text states, or all at one offer."""
+    asked = computation.questions
+    if len(asked) == 1:
+        return quote(asked[0].question, stated.make_offer(asked[0]), context)
+    if not any(each.offer for each in asked):
+        offer = Offer(**stated.given, level=stated.level, ends=stated.ends)
+        return quote_batch([each.question for each in asked], offer, context, weights=None, fixed=False)
+    if not all("epsilon" in each.offer for each in asked):
+        rule = "is stated in some of the SELECTs and not in all"
+        raise ParameterError("epsilon", rule, "State epsilon in each, or in none. Nothing was charged.")
+    return quote_each([(each.question, stated.make_offer(each)) for each in asked], context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +77,12 @@ class ComputationPreview(Preview):
 
     # Without this line the dataclass would make a repr of its own.
     __repr__ = __str__
+
+
+def preview_quote(computation: ReleasedComputation, quoted: Quote, **terms: Any) -> ComputationPreview:
+    """The preview of a computation whose questions were quoted; ``terms`` are what all of their previews share."""
+    each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
+    return ComputationPreview(plan=quoted.plans[0], each=each, whole=quoted.loss, sql=computation.sql, **terms)
 
 
 def preview_exactly(computation: ReleasedComputation, *, budget: Budget, remaining: str) -> ComputationPreview:

@@ -35,7 +35,7 @@ from discreet.bounding.fan_out import (
     pair_public,
 )
 from discreet.bounding.lengths import check_texts, sum_lengths
-from discreet.bounding.limits import add_limits, is_key, limit_pairs, most_rows, refers
+from discreet.bounding.limits import add_limits, find_reference, have_key, limit_pairs, most_rows
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
 from discreet.late_dataclass import dataclass
@@ -261,10 +261,9 @@ def _find_side(relation: Join, i: int, sides: tuple[RelationFacts, RelationFacts
     declared = most_rows(side.limits)
     alone = all(pair[0] in sides[0].units and pair[1] in sides[1].units for pair in relation.on)
     single: tuple[Expression, ...] | None = () if alone and declared == 1 else None
-    for pair in relation.on:
-        mine, other = pair[i], pair[1 - i]
-        if refers(other, theirs, mine, ours, catalog) and isinstance(mine, Column) and mine.table in side.single:
-            single = (mine,)
+    reference = find_reference([(pair[1 - i], pair[i]) for pair in relation.on], theirs, ours, catalog)
+    if reference and all(mine.table in side.single for _, mine in reference):
+        single = tuple(mine for _, mine in reference)
     return PairedSide(side.rows, declared, once=capped or grouped or side.rows.most == 1, single=single)
 
 
@@ -273,7 +272,7 @@ def _facts_of_link(
 ) -> RelationFacts:
     """The facts of a linked table: each row has the unit of the row that its declared foreign key refers to.
 
-    Any other join of such a table is refused.
+    Any other join of such a table is refused, such as one on some of the columns of a foreign key.
     """
     if relation != reach(scan.table, catalog, scan.alias).relation:
         raise UnitLost(NO_UNIT)
@@ -449,7 +448,7 @@ def _facts_of_per_unit(relation: PerUnit, source: RelationFacts, catalog: Catalo
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
     alone = bool(keys) and all(key in source.units for key in keys)
     rows = ONE_ROW if alone else source.rows
-    keyed = any(is_key(key, relation.source, catalog) for key in keys if key not in source.units)
+    keyed = have_key([key for key in keys if key not in source.units], relation.source, catalog)
     limits = source.limits if keyed else _limits_of_groups(source, keys)
     return replace(source, columns=columns, units=units, limits=limits, rows=rows, single=frozenset())
 

@@ -11,16 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from discreet.codebook import Codebook
-from discreet.codebook.checklist import find_worst_odds
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
-from discreet.ledger.memory import MemoryLedger
-from discreet.opening import open_codebook
-from discreet.service.callers import ServedDataset
 from discreet.service.routes import Service
+from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import SessionStore
-from discreet.service.tokens import TokenStore, tokens_path_of
 
 # How long a server that is told to stop waits for the questions that run.
 _PATIENCE = 30
@@ -75,16 +70,11 @@ def open_service(codebooks: Sequence[str | Path], stack: ExitStack) -> Service:
     """The service of some codebooks. The stack closes their curators."""
     datasets: dict[str, ServedDataset] = {}
     for path in codebooks:
-        book = Codebook.load(path)
-        if book.name in datasets:
-            raise UsageError(f"Two codebooks describe a dataset {book.name!r}. Serve one of them.")
-        curator = stack.enter_context(open_codebook(path))
-        if isinstance(curator.ledger, MemoryLedger):
-            raise UsageError(
-                f"The ledger of {book.name!r} is in memory and would forget its charges. Keep it in a file."
-            )
-        tokens = TokenStore(tokens_path_of(path))
-        datasets[book.name] = ServedDataset(curator=curator, tokens=tokens, odds=find_worst_odds(book).sentence())
+        dataset = ServedDataset(path)
+        stack.callback(dataset.close)
+        if dataset.name in datasets:
+            raise UsageError(f"Two codebooks describe a dataset {dataset.name!r}. Serve one of them.")
+        datasets[dataset.name] = dataset
     return Service(datasets=datasets)
 
 
@@ -102,6 +92,7 @@ def serve(
     _log_to_stderr()
     with ExitStack() as stack:
         service = open_service(codebooks, stack)
+        stack.callback(service.threads.wait, _PATIENCE)
         for name, dataset in service.datasets.items():
             if not dataset.tokens.list_all():
                 announce(f"Nobody may ask {name} yet: discreet token create CODEBOOK --name NAME")

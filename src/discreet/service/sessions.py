@@ -15,8 +15,9 @@ from datetime import UTC, datetime, timedelta
 
 from discreet.entropy import SYSTEM
 from discreet.late_dataclass import dataclass
-from discreet.service.callers import Caller, ServedDataset
+from discreet.service.callers import Caller, make_caller
 from discreet.service.roles import Role
+from discreet.service.served_dataset import ServedDataset
 from discreet.service.tokens import Token, hash_secret
 
 IDLE = timedelta(hours=1)
@@ -94,7 +95,7 @@ class SessionStore:
         if token is None:
             self.sign_out(name)
             return None
-        return Caller(token=token, dataset=dataset), session
+        return make_caller(token, dataset), session
 
     def sign_out(self, name: str) -> None:
         """The name opens nothing any more."""

@@ -17,7 +17,7 @@ from discreet.service.pages import answer_page, ask_page, audit_page, dataset_pa
 from discreet.service.pages.layout import make_bare_page, make_problem
 from discreet.service.pages.markup import element
 from discreet.service.pages.visits import Visit, make_page_response, redirect
-from discreet.service.routes import Service
+from discreet.service.routes import SIGN_IN, Service
 from discreet.service.sessions import SessionStore, is_same_key
 
 LOG = logging.getLogger("discreet.service")
@@ -64,7 +64,9 @@ class Site:
         try:
             response = self._answer(request)
         except RequestRefused as refused:
-            response = _show_problem(problems.refuse_request(refused))
+            made = problems.refuse_request(refused)
+            self.service.note_access(replace(made, route="pages"), None)
+            response = _show_problem(made)
         except Exception as error:
             LOG.error("An error that nobody foresaw: %s", type(error).__name__)
             response = _show_problem(problems.describe_unforeseen(charged=None))
@@ -108,10 +110,15 @@ class Site:
     def _sign_in(self, request: ApiRequest, enter: Callable[[str], str | None], secret: str) -> ApiResponse:
         """A new session under a new name. An earlier one of the same browser ends."""
         name = enter(secret)
-        if name is None:
-            return sign_in_page.show_sign_in(failed=True)
+        found = None if name is None else self.sessions.find(name)
+        if name is None or found is None:
+            refused = sign_in_page.show_sign_in(failed=True)
+            self.service.note_access(replace(refused, route=SIGN_IN), None)
+            return refused
         self.sessions.sign_out(self._read_cookie(request))
-        return replace(redirect("/dataset", Set_Cookie=self._write_cookie(name)), route="sign-in")
+        made = replace(redirect("/dataset", Set_Cookie=self._write_cookie(name)), route=SIGN_IN)
+        self.service.note_access(made, found[0])
+        return made
 
     def _sign_out(self, request: ApiRequest) -> ApiResponse:
         self.sessions.sign_out(self._read_cookie(request))
