@@ -40,6 +40,8 @@ from discreet.plan.types import Type, Value
 
 T = TypeVar("T")
 
+GAPS = frozenset(Gap) - {Gap.WIDE_SUMS}  # PostgreSQL takes what leaves a frame from a sum or a count
+
 
 class PostgresEngine:
     """Runs bounded questions inside a PostgreSQL database.
@@ -57,7 +59,7 @@ class PostgresEngine:
         work_memory: str = "64MB",
         order: EngineHash | None = None,
     ) -> None:
-        self.capabilities = Capabilities(spills=True, gaps=frozenset(Gap))
+        self.capabilities = Capabilities(spills=True, gaps=GAPS)
         self._order = order or EngineHash()
         self._catalog = catalog
         self._address = find_address() if address is None else address
