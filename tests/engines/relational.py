@@ -56,7 +56,7 @@ SCHEMA: Mapping[str, Mapping[str, Type]] = {
 }
 PRIVATE = ("patients", "visits", "labs", "notes")
 DIRECT = ("patients", "visits")
-LINKS = {"labs": Link("visit_id", "visits", "visit_id"), "notes": Link("lab_id", "labs", "lab_id")}
+LINKS = {"labs": Link(("visit_id",), "visits", ("visit_id",)), "notes": Link(("lab_id",), "labs", ("lab_id",))}
 WARDS = ("A", "B", "", None)
 
 

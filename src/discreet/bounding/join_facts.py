@@ -13,7 +13,7 @@ from typing import assert_never
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.fan_out import PairedSide, Pairing, count_matches, pair_private, pair_public
-from discreet.bounding.limits import limit_pairs, most_rows, refers
+from discreet.bounding.limits import find_reference, limit_pairs, most_rows
 from discreet.bounding.relation_facts import NO_UNIT, Owner, RelationFacts, check_owners, make_nullable
 from discreet.errors import InternalError, UnitLost
 from discreet.plan.catalog import Catalog, ColumnFacts
@@ -79,10 +79,9 @@ def _find_side(relation: Join, i: int, sides: tuple[RelationFacts, RelationFacts
     declared = most_rows(side.limits)
     alone = all(pair[0] in sides[0].units and pair[1] in sides[1].units for pair in relation.on)
     single: tuple[Expression, ...] | None = () if alone and declared == 1 else None
-    for pair in relation.on:
-        mine, other = pair[i], pair[1 - i]
-        if refers(other, theirs, mine, ours, catalog) and isinstance(mine, Column) and mine.table in side.single:
-            single = (mine,)
+    reference = find_reference([(pair[1 - i], pair[i]) for pair in relation.on], theirs, ours, catalog)
+    if reference and all(mine.table in side.single for _, mine in reference):
+        single = tuple(mine for _, mine in reference)
     return PairedSide(side.rows, declared, once=capped or grouped or side.rows.most == 1, single=single)
 
 
@@ -91,7 +90,7 @@ def _facts_of_link(
 ) -> RelationFacts:
     """The facts of a linked table: each row has the unit of the row that its declared foreign key refers to.
 
-    Any other join of such a table is refused.
+    Any other join of such a table is refused, such as one on some of the columns of a foreign key.
     """
     if relation != reach(scan.table, catalog, scan.alias).relation:
         raise UnitLost(NO_UNIT)

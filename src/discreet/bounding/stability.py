@@ -30,7 +30,7 @@ from discreet.bounding.fan_out import (
 )
 from discreet.bounding.join_facts import facts_of_join
 from discreet.bounding.lengths import check_texts, sum_lengths
-from discreet.bounding.limits import add_limits, is_key, most_rows
+from discreet.bounding.limits import add_limits, have_key, most_rows
 from discreet.bounding.relation_facts import Owner, RelationFacts, check_owners, make_nullable
 from discreet.bounding.shape import check_shape
 from discreet.errors import InternalError, UnitLost, UsageError
@@ -179,7 +179,7 @@ def _facts_of_per_unit(relation: PerUnit, source: RelationFacts, catalog: Catalo
     units = tuple(Column(relation.name, name, key.type) for name, key in relation.keys if key in source.units)
     alone = bool(keys) and all(key in source.units for key in keys)
     rows = ONE_ROW if alone else source.rows
-    keyed = any(is_key(key, relation.source, catalog) for key in keys if key not in source.units)
+    keyed = have_key([key for key in keys if key not in source.units], relation.source, catalog)
     limits = source.limits if keyed else _limits_of_groups(source, keys)
     return replace(source, columns=columns, units=units, limits=limits, rows=rows, single=frozenset())
 

@@ -271,7 +271,7 @@ class BaseLedger:
         if found is None or chain.digest(found) != head.hash:
             raise LedgerDamaged(
                 f"The ledger does not hold entry {head.number} as the head has it: the file is older than the head, or "
-                "was forked before it. Nothing is released until a person has looked: see docs/ledger.md."
+                "was forked before it. Nothing is released until a person has looked: see `discreet help ledger`."
             )
 
     def close(self) -> None:

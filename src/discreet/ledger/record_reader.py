@@ -36,14 +36,14 @@ class RecordReader:
         """The recorded answer, checked against the hash in the log."""
         text = row.answer or ""
         if row.answered is None or self.read_record(row.answered).get("answer") != chain.digest(text):
-            raise LedgerDamaged("A recorded answer was changed. See docs/ledger.md. Nothing was charged.")
+            raise LedgerDamaged("A recorded answer was changed. See `discreet help ledger`. Nothing was charged.")
         return _read_json(text)
 
     def _read_draw(self, row: ReservationRow) -> Record:
         """What was drawn, checked against the hash in the log."""
         text = row.draw or ""
         if row.drawn is None or self.read_record(row.drawn).get("draw") != chain.digest(text):
-            raise LedgerDamaged("A recorded draw was changed. See docs/ledger.md. Nothing was charged.")
+            raise LedgerDamaged("A recorded draw was changed. See `discreet help ledger`. Nothing was charged.")
         return _read_json(text)
 
     def _read_not_before(self, drawn: int) -> datetime | None:
@@ -54,7 +54,7 @@ class RecordReader:
         """One line of the log, read."""
         found = next(self.store.read_lines(number), None)
         if found is None or found[0] != number:
-            raise LedgerDamaged("An entry of the ledger is missing. See docs/ledger.md. Nothing was charged.")
+            raise LedgerDamaged("An entry of the ledger is missing. See `discreet help ledger`. Nothing was charged.")
         return _read_json(found[1])
 
 
