@@ -6,6 +6,7 @@ VENV   := .venv
 PEERS  := .venvs
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SPARK  := $(VENV)/.spark
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
@@ -22,6 +23,11 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(SPARK): $(READY) requirements-spark.lock
+	@echo "Adding Spark for the tests (once) ..."
+	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-spark.lock
+	@touch $@
+
 demo: $(READY)   ## a tour of discreet in the terminal
 	@$(BIN)/discreet demo
 
@@ -34,13 +40,13 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-unit: $(READY)   ## the tests alone
+unit: $(SPARK)   ## the tests alone
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
-coverage: $(READY)  ## which lines of src the tests run
+coverage: $(SPARK)  ## which lines of src the tests run
 	$(BIN)/python -m pytest -q -n 2 -m "not long" --cov --cov-report=term
 
-test-long: $(READY) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
+test-long: $(SPARK) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
 	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
 
 bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed against peers, each in its own environment
@@ -66,6 +72,8 @@ $(PEERS)/%: benchmarks/peers/%.txt
 lock: $(READY)   ## choose new versions for the development environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
+	$(BIN)/uv pip compile --group spark --constraints requirements-dev.lock --universal --generate-hashes --no-header \
+	    --upgrade --quiet -o requirements-spark.lock
 
 clean:           ## remove environments and caches
 	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
