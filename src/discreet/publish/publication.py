@@ -19,6 +19,7 @@ from discreet.curator import Curator
 from discreet.engines.engine import ProgressCallback
 from discreet.errors import RequestConflict, UsageError
 from discreet.exact import Integers
+from discreet.gaussian_price import find_mu_squared
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
@@ -29,7 +30,6 @@ from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.manifest import make_manifest
 from discreet.publish.measurements import measure
 from discreet.publish.method import Method, choose_method
-from discreet.publish.pricing import find_mu_squared
 from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.release_preview import ReleasePreview
