@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy lock clean
+.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -63,9 +63,12 @@ $(PEERS)/%: benchmarks/peers/%.txt
 	@$@/bin/python $(PIP) -r $< || { rm -rf $@; exit 1; }
 	@touch $@
 
+docs: $(READY)   ## the site with all pages, in site/; nothing is fetched for it
+	@$(BIN)/python -m website site
+
 lock: $(READY)   ## choose new versions for the development environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
