@@ -20,7 +20,8 @@ from functools import partial
 import psycopg
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
-from discreet.engines.postgres.engine import ADDRESS, PostgresEngine
+from discreet.engines.postgres.address import ADDRESS
+from discreet.engines.postgres.engine import PostgresEngine
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan

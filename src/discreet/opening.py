@@ -27,6 +27,7 @@ from discreet.ledger.other_ledgers import find_other_ledger
 from discreet.ledger.policy import PERIODS, Cap, Policy
 from discreet.ledger.sqlite import SQLiteLedger
 from discreet.parameters import kind_of, refuse
+from discreet.plan.source_kinds import DATABASE_MARK
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -78,14 +79,30 @@ def _take_parameters_of(
 def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
     """A curator of frames in memory (Arrow, pandas or polars), with a ledger in memory that ends with the process.
 
+    A frame of Spark, or a text such as ``"postgres:clinic.visits"``, is a table that stays where it is.
     ``unit`` names the column that says whose row it is; None protects one row. A table without that column reaches the
-    unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``. The name of a column
-    means this column in every table that has it; ``"table.column"`` means the column of one table.
+    unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``; columns that refer
+    together are one mapping of a list. The name of a column means this column in every table that has it;
+    ``"table.column"`` means the column of one table.
     """
     if not isinstance(tables, Mapping):
         rule = f"must be frames by name; got {kind_of(tables)}"
         raise ParameterError("tables", rule, f"Write {_CURATE}. Nothing was charged.")
-    return _make_curator(Codebook.from_frames(tables, **declared), tables)
+    frames = {name: _find_frame(frame) for name, frame in tables.items()}
+    return _make_curator(Codebook.from_frames(frames, **declared), frames)
+
+
+def _find_frame(given: Any) -> Any:
+    """A frame as it is; a text such as ``postgres:clinic.visits`` as the table that it names."""
+    if not isinstance(given, str) or not given.startswith(DATABASE_MARK):
+        return given
+    from discreet.engines.registry import read_database_tables
+
+    found = read_database_tables(given)
+    if len(found) > 1:
+        rule = f"names {len(found)} tables with {given!r}"
+        raise ParameterError("tables", rule, "Write 'postgres:schema.table' for each of them. Nothing was charged.")
+    return next(iter(found.values()))
 
 
 def _make_curator(book: Codebook, frames: Mapping[str, Any] | None) -> Curator:

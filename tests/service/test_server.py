@@ -68,12 +68,12 @@ class RunningServer:
 
 
 @contextmanager
-def start_server(codebook: Path) -> Iterator[RunningServer]:
+def start_server(codebook: Path, *more: str) -> Iterator[RunningServer]:
     """Start a server, wait for its word, and end it in any case."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     log = codebook.parent / "server.log"
-    command = [sys.executable, "-m", "discreet.cli.main", "serve", str(codebook), "--port", str(port)]
+    command = [sys.executable, "-m", "discreet.cli.main", "serve", str(codebook), "--port", str(port), *more]
     with log.open("ab") as file, subprocess.Popen(command, stderr=subprocess.PIPE) as process:  # noqa: S603  # ours
         assert process.stderr is not None
         os.set_blocking(process.stderr.fileno(), True)

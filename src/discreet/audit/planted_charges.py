@@ -130,7 +130,7 @@ def _read_first(right: Any) -> Any:
     def answer(self: Curator, quoted: Any, *more: Any) -> Any:
         for plan in quoted.plans:
             for release in plan.releases:
-                self._run(release, None)
+                self._run(release, None, generous=False)
         return right(self, quoted, *more)
 
     return answer

@@ -37,6 +37,11 @@ class CuratorProtocol(Protocol):
         ...
 
     @property
+    def explain(self) -> Callable[..., str]:
+        """Says how a question would be answered, and why that is private. It is free."""
+        ...
+
+    @property
     def answered(self) -> Callable[..., bool]:
         """Says whether a question was answered before. Then it is free to ask it again."""
         ...

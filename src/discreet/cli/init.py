@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 def init(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA...", help="Files or patterns in quotes: .csv, .csv.gz, .parquet, .duckdb."),
+        typer.Argument(
+            metavar="DATA...",
+            help="Files or patterns in quotes (.csv, .csv.gz, .parquet, .duckdb), or postgres:SCHEMA.TABLE.",
+        ),
     ],
     *,
     out: Annotated[Path | None, typer.Option(help="Where to write the codebook; beside the data if not said.")] = None,
@@ -61,11 +64,10 @@ def init(
     Of the data only names and types are read, no value, unless --types gives leave. What they cannot tell is asked, or
     left blank with --yes. Asking again keeps what was edited.
     """
-    from discreet.codebook.data_files import inspect
     from discreet.codebook.draft import Choices, draft
     from discreet.codebook.redraft import redraft
 
-    bare = inspect(*data, header=header)
+    bare = _inspect(data, header=header)
     target = out or _place_beside(data[0])
     old = _read_old(target)
     numbers = {"epsilon": epsilon, "delta": delta, "rho": rho}
@@ -84,6 +86,21 @@ def init(
     text = draft(found, choices, target.parent) if anew is None else anew.text
     write_file(target, text)
     output.print(_make_printout(InitReport(target, data, found, unread, doubtful, anew, text)))
+
+
+def _inspect(data: Sequence[str], *, header: bool) -> DataFiles:
+    """The tables of files and of databases, by their schemas alone."""
+    from discreet.codebook.data_files import inspect
+    from discreet.plan.source_kinds import DATABASE_MARK
+
+    stored = [text for text in data if text.startswith(DATABASE_MARK)]
+    found = inspect(*(text for text in data if text not in stored), header=header)
+    if stored:
+        from discreet.engines.registry import read_database_tables
+
+        for text in stored:
+            found = found.add_stored(read_database_tables(text))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +263,15 @@ def _join(names: Sequence[str]) -> str:
 
 
 def _place_beside(data: str) -> Path:
-    """Where the codebook of some data is put: beside it, under its name; beside the folders of a pattern."""
-    from discreet.codebook.data_files import name_table
+    """Where the codebook of some data is put: beside it, under its name; beside the folders of a pattern.
 
+    That of tables of a database is put here, under the name of their schema.
+    """
+    from discreet.codebook.data_files import name_table
+    from discreet.plan.source_kinds import DATABASE_MARK
+
+    if data.startswith(DATABASE_MARK):
+        return Path(f"{name_table(data.removeprefix(DATABASE_MARK))}.toml")
     file = Path(data)
     if not re.search(r"[*?\[]", data):
         return file.with_name(file.name.partition(".")[0] + ".toml")

@@ -89,7 +89,7 @@ class Codebook:
             raw = tomllib.loads(text, parse_float=Decimal)
         except tomllib.TOMLDecodeError as error:
             problem = Problem(
-                "The file", f"is not TOML: {str(error).rstrip('.')}", "Mend the line, or see docs/codebook.md."
+                "The file", f"is not TOML: {str(error).rstrip('.')}", "Mend the line, or see `discreet help codebook`."
             )
             raise CodebookError(file, (problem,)) from None
         return cls(_read_document(raw, file), None if path is None else path.resolve())
@@ -113,7 +113,7 @@ class Codebook:
         constant_per_unit: Collection[str] = (),
         not_null: Collection[str] = (),
         public: Collection[str] = (),
-        foreign_keys: Mapping[str, str] | None = None,
+        foreign_keys: Mapping[str, str] | Collection[Mapping[str, str]] | None = None,
         unique: Collection[str] = (),
         max_frequency: Mapping[str, int] | None = None,
         max_length: Mapping[str, int] | None = None,

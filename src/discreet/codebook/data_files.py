@@ -19,7 +19,7 @@ from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.conversions import SQLITE_MARK, advise_conversion, advise_sqlite
 from discreet.plan.csv_form import WIDE_MARKS, CsvForm, guess_form, name_columns, read_first_line, split_header
-from discreet.plan.source_kinds import SourceKind, require_kind
+from discreet.plan.source_kinds import DatabaseTable, SourceKind, require_kind
 from discreet.plan.types import Type
 
 _NO_NAMES = {"", "true", "false", "null", "none", "nan", "na", "n/a", "inf", "yes", "no"}
@@ -84,6 +84,19 @@ class DataFiles:
             proposed=self.proposed | {table},
         )
 
+    def add_stored(self, tables: Mapping[str, DatabaseTable]) -> DataFiles:
+        """The same with tables of a database, by their names there; the codebook's are in small letters and plain."""
+        named = {re.sub(r"\W+", "_", name).strip("_").lower() or "data": table for name, table in tables.items()}
+        files = any(source.kind is not SourceKind.POSTGRES for source in self.sources.values())
+        if len(named) < len(tables) or files or self.tables.keys() & named.keys():
+            what = "Tables of a database and files cannot be" if files else "Two tables of one name cannot be"
+            raise UsageError(f"{what} in one codebook. Write one for each. Nothing was read or charged.")
+        return replace(
+            self,
+            tables={**self.tables, **{name: table.types for name, table in named.items()}},
+            sources={**self.sources, **{n: TableSource(kind=t.kind, path=t.path) for n, t in named.items()}},
+        )
+
     def _list_named(self, table: str) -> list[str]:
         unnamed = self.unnamed.get(table, frozenset())
         return [name for name, kind in self.tables[table].items() if kind is not None and name not in unnamed]
@@ -123,6 +136,8 @@ def inspect(*files: str, header: bool = False) -> DataFiles:
 
 def find_parts(files: Sequence[str], found: DataFiles) -> str | None:
     """A pattern that would make one table of files that all have the same columns; None where they do not look so."""
+    if any(source.kind is SourceKind.POSTGRES for source in found.sources.values()):
+        return None
     paths = [Path(file) for file in files]
     same = len({tuple(schema.items()) for schema in found.tables.values()}) == 1 and len(found.tables) == len(files) > 1
     if not same or len({path.parent for path in paths}) > 1 or len({"".join(path.suffixes) for path in paths}) > 1:

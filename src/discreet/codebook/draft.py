@@ -46,7 +46,7 @@ def draft(found: DataFiles, choices: Choices, folder: Path) -> str:
     shared = len(set(places.values())) == 1 and first.kind is SourceKind.DUCKDB
     lines = [
         "# A codebook: what is public about this dataset, who is protected, and what may be spent.",
-        f"# Fill in every {_to_text(BLANK)}, then: discreet check THIS_FILE     All words: docs/codebook.md",
+        f"# Fill in every {_to_text(BLANK)}, then: discreet check THIS_FILE     All words: discreet help codebook",
         f"name = {_to_text(name_table(first.path))}",
         "",
         '# Who is protected: the column that says whose row it is, or "row" where nobody has two rows.',
@@ -71,6 +71,8 @@ def draft_table(table: str, found: DataFiles, choices: Choices, folder: Path) ->
 
 def _write_place(table: str, found: DataFiles, folder: Path) -> str:
     source = found.sources[table]
+    if source.kind is SourceKind.POSTGRES:
+        return f"{{ {source.kind} = {_to_text(source.path)} }}"
     path = os.path.relpath(source.path, folder).replace(os.sep, "/")
     usual = CsvForm(delimiter=delimiter_of_path(path))
     form = source.form or usual
@@ -96,6 +98,8 @@ def _write_table(table: str, found: DataFiles, choices: Choices, place: str) -> 
     lines = [f"[tables.{_to_key(table)}]"]
     if place:
         lines.append(f"source = {place}")
+    if found.sources[table].kind is SourceKind.POSTGRES:
+        lines.append('# If the database is written to, name the state of the data in the source: release = "2024-06".')
     if len(found.tables) > 1:
         lines += _write_references(table, found, unit, choices)
     if choices.unit != ROW:
@@ -119,7 +123,8 @@ def _describe_types(table: str, found: DataFiles) -> str:
         return f"{TYPES_NOTE}only the header was read. There are {', '.join(Type)}."
     if table in found.proposed:
         return f"{TYPES_NOTE}they were proposed from the values, with the owner's leave."
-    return f"{TYPES_NOTE}they are those of the file; no value was read."
+    place = "database" if found.sources[table].kind is SourceKind.POSTGRES else "file"
+    return f"{TYPES_NOTE}they are those of the {place}; no value was read."
 
 
 def _find_unit_column(table: str, found: DataFiles, choices: Choices) -> str | None:

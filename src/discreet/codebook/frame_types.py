@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from discreet.errors import ParameterError
+from discreet.plan.source_kinds import DatabaseTable
 from discreet.plan.spark_types import type_of_spark
 from discreet.plan.types import Type
 
@@ -46,6 +47,8 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     >>> types_of(pa.table({"age": [41], "ward": ["A"]}))
     {'age': <Type.INTEGER: 'integer'>, 'ward': <Type.TEXT: 'text'>}
     """
+    if isinstance(frame, DatabaseTable):
+        return dict(frame.types)
     library = type(frame).__module__.partition(".")[0]
     if library == "polars" and hasattr(frame, "collect_schema"):
         return {name: _POLARS.get(str(kind).partition("(")[0]) for name, kind in frame.collect_schema().items()}
@@ -63,7 +66,7 @@ def types_of(frame: Any) -> dict[str, Type | None]:
     raise ParameterError(
         "frames",
         f"hold a {type(frame).__name__}",
-        "Give a pandas, polars or Spark frame, or a pyarrow table or dataset.",
+        "Give a pandas, polars or Spark frame, a pyarrow table or dataset, or the text 'postgres:schema.table'.",
     )
 
 

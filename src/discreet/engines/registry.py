@@ -17,8 +17,11 @@ from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog
 from discreet.plan.relations import Relation, Values
-from discreet.plan.source_kinds import SourceKind, kind_of_source
+from discreet.plan.source_kinds import DATABASE_MARK, DatabaseTable, SourceKind, kind_of_source
 from discreet.plan.types import NamedColumn, Type
+
+ValueCounter: TypeAlias = Callable[[Any, str, Mapping[str, Type], Mapping[str, int], str | None], ValueReport]
+"""Counts what of a source cannot be read: its table, the declared types and lengths, and the column of the unit."""
 
 EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Engine]
 """Makes an engine from sources, what is declared about them, and the number of threads that it may use."""
@@ -26,10 +29,11 @@ EngineOpener: TypeAlias = Callable[[Mapping[str, Any], Catalog, int | None], Eng
 
 @dataclass(frozen=True, slots=True)
 class RegisteredEngine:
-    """An engine by its name, and how it is opened."""
+    """An engine by its name, how it is opened, and how the owner of the data has its values counted, if at all."""
 
     name: str
     open: EngineOpener
+    count_unread: ValueCounter | None = None
 
 
 def _open_duckdb(sources: Mapping[str, Any], catalog: Catalog, threads: int | None) -> Engine:
@@ -50,8 +54,20 @@ def _open_spark(sources: Mapping[str, Any], catalog: Catalog, threads: int | Non
     return SparkEngine(sources, catalog)
 
 
-DUCKDB = RegisteredEngine("duckdb", _open_duckdb)
-POSTGRES = RegisteredEngine("postgres", _open_postgres)
+def _count_in_duckdb(*given: Any) -> ValueReport:
+    from discreet.engines.duckdb import owner_checks
+
+    return owner_checks.count_unread(*given)
+
+
+def _count_in_postgres(*given: Any) -> ValueReport:
+    from discreet.engines.postgres import owner_checks
+
+    return owner_checks.count_unread(*given)
+
+
+DUCKDB = RegisteredEngine("duckdb", _open_duckdb, _count_in_duckdb)
+POSTGRES = RegisteredEngine("postgres", _open_postgres, _count_in_postgres)
 SPARK = RegisteredEngine("spark", _open_spark)
 ENGINES: Mapping[SourceKind, RegisteredEngine] = {
     SourceKind.PARQUET: DUCKDB,
@@ -94,9 +110,25 @@ def count_unread(
     source: Any, table: str, types: Mapping[str, Type], lengths: Mapping[str, int], unit: str | None = None
 ) -> ValueReport:
     """Count what of a table cannot be read as declared, and its units by a column. For the owner of the data alone."""
-    from discreet.engines.duckdb import owner_checks
+    engine = find_engine({table: source})
+    if engine.count_unread is None:
+        raise UsageError(
+            f"The values of the table {table!r} cannot be counted: the engine {engine.name} has no such check. "
+            "Nothing was charged."
+        )
+    return engine.count_unread(source, table, types, lengths, unit)
 
-    return owner_checks.count_unread(source, table, types, lengths, unit)
+
+def read_database_tables(text: str) -> Mapping[str, DatabaseTable]:
+    """The tables that ``postgres:clinic.visits`` or ``postgres:clinic`` names, with the types of their columns.
+
+    The names are those of the tables without their schema. Of the database only the catalog is read.
+    """
+    from discreet.engines.postgres import owner_checks
+    from discreet.engines.postgres.tables import read_name
+
+    found = owner_checks.read_schemas(text.removeprefix(DATABASE_MARK))
+    return {read_name(path, path).table: DatabaseTable(path, types) for path, types in found.items()}
 
 
 def propose_types(source: Any, table: str) -> TypeProposal:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from discreet.late_dataclass import dataclass
 
+# What programs write where there is no value. In columns that are not text such words are no faults.
+MISSING_WORDS = ("na", "n/a", "nan", "null", "none", "nil", "nat", "<na>", "#n/a", "\\n", "-", "--", ".", "?")
+
 
 @dataclass(frozen=True, slots=True)
 class Unread:

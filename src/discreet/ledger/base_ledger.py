@@ -271,7 +271,7 @@ class BaseLedger:
         if found is None or chain.digest(found) != head.hash:
             raise LedgerDamaged(
                 f"The ledger does not hold entry {head.number} as the head has it: the file is older than the head, or "
-                "was forked before it. Nothing is released until a person has looked: see docs/ledger.md."
+                "was forked before it. Nothing is released until a person has looked: see `discreet help ledger`."
             )
 
     def close(self) -> None:
@@ -450,14 +450,14 @@ class BaseLedger:
         """The recorded answer, checked against the hash in the log."""
         text = row.answer or ""
         if row.answered is None or self._read_record(row.answered).get("answer") != chain.digest(text):
-            raise LedgerDamaged("A recorded answer was changed. See docs/ledger.md. Nothing was charged.")
+            raise LedgerDamaged("A recorded answer was changed. See `discreet help ledger`. Nothing was charged.")
         return _read_json(text)
 
     def _read_draw(self, row: ReservationRow) -> Record:
         """What was drawn, checked against the hash in the log."""
         text = row.draw or ""
         if row.drawn is None or self._read_record(row.drawn).get("draw") != chain.digest(text):
-            raise LedgerDamaged("A recorded draw was changed. See docs/ledger.md. Nothing was charged.")
+            raise LedgerDamaged("A recorded draw was changed. See `discreet help ledger`. Nothing was charged.")
         return _read_json(text)
 
     def _read_not_before(self, drawn: int) -> datetime | None:
@@ -467,7 +467,7 @@ class BaseLedger:
     def _read_record(self, number: int) -> dict[str, Any]:
         found = next(self._store.read_lines(number), None)
         if found is None or found[0] != number:
-            raise LedgerDamaged("An entry of the ledger is missing. See docs/ledger.md. Nothing was charged.")
+            raise LedgerDamaged("An entry of the ledger is missing. See `discreet help ledger`. Nothing was charged.")
         return _read_json(found[1])
 
     def _take_lease(self, number: int) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import UsageError
+from discreet.late_dataclass import dataclass
 from discreet.plan.conversions import advise_conversion
 from discreet.plan.csv_form import PACKED_ENDINGS, TEXT_ENDINGS
+from discreet.plan.types import Type
 
 
 class SourceKind(StrEnum):
@@ -29,6 +31,23 @@ ENDINGS: Mapping[str, SourceKind] = {
     **{text + packed: SourceKind.CSV for text in TEXT_ENDINGS for packed in ("", *PACKED_ENDINGS)},
     **dict.fromkeys((".duckdb", ".ddb", ".db"), SourceKind.DUCKDB),
 }
+
+
+DATABASE_MARK = "postgres:"
+"""What stands before the name of a table of a database, or of a schema, where the names of files stand as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTable:
+    """A table of a PostgreSQL database by its schema and name, with the types of its columns as the catalog has them.
+
+    A column of a type that questions cannot use has None. ``release`` may name the state of the data.
+    """
+
+    path: str
+    types: Mapping[str, Type | None]
+    release: str | None = None
+    kind: SourceKind = SourceKind.POSTGRES
 
 
 def kind_of_path(path: str) -> SourceKind | None:

@@ -20,6 +20,7 @@ from discreet.audit.hostile_person import HostileCheck, HostilePerson, make_host
 from discreet.audit.observation import OutcomeKind
 from discreet.bounding.bound import bound_all
 from discreet.bounding.contributions import BoundedPlan
+from discreet.charged_draw import ChargedDraw
 from discreet.curator import Curator
 from discreet.engines.engine import Engine, Groups
 from discreet.engines.memory.engine import MemoryEngine
@@ -214,7 +215,7 @@ def test_data_that_cannot_be_opened_is_found() -> None:
 
 def test_words_that_carry_a_value_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both fail and both are charged; only the words differ."""
-    monkeypatch.setattr(Curator, "_run_and_draw", lambda self, *_: self._engine.run(None, salt=b""))
+    monkeypatch.setattr(ChargedDraw, "_count_and_draw", lambda *given: given[-1].count(False))
     (tell,) = find_leaks(leak(Talking), WARDS)
     assert tell.startswith("message differs") and "True leaves" in tell
 
@@ -224,15 +225,20 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
     what: str, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A curator that charges twice, writes a note into the ledger, or turns public keys round, where the person is."""
-    finish, run, charge = Curator._finish_all, Curator._run_and_draw, Curator._make_charge
+    finish, make_steps, charge = Curator._finish_all, Curator._make_steps, Curator._make_charge
 
     def is_there(curator: Curator) -> bool:
         return bool(curator._engine.engine.there)  # type: ignore[attr-defined]  # the audit's engine around ours
 
-    def run_more(self: Curator, quoted: Any, *more: Any) -> Any:
-        if is_there(self) and what == "spent":
-            self._ledger.reserve(replace(self._make_charge(quoted, "another"), identity="another"))
-        return run(self, quoted, *more)
+    def make_more(self: Curator, quoted: Any, watch: Any) -> Any:
+        steps = make_steps(self, quoted, watch)
+
+        def count(generous: bool) -> Any:
+            if is_there(self) and what == "spent":
+                self._ledger.reserve(replace(self._make_charge(quoted, "another"), identity="another"))
+            return steps.count(generous)
+
+        return replace(steps, count=count)
 
     def charge_with_note(self: Curator, *arguments: Any, **named: Any) -> Any:
         made = charge(self, *arguments, **named)
@@ -244,7 +250,7 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
             return answers
         return tuple(replace(a, rows=replace(a.rows, rows=a.rows.rows[::-1])) for a in answers)
 
-    monkeypatch.setattr(Curator, "_run_and_draw", run_more)
+    monkeypatch.setattr(Curator, "_make_steps", make_more)
     monkeypatch.setattr(Curator, "_make_charge", charge_with_note)
     monkeypatch.setattr(Curator, "_finish_all", finish_turned)
     (tell,) = find_leaks(leak(Leak), WARDS)

@@ -19,8 +19,8 @@ import pytest
 
 import discreet
 from discreet.curator import Curator
+from discreet.engines.postgres.address import ADDRESS
 from discreet.engines.postgres.dialect import PostgresDialect
-from discreet.engines.postgres.engine import ADDRESS
 from discreet.engines.postgres.session import PostgresSession
 from discreet.errors import EngineFailure, LedgerStopped, UsageError
 from discreet.ledger.base_ledger import BaseLedger

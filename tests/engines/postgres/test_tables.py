@@ -12,7 +12,8 @@ import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.codebook.codebook import TableSource
-from discreet.engines.postgres.engine import ADDRESS, PostgresEngine
+from discreet.engines.postgres.address import ADDRESS
+from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.tables import TableName, read_name
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
@@ -62,6 +63,11 @@ STORED: list[tuple[str, tuple[str, ...], Type, list[Any]]] = [
     ("numeric", ("1e400", "-1e400", "1e-400", "'NaN'", "'Infinity'", "0.1", "3e-324", "2e-324"), Type.REAL,
      [LARGEST_REAL, -LARGEST_REAL, 0.0, None, LARGEST_REAL, 0.1, 5e-324, 0.0]),
     ("numeric(6,2)", ("1234.56",), Type.REAL, [1234.56]),
+    ("numeric(20,0)", ("9223372036854775807", "9223372036854775808", "-9223372036854775808", "'NaN'", "NULL", "2.5"),
+     Type.INTEGER, [2**63 - 1, None, -(2**63), None, None, 3]),
+    ("numeric(5,-2)", ("1234567",), Type.INTEGER, [1234600]),
+    ("numeric(9)", ("7",), Type.REAL, [7.0]),
+    ("numeric(9)", ("7",), Type.TEXT, ["7"]),
     ("varchar(9)", ("'a '", "'A'"), Type.TEXT, ["a ", "A"]),
     ("char(5)", ("'a'", "'a  '"), Type.TEXT, ["a", "a"]),
     ("uuid", ("'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'",), Type.TEXT, ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
@@ -133,7 +139,7 @@ def refused() -> None:
         ("clinic.guarded", "has row policies"),
         ("clinic.twice", "in capitals alone"),
         ("clinic.odd", "has a type that questions cannot use"),
-        ("clinic.hidden", "no column 'x' that this role may read"),
+        ("clinic.hidden", "no column 'x' that may be read"),
         ("plain", "must be a schema and a table"),
     ],
 )
@@ -162,6 +168,28 @@ def test_names_are_taken_as_they_stand() -> None:
 def test_schemas_are_told_for_the_checklist() -> None:
     engine = open_table(make_table("numeric", "1"), declare(i=Type.INTEGER))
     assert engine.schema("t") == {"i": Type.INTEGER, "x": Type.REAL}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [("numeric(9,0)", Type.INTEGER), ("numeric(1000,0)", Type.INTEGER), ("numeric(3,-5)", Type.INTEGER),
+     ("clinic.whole", Type.INTEGER), ("clinic.whole_again", Type.INTEGER), ("clinic.any_number", Type.REAL),
+     ("numeric(9,1)", Type.REAL), ("numeric(1000,1000)", Type.REAL), ("numeric", Type.REAL)],
+)  # fmt: skip
+@pytest.mark.usefixtures("numbers")
+def test_a_numeric_without_places_holds_integers(kind: str, wanted: Type) -> None:
+    """As decimals do on every other engine; domains are looked through."""
+    engine = open_table(make_table(kind, "NULL"), declare(i=Type.INTEGER))
+    assert engine.schema("t")["x"] is wanted
+
+
+@pytest.fixture(scope="module")
+def numbers() -> None:
+    database().execute(
+        "CREATE DOMAIN clinic.whole AS numeric(7)",
+        "CREATE DOMAIN clinic.whole_again AS clinic.whole",
+        "CREATE DOMAIN clinic.any_number AS numeric",
+    )
 
 
 def test_a_declared_release_is_the_version() -> None:

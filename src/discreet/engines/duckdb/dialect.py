@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from discreet.engines.sql.dialect import quote_name
 from discreet.errors import InternalError
 from discreet.plan.relations import JoinKind
 from discreet.plan.types import Type, Value
@@ -18,6 +19,13 @@ TYPES: Mapping[Type, str] = {
     Type.TEXT: "VARCHAR",
     Type.DATE: "DATE",
     Type.TIMESTAMP: "TIMESTAMP",
+}
+# Values that are stored as integers, as these: the {0} is the value. No other type has a code.
+CODES: Mapping[Type, str] = {
+    Type.INTEGER: "{0}",
+    Type.BOOLEAN: "CAST({0} AS BIGINT)",
+    Type.DATE: "CAST({0} - DATE '1970-01-01' AS BIGINT)",
+    Type.TIMESTAMP: "epoch_us({0})",
 }
 # No text is longer, and DuckDB refuses positions beyond 32 bits.
 LONGEST = 2**31 - 1
@@ -237,31 +245,10 @@ class DuckDBDialect:
         return _write_keyed_hash([sql for sql, _ in values], salt)
 
     def code(self, value: str, kind: Type) -> str | None:
-        match kind:
-            case Type.INTEGER:
-                return value
-            case Type.BOOLEAN:
-                return f"CAST({value} AS BIGINT)"
-            case Type.DATE:
-                return f"CAST({value} - DATE '1970-01-01' AS BIGINT)"
-            case Type.TIMESTAMP:
-                return f"epoch_us({value})"
-            case Type.REAL | Type.TEXT:
-                return None
-            case _:
-                assert_never(kind)
+        return CODES[kind].format(value) if kind in CODES else None
 
 
 DIALECT = DuckDBDialect()
-
-
-def quote_name(name: str) -> str:
-    """A quoted name.
-
-    >>> quote_name('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def quote_text(text: str) -> str:

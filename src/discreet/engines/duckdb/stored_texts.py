@@ -23,8 +23,6 @@ from discreet.plan.types import Type
 
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0")
-# What programs write where there is no value. In columns that are not text such words are no faults.
-MISSING_WORDS = ("na", "n/a", "nan", "null", "none", "nil", "nat", "<na>", "#n/a", "\\n", "-", "--", ".", "?")
 
 # The most digits in which a whole number of 64 bits is written.
 _DIGITS = 19

@@ -1,9 +1,9 @@
 """From what PostgreSQL stores to the plan's types: the casts at the very bottom of every question.
 
 A stored type either has a plan type or it has none, and then its column cannot be declared. What a stored value cannot
-be in the declared type is NULL: NaN, dates outside the years 1 to 9999 and infinite ones, texts of more code points
-than declared. An infinity is the largest real of its sign. Values of ``char(n)`` come without the blanks that fill
-them up, as PostgreSQL itself compares them.
+be in the declared type is NULL: numbers beyond 64 bits, NaN, dates outside the years 1 to 9999 and infinite ones, texts
+of more code points than declared. An infinity is the largest real of its sign. Values of ``char(n)`` come without the
+blanks that fill them up, as PostgreSQL itself compares them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import assert_never
 
 from discreet.engines.postgres import reals
 from discreet.engines.postgres.dialect import DIALECT, quote_name
+from discreet.engines.postgres.tables import WHOLE_NUMERIC
 from discreet.engines.sql import text_forms
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
@@ -22,7 +23,7 @@ from discreet.plan.types import Type
 ENUM = "enum"
 _PLAN_TYPES: Mapping[str, Type] = {
     "bool": Type.BOOLEAN,
-    **dict.fromkeys(("int2", "int4", "int8"), Type.INTEGER),
+    **dict.fromkeys(("int2", "int4", "int8", WHOLE_NUMERIC), Type.INTEGER),
     **dict.fromkeys(("float4", "float8", "numeric"), Type.REAL),
     **dict.fromkeys(("text", "varchar", "bpchar", "uuid", ENUM), Type.TEXT),
     "date": Type.DATE,
@@ -38,6 +39,8 @@ _ENDS: Mapping[str, tuple[str, str]] = {
 
 def plan_type(stored: str) -> Type | None:
     """The plan type of a PostgreSQL type, by its name in the catalog; None where there is none.
+
+    A numeric without places holds integers, as decimals do on every engine.
 
     >>> plan_type("numeric"), plan_type("bpchar"), plan_type("jsonb")
     (<Type.REAL: 'real'>, <Type.TEXT: 'text'>, None)
@@ -79,6 +82,10 @@ def write_unguarded_real(name: str, stored: str, declared: Type) -> str | None:
 def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
     """A stored value in the plan type of its own kind."""
     match kind:
+        case Type.INTEGER if stored == WHOLE_NUMERIC:
+            # NaN is above every number here, and so beyond the last.
+            first, last = (f"CAST('{end}' AS numeric)" for end in (-(2**63), 2**63 - 1))
+            return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN CAST({column} AS bigint) END"
         case Type.INTEGER:
             return f"CAST({column} AS bigint)"
         case Type.REAL:

@@ -31,6 +31,14 @@ class TableName:
         """What to write after FROM. Tables that inherit from it are its parts, as for PostgreSQL itself."""
         return f"{quote_name(self.schema)}.{quote_name(self.table)}"
 
+    def __str__(self) -> str:
+        """The name as a codebook writes it, and as ``read_name`` reads it: quoted only where it must be.
+
+        >>> str(TableName("clinic", "odd.name"))
+        'clinic."odd.name"'
+        """
+        return ".".join(quote_name(part) if set(part) & {'"', "."} else part for part in (self.schema, self.table))
+
 
 def read_name(text: str, table: str) -> TableName:
     """A name from a text such as ``clinic.visits`` or ``clinic."odd.name"``.
@@ -48,15 +56,11 @@ def read_name(text: str, table: str) -> TableName:
     return TableName(schema, name)
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseColumns:
-    """The columns of a table: by name in small letters the name and the type in the catalog."""
-
-    columns: Mapping[str, tuple[str, str]]
-
-
+# A numeric that is declared without places, and so holds whole numbers.
+WHOLE_NUMERIC = "whole numeric"
 # Domains are followed to the types that they are made of. Only types of PostgreSQL itself and enums are named: what a
-# type that somebody made is cast by is not known.
+# type that somebody made is cast by is not known. The places of a numeric are the low eleven bits of its size, with a
+# sign.
 _COLUMNS = f"""
 WITH RECURSIVE relation AS (
     SELECT c.oid, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -64,16 +68,19 @@ WITH RECURSIVE relation AS (
 ), parts AS (
     SELECT oid FROM relation UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid
 ), base AS (
-    SELECT a.attnum, CAST(a.attname AS text) AS name, a.atttypid AS type FROM relation r
+    SELECT a.attnum, CAST(a.attname AS text) AS name, a.atttypid AS type, a.atttypmod AS size FROM relation r
     JOIN pg_attribute a ON a.attrelid = r.oid
     WHERE a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(r.oid, a.attnum, 'SELECT')
     UNION ALL
-    SELECT b.attnum, b.name, t.typbasetype FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype = 'd'
+    SELECT b.attnum, b.name, t.typbasetype, t.typtypmod FROM base b JOIN pg_type t ON t.oid = b.type
+    WHERE t.typtype = 'd'
 )
 SELECT CAST(r.relkind AS text), row_security_active(r.oid),
     (SELECT bool_or(c.relkind = 'f') FROM parts p JOIN pg_class c ON c.oid = p.oid),
-    b.name, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = CAST('pg_catalog' AS regnamespace)
-        AND t.typtype = 'b' THEN CAST(t.typname AS text) ELSE '' END
+    b.name, CASE WHEN t.typtype = 'e' THEN 'enum'
+        WHEN t.typnamespace <> CAST('pg_catalog' AS regnamespace) OR t.typtype <> 'b' THEN ''
+        WHEN t.typname = 'numeric' AND b.size >= 4 AND (((b.size - 4) & 2047) # 1024) <= 1024
+        THEN '{WHOLE_NUMERIC}' ELSE CAST(t.typname AS text) END
 FROM relation r LEFT JOIN (base b JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd') ON true
 ORDER BY b.attnum
 """
@@ -83,8 +90,8 @@ _REFUSED = {
 }
 
 
-def read_columns(session: PostgresSession, name: TableName, table: str) -> DatabaseColumns:
-    """The columns of a table that this role may read. Values are not looked at."""
+def read_columns(session: PostgresSession, name: TableName, table: str) -> Mapping[str, tuple[str, str]]:
+    """By name in small letters the name and the type of each column that this role may read. No values."""
     found = session.run(_COLUMNS, {"schema": name.schema, "table": name.table})
     where = f"{name.schema}.{name.table}, the source of the table {table!r},"
     if not found:
@@ -107,4 +114,4 @@ def read_columns(session: PostgresSession, name: TableName, table: str) -> Datab
             )
         if own is not None:
             columns[own.lower()] = (own, type_name)
-    return DatabaseColumns(columns)
+    return columns

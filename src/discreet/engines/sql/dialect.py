@@ -331,3 +331,12 @@ class Dialect(Protocol):
     def code(self, value: str, kind: Type) -> str | None:
         """A 64-bit integer that is equal exactly where values are; None for types that have none at hand."""
         ...
+
+
+def quote_name(name: str) -> str:
+    """A name as standard SQL quotes it.
+
+    >>> quote_name('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'

@@ -267,7 +267,7 @@ class _OuterReader:
         kind = type(node).__name__
         if kind == "Anonymous":
             rule = f"The function {node.name} is not available."
-            raise refusal(self.places.of(node), rule, "docs/sql.md lists everything that is.")
+            raise refusal(self.places.of(node), rule, "`discreet help sql` lists everything that is.")
         if kind not in allowed_nodes.NODES:
             ExpressionReader(self.places, {}).refuse(node)
         parts = allowed_nodes.PARTS.get(kind)

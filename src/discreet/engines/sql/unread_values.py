@@ -1,0 +1,84 @@
+"""How many stored values are read as NULL, by column, with an example: for the owner of the data alone.
+
+One statement over the stored table, with the very words by which questions read its columns. The counts are exact. So
+nothing here is part of an engine or a curator, and no analyst can reach it.
+"""
+
+# ruff: noqa: S608  # all SQL is written here; names are quoted
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from discreet.engines.sql.dialect import Dialect
+from discreet.engines.unread import MISSING_WORDS, Unread, ValueReport
+from discreet.late_dataclass import dataclass
+from discreet.plan.types import Type
+
+# Columns that are looked at in one statement, and how much of a value is shown as an example.
+_COLUMNS = 100
+_EXAMPLE_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedColumn:
+    """A column under its declared name: its stored value as a text, and as questions read it, in SQL.
+
+    ``length`` is the declared one of a text, None where there is none.
+    """
+
+    name: str
+    text: str
+    read: str
+    declared: Type
+    length: int | None = None
+
+
+def count_unread_values(
+    run: Callable[[str], Sequence[tuple[Any, ...]]],
+    relation: str,
+    columns: Sequence[CheckedColumn],
+    dialect: Dialect,
+    unit: str | None = None,
+) -> ValueReport:
+    """Count the values of a relation that questions take as missing; with ``unit`` also its units."""
+    ((rows,),) = run(f"SELECT count(*) FROM {relation}")
+    lost: list[Unread] = []
+    for start in range(0, len(columns), _COLUMNS):
+        part = columns[start : start + _COLUMNS]
+        items = [item for column in part for item in _write_items(column, dialect)]
+        (found,) = run(f"SELECT {', '.join(items)} FROM {relation}")
+        for place, column in enumerate(part):
+            lost += _list_unread(column, *found[4 * place : 4 * place + 4])
+    units = None
+    if unit is not None:
+        read = next(column.read for column in columns if column.name == unit)
+        query = f"SELECT count(*) FILTER (WHERE ({read}) IS NULL), count(DISTINCT ({read})) FROM {relation}"
+        ((nobody, units),) = run(query)
+        lost += [Unread(None, f"rows without a {unit}", nobody)] if nobody else []
+    return ValueReport(rows, tuple(lost), units)
+
+
+def _write_items(column: CheckedColumn, dialect: Dialect) -> Iterator[str]:
+    """How many values are read as NULL and what one of them is; and the same for words that mean a missing value."""
+    lost = f"{column.text} IS NOT NULL AND ({column.read}) IS NULL"
+    missing = "false" if column.declared is Type.TEXT else _write_is_missing(column.text, dialect)
+    for condition in (f"{lost} AND NOT {missing}", f"{lost} AND {missing}"):
+        yield f"count(*) FILTER (WHERE {condition})"
+        yield f"min(left({column.text}, {_EXAMPLE_LENGTH})) FILTER (WHERE {condition})"
+
+
+def _write_is_missing(text: str, dialect: Dialect) -> str:
+    """Whether a text is a word for a missing value, or blank."""
+    words = ", ".join(f"'{word}'" for word in ("", *MISSING_WORDS))
+    return f"(lower({dialect.trim(text)}) IN ({words}))"
+
+
+def _list_unread(
+    column: CheckedColumn, unfit: int, example: str | None, missing: int, word: str | None
+) -> Iterator[Unread]:
+    reason = f"no {column.declared}" if column.length is None else f"longer than {column.length} characters"
+    if unfit:
+        yield Unread(column.name, reason, unfit, example)
+    if missing:
+        yield Unread(column.name, "written as missing", missing, word, meant=True)
