@@ -10,7 +10,7 @@ SPARK  := $(VENV)/.spark
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy lock clean
+.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -69,6 +69,9 @@ $(PEERS)/%: benchmarks/peers/%.txt
 	@$@/bin/python $(PIP) -r $< || { rm -rf $@; exit 1; }
 	@touch $@
 
+docs: $(READY)   ## the site with all pages, in site/; nothing is fetched for it
+	@$(BIN)/python -m website site
+
 lock: $(READY)   ## choose new versions for the development environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
@@ -76,4 +79,4 @@ lock: $(READY)   ## choose new versions for the development environment
 	    --upgrade --quiet -o requirements-spark.lock
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
