@@ -103,6 +103,9 @@ class DuckDBDialect:
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or less, it has 128
 
+    def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
+        return self.wide_sum(value)
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:  # noqa: ARG002  # one form for both
         return f"({left}) // ({right})"
 
@@ -228,6 +231,17 @@ class DuckDBDialect:
     def first_rows(self, source: str, parts: Sequence[str], order: Sequence[str], most: int) -> str:
         within = f"PARTITION BY {', '.join(parts)} " if parts else ""
         return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
+
+    @property
+    def counts_by_window(self) -> bool:
+        return False
+
+    def gather(self, by: str) -> str:  # noqa: ARG002  # there is one place
+        return ""
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        cells, places = ", ".join(values), ", ".join(map(str, range(len(values))))
+        return f"(SELECT *, unnest(ARRAY[{cells}]) AS cell, unnest(ARRAY[{places}]) AS place FROM {source}) AS own"
 
     def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
         return f"{word}({value}, {self.literal(offset, Type.INTEGER)}, {self.literal(None, kind)})"

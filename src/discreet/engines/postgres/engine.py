@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.engines.engine import Capabilities
+from discreet.engines.engine import Capabilities, ProgressCallback
 from discreet.engines.order import EngineHash
 from discreet.engines.postgres import scanning
 from discreet.engines.postgres.address import ADDRESS, find_address
@@ -64,7 +64,12 @@ class PostgresEngine(StoredEngine[PostgresSession]):
         low, high, running = str(state).split(":")
         return f"snapshot {high}" if low == high else f"snapshot {high} from {low} without {running}"
 
-    def _connect(self, *, generous: bool = False) -> PostgresSession:
+    def _connect(
+        self,
+        *,
+        generous: bool = False,
+        watch: ProgressCallback | None = None,  # noqa: ARG002  # PostgreSQL tells no progress
+    ) -> PostgresSession:
         size = self._work_memory
         return PostgresSession(self._address, work_memory=_multiply_memory(size) if generous else size)
 
