@@ -36,7 +36,7 @@ from discreet.errors import InternalError
 from discreet.exact import decimal
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import MAX_KEYS, ColumnFacts
-from discreet.plan.evaluate import evaluate
+from discreet.plan.evaluate import evaluate, settle
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
 from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
 from discreet.plan.times import to_days
@@ -392,11 +392,14 @@ def _facts_of_condition(call: Call, arguments: tuple[ColumnFacts, ...]) -> Colum
     return ColumnFacts(nullable=nullable, keys=(False, True, None) if nullable else (False, True))
 
 
-def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
-    """The facts of a value that is one of several, where it is not known which."""
+def _hull(facts: tuple[ColumnFacts, ...], kind: Type, *, nullable: bool) -> ColumnFacts:
+    """The facts of a value of a type that is one of several, where it is not known which.
+
+    Keys become values of that type: 1 among reals is 1.0, and a date among times its midnight.
+    """
     keys: tuple[Value, ...] | None = None
     if all(fact.keys is not None for fact in facts):
-        union = {key: None for fact in facts for key in fact.keys or ()}
+        union = {settle(key, kind): None for fact in facts for key in fact.keys or ()}
         keys = sort_values(union)
     known = [_ends_of(fact) for fact in facts]
     low = high = None
@@ -407,11 +410,12 @@ def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
 
 def _facts_of_case(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     results = _drop_null_literals((*arguments[1::2], arguments[-1]), (*call.arguments[1::2], call.arguments[-1]))
-    return _hull(results, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
+    return _hull(results, call.type, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
 
 
 def _facts_of_coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return _hull(_drop_null_literals(arguments, call.arguments), nullable=all(fact.nullable for fact in arguments))
+    results = _drop_null_literals(arguments, call.arguments)
+    return _hull(results, call.type, nullable=all(fact.nullable for fact in arguments))
 
 
 def _drop_null_literals(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> tuple[ColumnFacts, ...]:
