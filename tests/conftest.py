@@ -56,4 +56,4 @@ def served(hospital: Path) -> Iterator[Hospital]:
     """The demo's hospital as a service, closed at the end."""
     made = serve_hospital(hospital)
     yield made
-    made.dataset.curator.close()
+    made.dataset.close()

@@ -11,7 +11,7 @@ import pytest
 from discreet.accounting.account import compose
 from discreet.accounting.events import RoundedGaussian
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes
-from discreet.charged_draw import ChargedDraw
+from discreet.charged_draw import ChargedDraw, DrawSteps
 from discreet.errors import DrawLost, EngineFailure, LedgerStopped
 from discreet.ledger.ledger import Charge
 from discreet.ledger.memory import MemoryLedger
@@ -37,6 +37,19 @@ def make(ledger: MemoryLedger, request: str = "r") -> ChargedDraw:
     return ChargedDraw(ledger, charge, AnswerTimes(datetime.now(UTC), None, SYSTEM_CLOCK))
 
 
+def run(
+    ledger: MemoryLedger, count: Callable[[bool], int], draw: Callable[[int], dict[str, Any]], request: str = "r"
+) -> Any:
+    """What was drawn, as it is on record."""
+
+    def draw_and_dump(exact: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        record = draw(exact)
+        return record, record
+
+    steps = DrawSteps(count, draw_and_dump, lambda record: record)
+    return make(ledger, request).run(steps, lambda _, drawn: drawn)
+
+
 def draw_new(drawn: list[int]) -> Callable[[int], dict[str, Any]]:
     """A draw that is another one each time."""
 
@@ -49,8 +62,8 @@ def draw_new(drawn: list[int]) -> Callable[[int], dict[str, Any]]:
 
 def test_a_retry_gets_the_same_draw() -> None:
     ledger, drawn = open_ledger(), list[int]()
-    _, one = make(ledger).run(lambda _: 7, draw_new(drawn))
-    _, two = make(ledger).run(lambda _: 8, draw_new(drawn))
+    one = run(ledger, lambda _: 7, draw_new(drawn))
+    two = run(ledger, lambda _: 8, draw_new(drawn))
     assert one == two == {"noisy": 8}
     assert drawn == [7]
     assert len(ledger.history()) == 1
@@ -63,8 +76,8 @@ def test_an_interrupt_while_counting_can_be_repeated() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(ledger).run(interrupt, draw_new(drawn))
-    assert make(ledger).run(lambda _: 7, draw_new(drawn))[1] == {"noisy": 8}
+        run(ledger, interrupt, draw_new(drawn))
+    assert run(ledger, lambda _: 7, draw_new(drawn)) == {"noisy": 8}
     assert len(ledger.history()) == 1
 
 
@@ -77,7 +90,7 @@ def test_a_failure_is_tried_once_more_with_more_memory() -> None:
             raise MemoryError("row 17 is Jane Doe")
         return 3
 
-    assert make(ledger).run(count, draw_new([]))[1] == {"noisy": 4}
+    assert run(ledger, count, draw_new([])) == {"noisy": 4}
     assert flags == [False, True]
 
 
@@ -88,11 +101,11 @@ def test_what_failed_is_not_told_and_stops_the_ledger() -> None:
         raise ValueError("row 17 is Jane Doe")
 
     with pytest.raises(EngineFailure) as caught:
-        make(ledger).run(fail, draw_new([]))
+        run(ledger, fail, draw_new([]))
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert "Jane" not in str(caught.value)
     with pytest.raises(LedgerStopped):
-        make(ledger, "another").run(lambda _: 1, draw_new([]))
+        run(ledger, lambda _: 1, draw_new([]), "another")
 
 
 def test_a_draw_that_never_got_on_record_is_lost() -> None:
@@ -103,7 +116,7 @@ def test_a_draw_that_never_got_on_record_is_lost() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(ledger).run(lambda _: 7, draw)
+        run(ledger, lambda _: 7, draw)
     with pytest.raises(DrawLost):
-        make(ledger).run(lambda _: 7, draw_new(drawn))
+        run(ledger, lambda _: 7, draw_new(drawn))
     assert drawn == []

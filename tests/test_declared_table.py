@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
-from discreet.curator import Table
+from discreet.declared_table import Table
 from discreet.errors import UsageError
 from tests.worlds.visits import curator
 

@@ -111,7 +111,9 @@ def test_the_codebook_has_nothing_wrong() -> None:
 def test_every_table_reaches_its_unit() -> None:
     """By name, by the visit, or not at all: what is declared becomes what the planner knows."""
     tables = Codebook.read(demo.CODEBOOK).catalog().tables
-    assert tables["labs"].link == Link("visit_id", "visits", "visit_id") and tables["labs"].unit.column == "patient_id"
+    assert tables["labs"].link == Link(("visit_id",), "visits", ("visit_id",))
+    assert tables["labs"].unit.column == "patient_id"
     assert tables["visits"].link is None
-    assert set(tables["visits"].keys) == {Link("ward", "wards", "ward"), Link("patient_id", "patients", "patient_id")}
+    home = Link(("patient_id",), "patients", ("patient_id",))
+    assert set(tables["visits"].keys) == {Link(("ward",), "wards", ("ward",)), home}
     assert tables["wards"].public and tables["wards"].columns["ward"][1].unique

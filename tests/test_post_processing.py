@@ -334,31 +334,11 @@ def test_nothing_private_is_near() -> None:
             curator().ask(f"SELECT * FROM ({BY_WARD}), {table}", epsilon=1)
 
 
-def test_batches_take_questions_only() -> None:
-    """A computation is asked by itself."""
-    with pytest.raises(QuestionError, match="by itself"):
-        curator().ask_batch([SHARES], epsilon=1)
-    with pytest.raises(QuestionError, match="free"):
-        curator().ask_batch(["SELECT COUNT(*) FROM wards"], epsilon=1)
-
-
 def test_bounds_are_bought_inside() -> None:
     """A single question inside takes bounds="auto", as it does alone."""
     holder = curator(bounds={})
     answer = holder.ask(f"SELECT s / 2 AS half FROM ({DP} SUM(age) AS s FROM visits)", epsilon=5, bounds="auto")
     assert len(answer) == 1 and len(holder.history()) == 2
-
-
-def test_large_public_tables_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are refused before they are read; in a join that keeps them only declared keys are public."""
-    monkeypatch.setattr("discreet.curator.MOST_PUBLIC_ROWS", 3)
-    holder = curator()
-    with pytest.raises(UsageError, match="has 4 rows"):
-        holder.ask("SELECT COUNT(*) FROM wards")
-    grouped = "SELECT w.ward, COUNT(v.patient) AS n FROM visits v RIGHT JOIN wards w ON v.ward = w.ward GROUP BY w.ward"
-    assert "3 public groups" in holder.preview(grouped, epsilon=1).keys  # those that are declared
-    monkeypatch.undo()
-    assert "4 public groups" in holder.preview(grouped, epsilon=1).keys
 
 
 def test_curves_are_for_questions() -> None:

@@ -1,4 +1,4 @@
-"""Tables as analysts see them: declared columns with what is public about them, and never a row.
+"""Tables as analysts see them: declared columns with what is public about them, verbs to ask, and never a row.
 
 ``PrivateRows`` has the methods by which people look at rows in other libraries. Here each of them says what to do
 instead.
@@ -7,15 +7,24 @@ instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
-from discreet.errors import UsageError
+from discreet.answer import Answer
+from discreet.bound_search.curator_protocol import CuratorProtocol
+from discreet.call_forms import check_call
+from discreet.errors import DiscreetError, UsageError
+from discreet.frontends.chain.builder import TableBuilder
 from discreet.html_tables import make_facts, make_table
+from discreet.late_dataclass import dataclass
 from discreet.picture import show, show_key
+from discreet.plan import show as plan_words
 from discreet.plan.catalog import ColumnFacts, TableFacts
+from discreet.plan.relations import Values
 from discreet.plan.times import from_days
 from discreet.plan.types import Type, Value
+from discreet.preview import Preview
 from discreet.privacy import Neighbours
+from discreet.public_tables import read_public_values
 
 _HEADS = ("column", "type", "known")
 # The most keys that are listed.
@@ -52,6 +61,56 @@ class PrivateRows:
 
     def __bool__(self) -> bool:
         return True
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Table(PrivateRows, TableBuilder):
+    """A declared table of a curator: chain ``where``, ``group_by``, ``agg``, then ``preview`` or ``ask``."""
+
+    curator: CuratorProtocol
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the declared columns."""
+        return list(self.catalog.find_table(self.table).columns)
+
+    def __repr__(self) -> str:
+        if self.outputs or self.keys:
+            return self._describe_question()
+        shown = format_table_facts(self.catalog.find_table(self.table), self.catalog.neighbours)
+        chosen = self.conditions or self.source is not None
+        return f"{shown}\nonly some of its rows, or joined with others: ask aggregates of them" if chosen else shown
+
+    def _describe_question(self) -> str:
+        try:
+            words = plan_words.show(self.question)
+        except DiscreetError as error:
+            return f"no question yet: {error}"
+        return f"{words}\nnot asked yet: .preview(share=0.1) is free, .ask(share=0.1) answers"
+
+    def _repr_html_(self) -> str | None:
+        if self.outputs or self.keys or self.conditions or self.source is not None:
+            return None  # the text above
+        return table_to_html(self.catalog.find_table(self.table), self.catalog.neighbours)
+
+    def join(self, other: Any, on: object = None, how: str = "inner", *, name: str = "public") -> Self:
+        """As in every chain; besides tables also an answer given before, or a frame, as public rows under a name."""
+        rows = other if isinstance(other, TableBuilder | Values) else read_public_values({name: other})[name]
+        return super().join(rows, on, how)
+
+    @check_call(".ask(share=0.1)")
+    def ask(self, **offer: Any) -> Answer:
+        """Answer the question that the chain has become; takes what ``Curator.ask`` takes."""
+        return self.curator.ask(self.question, **offer)
+
+    @check_call(".preview(share=0.1)")
+    def preview(self, **offer: Any) -> Preview:
+        """What the answer would cost and how far off it would be; takes what ``Curator.preview`` takes."""
+        return self.curator.preview(self.question, **offer)
+
+    def explain(self, **offer: Any) -> str:
+        """The plan, its facts, its sensitivities and its noise, and why."""
+        return self.curator.explain(self.question, **offer)
 
 
 def format_table_facts(table: TableFacts, neighbours: Neighbours) -> str:

@@ -81,8 +81,9 @@ def curate(tables: Mapping[str, Any], **declared: Any) -> Curator:
 
     A frame of Spark, or a text such as ``"postgres:clinic.visits"``, is a table that stays where it is.
     ``unit`` names the column that says whose row it is; None protects one row. A table without that column reaches the
-    unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``. The name of a column
-    means this column in every table that has it; ``"table.column"`` means the column of one table.
+    unit by ``foreign_keys``, such as ``{"labs.visit_id": "visits.visit_id"}``, or is ``public``; columns that refer
+    together are one mapping of a list. The name of a column means this column in every table that has it;
+    ``"table.column"`` means the column of one table.
     """
     if not isinstance(tables, Mapping):
         rule = f"must be frames by name; got {kind_of(tables)}"

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.bounding import facts, ranges
+from discreet.bounding import choice_facts, facts, ranges
 from discreet.bounding.facts import facts_of, narrow_columns
 from discreet.exact import decimal
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
@@ -144,7 +144,7 @@ def test_wrong_ranges_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: LEAST that ignores NULLs, and a CASE that takes false conditions for true ones, break rows."""
     with monkeypatch.context() as patched:
         patched.setattr(
-            facts,
+            choice_facts,
             "range_of_extreme",
             lambda given, least: ranges.range_of_extreme(tuple(replace_null(fact) for fact in given), least=least),
         )

@@ -11,7 +11,9 @@ import pytest
 
 from discreet.bounding.bound import bound
 from discreet.bounding.contributions import Counts, Measure, sensitivity
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.limits import find_reference, have_key
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import InternalError, UnitLost
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression
@@ -37,11 +39,25 @@ from discreet.plan.relations import (
 from discreet.plan.statistics.definitions import Statistic
 from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
+from tests.worlds.tables import HOSPITAL
 
 I, R, X, B = Type.INTEGER, Type.REAL, Type.TEXT, Type.BOOLEAN
 AGE = ColumnFacts(nullable=False, low=Fraction(0), high=Fraction(110), resolution=Fraction(1), constant=True)
 COST = ColumnFacts(low=Fraction(-2), high=Fraction(10), resolution=Fraction(1, 2))
 WARD = ColumnFacts(nullable=False, keys=("A", "B"), frequency=4)
+
+
+def test_a_foreign_key_is_followed_by_all_of_its_columns() -> None:
+    """Otherwise a join that follows a part of it would leave out rows, as if there were one at most."""
+    child, parent = Scan("doses", "d"), Scan("treatments", "t")
+    clinic = (Column("d", "clinic", X), Column("t", "clinic", X))
+    number = (Column("d", "treatment", I), Column("t", "number", I))
+    other = (Column("d", "treatment", I), Column("t", "hours", I))
+    assert find_reference([number, other, clinic], child, parent, HOSPITAL) == (clinic, number)
+    assert not any(find_reference(some, child, parent, HOSPITAL) for some in ([clinic], [number], [clinic, other], []))
+    assert not find_reference([pair[::-1] for pair in (clinic, number)], parent, child, HOSPITAL)
+    assert have_key([clinic[0], number[0]], child, HOSPITAL)
+    assert not have_key([clinic[0]], child, HOSPITAL) and not have_key([clinic[1], number[1]], parent, HOSPITAL)
 
 
 def table(
@@ -63,7 +79,7 @@ TABLES = {
         "labs",
         {"stay": (I, NOTHING), "value": (R, COST)},
         ContributionLimits(max_rows=7),
-        link=Link("stay", "stays", "ID"),
+        link=Link(("stay",), "stays", ("ID",)),
     ),
     "wards": table(
         "wards", {"ward": (X, replace(WARD, unique=True)), "floor": (I, NOTHING)}, ContributionLimits(), public=True

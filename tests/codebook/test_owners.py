@@ -13,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.codebook import Codebook
+from discreet.codebook.check_lines import Grade
 from discreet.codebook.entries import Document
 from discreet.codebook.entry_reader import read_entries
 from discreet.codebook.owners import MAX_CHAIN, Way, find_ways, foreign_keys_of
+from discreet.codebook.unit_checks import check_table
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.errors import CodebookError
 from discreet.plan.catalog import Catalog, ContributionLimits, Link
@@ -78,7 +81,7 @@ ward = { type = "text", unique = true }
 floor = { type = "integer", bounds = [0, 5] }
 """
 # A column of the unit's name refers to where the unit is at home, without saying so.
-HOME = Link("patient_id", "patients", "patient_id")
+HOME = Link(("patient_id",), "patients", ("patient_id",))
 GOOD = HEAD + PATIENTS + VISITS + LABS + NOTES + WARDS
 
 
@@ -112,11 +115,12 @@ def test_everything_reaches_the_catalog() -> None:
     assert {facts.unit for facts in found.tables.values()} == {Unit("patient_id")} == {found.unit}
     assert patients.owner is visits.owner is None and patients.link is visits.link is None
     assert visits.unit_column == Column("visits", "patient_id", Type.INTEGER)
-    assert labs.link == Link("visit", "visits", "visit_id") and labs.unit_column is None
-    assert notes.link == Link("lab", "labs", "lab_id") and notes.limits == ContributionLimits(
+    assert labs.link == Link(("visit",), "visits", ("visit_id",)) and labs.unit_column is None
+    assert notes.link == Link(("lab",), "labs", ("lab_id",)) and notes.limits == ContributionLimits(
         max_groups=3, max_rows_per_group=2
     )
-    assert visits.keys == (Link("ward", "wards", "ward"), HOME) and labs.keys == (labs.link,) and patients.keys == ()
+    assert visits.keys == (Link(("ward",), "wards", ("ward",)), HOME)
+    assert labs.keys == (labs.link,) and patients.keys == ()
     assert wards.public and not labs.public and wards.limits == ContributionLimits() and wards.unit_column is None
     assert wards.columns["ward"][1].unique and not wards.columns["floor"][1].unique
     assert patients.columns["district"][1].frequency == 50 and visits.columns["ward"][1].frequency is None
@@ -150,7 +154,7 @@ def test_a_column_that_refers_to_the_unit_names_it() -> None:
 def test_the_unit_of_every_table() -> None:
     """The old form: a bare column; and foreign keys for tables that lack it."""
     found = catalog(GOOD.replace('"patients.patient_id"', '"patient_id"'))
-    assert found.tables["visits"].keys == (Link("ward", "wards", "ward"),)
+    assert found.tables["visits"].keys == (Link(("ward",), "wards", ("ward",)),)
     assert found.unit == Unit("patient_id") and found.tables["labs"].link is not None
     assert catalog(HEAD.replace("patients.patient_id", "patient_id") + PATIENTS).tables["patients"].owner is None
 
@@ -161,8 +165,8 @@ def test_the_name_of_the_unit_comes_first() -> None:
     found = catalog(HEAD + PATIENTS + text + 'by = "integer"\nbefore = "integer"\n')
     assert found.tables["visits"].owner is None and found.tables["visits"].link is None
     assert found.tables["visits"].keys == (
-        Link("by", "patients", "patient_id"),
-        Link("before", "visits", "visit_id"),
+        Link(("by",), "patients", ("patient_id",)),
+        Link(("before",), "visits", ("visit_id",)),
         HOME,
     )
 
@@ -187,10 +191,10 @@ def test_the_shortest_chain_counts_then_the_first() -> None:
         NOTES.replace('lab = "labs.lab_id"', 'lab = "labs.lab_id", visit = "visits.visit_id"') + 'visit = "integer"\n'
     )
     found = catalog(HEAD + PATIENTS + VISITS + LABS + direct + WARDS)
-    assert found.tables["notes"].link == Link("visit", "visits", "visit_id")
-    assert [link.column for link in found.tables["notes"].keys] == ["lab", "visit"]
+    assert found.tables["notes"].link == Link(("visit",), "visits", ("visit_id",))
+    assert [link.columns for link in found.tables["notes"].keys] == [("lab",), ("visit",)]
     two = table("two", columns='a = "integer"\nb = "integer"', keys='b = "visits.visit_id", a = "visits.visit_id"')
-    assert catalog(HEAD + two + PATIENTS + VISITS + WARDS).tables["two"].link == Link("b", "visits", "visit_id")
+    assert catalog(HEAD + two + PATIENTS + VISITS + WARDS).tables["two"].link == Link(("b",), "visits", ("visit_id",))
 
 
 def test_row_units_and_public_tables() -> None:
@@ -198,7 +202,7 @@ def test_row_units_and_public_tables() -> None:
     text = HEAD.replace("patients.patient_id", "row") + VISITS.replace("max_rows = 20", "") + WARDS
     found = catalog(text)
     assert found.unit == Unit() and found.tables["visits"].limits.max_rows == 1 and found.tables["wards"].public
-    assert found.tables["visits"].keys == (Link("ward", "wards", "ward"),)
+    assert found.tables["visits"].keys == (Link(("ward",), "wards", ("ward",)),)
     assert found.tables["visits"].owner is None and found.tables["visits"].link is None
     assert (
         found.tables["wards"].limits == ContributionLimits()
@@ -454,7 +458,7 @@ def test_curate_says_the_same() -> None:
     """From Python: limits are for private tables, bare names mean the tables that they can be about."""
     with discreet.curate(FRAMES, **SAID) as curator:
         found = curator.catalog
-        assert found.tables["labs"].link == Link("visit_id", "visits", "visit_id")
+        assert found.tables["labs"].link == Link(("visit_id",), "visits", ("visit_id",))
         assert found.tables["wards"].public and found.tables["wards"].limits == ContributionLimits()
         assert found.tables["wards"].columns["ward"][1].unique and not found.tables["visits"].columns["ward"][1].unique
         assert found.tables["visits"].columns["ward"][1].frequency == 9
@@ -532,7 +536,8 @@ def test_ways_are_the_shortest_there_are(text: str) -> None:
     assert set(found) == {name for name in NAMES if leads(name, document)}
     for name, way in found.items():
         links = [link for link in foreign_keys_of(name, document) if link.parent in found]
-        naming = [link.column for link in links if found[link.parent].owner == link.key and link.parent != name]
+        pairs = [(link.parent, pair) for link in links for pair in link.pairs if link.parent != name]
+        naming = [column for parent, (column, key) in pairs if found[parent].owner == key]
         if "u" in document.tables[name].columns:
             assert way == Way(owner="u")
         elif way.link is None:
@@ -548,11 +553,109 @@ def ends_at_the_unit(name: str, document: Document, found: Mapping[str, Way]) ->
     """Whether a name is one in the end: columns that refer to each other in a circle name nobody."""
     trail = [(name, found[name].owner)]
     while trail[-1][1] != "u":
-        links = [link for link in foreign_keys_of(trail[-1][0], document) if link.column == trail[-1][1]]
-        trail.append((links[0].parent, links[0].key))
+        links = [link for link in foreign_keys_of(trail[-1][0], document) if link.columns == (trail[-1][1],)]
+        trail.append((links[0].parent, links[0].keys[0]))
         if len(set(trail)) < len(trail):
             return False
     return True
+
+
+TREATMENTS = """
+[tables.treatments]
+source = "treatments.parquet"
+max_rows = 10
+[tables.treatments.columns]
+patient_id = "integer"
+clinic = "text"
+number = "integer"
+"""
+DOSES = """
+[tables.doses]
+source = "doses.parquet"
+foreign_keys = [{ clinic = "treatments.clinic", treatment = "treatments.number" }]
+max_rows = 30
+[tables.doses.columns]
+clinic = "text"
+treatment = "integer"
+amount = "real"
+"""
+JOINT = HEAD + PATIENTS + TREATMENTS + DOSES
+JOINT_KEY = 'clinic = "treatments.clinic", treatment = "treatments.number"'
+
+
+def test_several_columns_refer_together() -> None:
+    """One entry of a list is one foreign key; a plain table has one for each column, as it always did."""
+    doses = catalog(JOINT).tables["doses"]
+    key = Link(("clinic", "treatment"), "treatments", ("clinic", "number"))
+    assert doses.link == key and doses.keys == (key,) and doses.unit_column is None
+    one_by_one = catalog(JOINT.replace(f"[{{ {JOINT_KEY} }}]", f"{{ {JOINT_KEY} }}")).tables["doses"]
+    assert one_by_one.keys == (
+        Link(("clinic",), "treatments", ("clinic",)),
+        Link(("treatment",), "treatments", ("number",)),
+    )
+    alone = catalog(GOOD.replace('{ visit = "visits.visit_id" }', '[{ visit = "visits.visit_id" }]')).tables["labs"]
+    assert alone.link == Link(("visit",), "visits", ("visit_id",))
+
+
+def test_a_joint_key_with_the_unit_names_the_unit() -> None:
+    """Where one column refers to the column that names the unit, a row needs no way around."""
+    with_person = JOINT.replace('clinic = "treatments.clinic"', 'person = "treatments.patient_id"')
+    doses = catalog(with_person.replace('clinic = "text"\ntreatment', 'person = "integer"\ntreatment')).tables["doses"]
+    assert doses.link is None and doses.owner == "person"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (f"[{{ {JOINT_KEY} }}]", "[]", "doses.columns lacks the unit column"),
+        (f"[{{ {JOINT_KEY} }}]", "[{}]", "foreign_keys has a foreign key without columns"),
+        (f"[{{ {JOINT_KEY} }}]", '["treatments"]', "doses.foreign_keys must say which column refers to which"),
+        ('"treatments.number"', "3", "doses.foreign_keys.treatment must be"),
+        ('"treatments.number"', '"treatments.nr"', "foreign_keys.treatment refers to a column that is not declared"),
+        ('"treatments.number"', '"patients.patient_id"', "(clinic, treatment) that refers to several tables"),
+        ('treatment = "treatments.number"', 'amount = "treatments.number"', "amount holds real and refers to integer"),
+        (
+            'clinic = "treatments.clinic"',
+            'amount = "treatments.number", clinic = "treatments.clinic"',
+            "(amount, clinic, treatment) that refers to one column twice",
+        ),
+        ('treatment = "treatments.number"', 'dose = "treatments.number"', "foreign_keys.dose is not a declared column"),
+        (JOINT_KEY, 'clinic = "doses.clinic", treatment = "doses.treatment"', "that refers to itself"),
+    ],
+)
+def test_joint_keys_that_are_wrong_are_refused(old: str, new: str, words: str) -> None:
+    assert old in JOINT
+    with pytest.raises(CodebookError) as caught:
+        catalog(JOINT.replace(old, new))
+    assert words in str(caught.value)
+
+
+def test_frames_have_joint_keys() -> None:
+    """A list of mappings: each is one foreign key of the table that has all of its columns."""
+    treatments = pa.table({"patient_id": [1], "clinic": ["x"], "number": [1]})
+    doses = pa.table({"clinic": ["x"], "treatment": [1], "amount": [2.0]})
+    said: dict[str, Any] = {"unit": "treatments.patient_id", "max_rows": 3, "budget": Budget(epsilon=1)}
+    frames = {"treatments": treatments, "doses": doses}
+    key = Link(("clinic", "treatment"), "treatments", ("clinic", "number"))
+    for clinic in ("doses.clinic", "clinic"):
+        together = [{clinic: "treatments.clinic", "doses.treatment": "treatments.number"}]
+        assert Codebook.from_frames(frames, foreign_keys=together, **said).catalog().tables["doses"].link == key
+    for wrong, words in (
+        ({"clinic": "treatments.clinic", "ward": "treatments.number"}, "foreign_keys: ward is not a column of another"),
+        ({"doses.clinic": "x.y", "treatments.number": "x.z"}, "treatments.number are not columns of one table"),
+    ):
+        with pytest.raises(CodebookError, match=re.escape(words)):
+            Codebook.from_frames(frames, foreign_keys=[wrong], **said)
+
+
+def test_check_says_how_to_write_columns_that_refer_together() -> None:
+    """Two foreign keys to columns of one table are probably one."""
+    apart = Codebook.read(JOINT.replace(f"[{{ {JOINT_KEY} }}]", f"{{ {JOINT_KEY} }}"))
+    fixes = [line.fix for line in check_table("doses", apart) if line.grade is Grade.WEAK]
+    assert any(f"write foreign_keys = [{{ {JOINT_KEY} }}]" in fix for fix in fixes)
+    together = list(check_table("doses", Codebook.read(JOINT)))
+    assert [line.grade for line in together] == [Grade.GOOD]
+    assert "(clinic, treatment) → treatments.(clinic, number)" in together[0].finding
 
 
 def test_names_in_a_circle_are_nobodys() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.bounding.contributions import BoundedPlan, Reach, Sensitivity, sensitivity
 from discreet.bounding.contributions import reach as reach_of
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.engines.engine import Groups
 from discreet.engines.memory.relations import RelationReader
 from discreet.plan.catalog import Catalog
@@ -52,8 +52,9 @@ def units_of(tables: Tables, table: str, row: dict[str, Value]) -> set[Value]:
     if table in DIRECT:
         return {row["pid"]} - {None}
     link = LINKS[table]
-    value = row[link.column]
-    parents = [parent for parent in tables[link.parent] if value is not None and parent[link.key] == value]
+    values = [(row[column], key) for column, key in link.pairs]
+    whole = all(value is not None for value, _ in values)
+    parents = [parent for parent in tables[link.parent] if whole and all(parent[key] == v for v, key in values)]
     return {unit for parent in parents for unit in units_of(tables, link.parent, parent)}
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import DiscreetError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression
@@ -55,7 +56,7 @@ SCHEMA: Mapping[str, Mapping[str, Type]] = {
 }
 PRIVATE = ("patients", "visits", "labs", "notes")
 DIRECT = ("patients", "visits")
-LINKS = {"labs": Link("visit_id", "visits", "visit_id"), "notes": Link("lab_id", "labs", "lab_id")}
+LINKS = {"labs": Link(("visit_id",), "visits", ("visit_id",)), "notes": Link(("lab_id",), "labs", ("lab_id",))}
 WARDS = ("A", "B", "", None)
 
 

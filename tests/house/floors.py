@@ -48,7 +48,10 @@ FLOORS: list[dict[str, str]] = [
         "charged_draw": "one charge, one draw, whatever is drawn",
         "release": "what is drawn, and the one function that draws",
     },
-    {"sized_error": "errors that depend on the size of a group"},
+    {
+        "sized_error": "errors that depend on the size of a group",
+        "stated_offer": "what is said of a price beside a question",
+    },
     {"error_targets": "the errors that an analyst wants"},
     {
         "error_curve": "error against cost",
@@ -60,23 +63,29 @@ FLOORS: list[dict[str, str]] = [
     {
         "batch_price": "several questions under one price",
         "preview": "cost and error before anything is spent",
+        "gaussian_price": "what an offer buys in Gaussian noise",
         "recorded_release": "what follows from earlier draws, for nothing",
     },
     {
         "quote": "questions with their price and identity",
-        "computation_preview": "what the questions of a computation cost",
         "picture": "answers as text and HTML",
     },
     {
         "plot": "answers as matplotlib charts",
-        "declared_table": "tables as analysts see them",
+        "computation_preview": "what the questions of a computation cost",
+        "remaining_budget": "what is left, and what it would buy",
     },
     {"answer": "what is handed out"},
     {
         "public_tables": "rows that an analyst brings",
         "post_processing": "computations over released answers",
         "bound_search": "bounds and limits that are bought",
+        "series": "counts period after period, under one charge",
         "answer_record": "answers and receipts, made and given again",
+    },
+    {
+        "statement_reader": "what a caller asks, read as questions and computations",
+        "declared_table": "tables as analysts see them",
     },
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
     {
@@ -85,11 +94,11 @@ FLOORS: list[dict[str, str]] = [
         "opening": "a curator from a codebook or from frames",
         "magic": "questions in a cell of a notebook",
     },
+    {"publish": "releases that are paid for once: tables, synthetic rows"},
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
-        "publish": "releases that are paid for once: tables, synthetic rows, series",
     },
     {"cli": "the command line"},
 ]

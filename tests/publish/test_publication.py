@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -15,8 +16,11 @@ from discreet.accounting.events import RoundedGaussian, squared_mu
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, UsageError
 from discreet.publish import publication
 from discreet.publish.bundle import Bundle
+from discreet.publish.records import dump_measurements
 from discreet.publish.verification import holds, verify
 from tests.publish.releases import ROWS, make_plan, make_visits, open_clinic
+
+DAYS = {"low": dt.date(2024, 2, 1), "high": dt.date(2024, 2, 28)}
 
 
 def find_price(curator: Any) -> list[Fraction]:
@@ -229,18 +233,46 @@ def test_bad_plans_are_refused_before_anything_is_charged(more: dict[str, Any], 
     assert find_price(curator) == []
 
 
-def test_contradictory_constraints_are_refused_before_the_charge() -> None:
-    constraints = [{"forbid": {"sex": value}} for value in ("f", "m", None)]
-    plan = make_plan(constraints=[*constraints, {"determines": ["ward", "sex"], "pairs": [["A", "f"]]}])
-    plan["columns"] = {"sex": {}, "ward": {}}
-    curator = open_clinic(make_visits(), budget=discreet.Budget(rho=1))
-    with pytest.raises(UsageError):
-        publication.preview(plan | {"epsilon": None, "rho": 0.1, "constraints": [
-            {"determines": ["sex", "ward"], "pairs": [["f", "A"]]}, {"forbid": {"sex": "f", "ward": "A"}},
-            {"forbid": {"sex": "m"}}, {"forbid": {"sex": None}},
-            {"determines": ["ward", "sex"], "pairs": [["A", "m"], ["B", "m"], ["C", "m"], [None, "m"]]},
-            {"forbid": {"ward": "Q"}},
-        ]}, curator=curator)  # fmt: skip
+FLAG: dict[str, Any] = {"ward": {}, "old": {"of": "age > 60"}}
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [{"forbid": {"old": value}} for value in (True, False, None)],
+        [
+            {"determines": ["old", "ward"], "pairs": [[True, "A"], [False, "A"], [None, "B"]]},
+            {"forbid": {"ward": "A"}},
+            {"forbid": {"ward": "B"}},
+        ],
+    ],
+)
+def test_contradictory_constraints_are_refused_before_the_charge(constraints: list[Any]) -> None:
+    """No row keeps all of them; with one of them less there is one, so it is the contradiction that is refused."""
+    curator = open_clinic()
+    plan = make_plan(columns=FLAG, constraints=constraints)
+    with pytest.raises(UsageError, match=r"contradict each other.*Nothing was charged"):
+        publication.preview(plan, curator=curator)
+    for left_out in range(len(constraints)):
+        fewer = [each for place, each in enumerate(constraints) if place != left_out]
+        assert publication.preview(plan | {"constraints": fewer}, curator=curator).fits
+    assert find_price(curator) == []
+
+
+def test_one_allowed_row_among_millions_is_found(tmp_path: Path) -> None:
+    """A search by chance would call this a contradiction: of the ages one is left, and all rows are in it."""
+    ages = [[age, "x"] for age in range(101) if age != 77]
+    plan = make_plan(
+        columns={"age": {}, "kind": {"of": "ward", "keys": ["x", "y"]}, "old": {"of": "age > 60"}},
+        constraints=[
+            {"determines": ["age", "kind"], "pairs": [*ages, [77, "y"], [None, "x"]]},
+            {"forbid": {"kind": "x"}},
+            {"determines": ["kind", "old"], "pairs": [["y", True]]},
+        ],
+    )
+    frame = publication.publish(plan, curator=open_clinic(), out=tmp_path / "b").synthetic.to_pandas()
+    assert set(frame.age) == {77} and set(frame.kind) == {"y"} and frame.old.all()
+    assert holds(verify(tmp_path / "b"))
 
 
 def test_constraints_hold_in_all_rows(tmp_path: Path) -> None:
@@ -254,6 +286,42 @@ def test_constraints_hold_in_all_rows(tmp_path: Path) -> None:
     frame = publication.publish(plan, curator=open_clinic(), out=tmp_path / "b").synthetic.to_pandas()
     assert not ((frame.ward == "A") & (frame.sex == "m")).any()
     assert (frame.sex[frame.ward == "B"] == "m").all()
+
+
+def test_constraints_of_every_type_are_kept_and_read_again(tmp_path: Path) -> None:
+    """Booleans, numbers, days and NULL: the bundle writes them down, and its rows come out of what it wrote."""
+    day = dt.date(2024, 2, 3)
+    plan = make_plan(
+        columns={"ward": {}, "age": {}, "old": {"of": "age > 60"}, "day": DAYS, "later": {"of": "day", **DAYS}},
+        constraints=[
+            {"forbid": {"old": True, "ward": "A"}},
+            {"forbid": {"age": 40, "ward": None}},
+            {"forbid": {"day": day}},
+            {"order": ["day", "later"]},
+            {"determines": ["age", "old"], "pairs": [[None, None], *([age, age > 60] for age in range(101))]},
+        ],
+    )
+    curator = open_clinic()
+    frame = publication.publish(plan, curator=curator, out=tmp_path / "b").synthetic.to_pandas()
+    assert not ((frame.old == True) & (frame.ward == "A")).any()  # noqa: E712  # NULL is neither
+    assert not (frame.day == day).any()
+    both = frame.dropna(subset=["day", "later"])
+    assert len(both) and (both.day <= both.later).all()
+    known = frame.dropna(subset=["age"])
+    assert ((known.age > 60) == known.old).all()
+    assert holds(verify(tmp_path / "b"))
+
+
+def test_halved_claims_are_seen_by_the_checks(tmp_path: Path) -> None:
+    """Control: noise of half the variance under the same charge is caught by verify, and by the price itself."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(publication, "dump_measurements", lambda m: halve(dump_measurements(m)))
+        publication.publish(make_plan(), curator=open_clinic(), out=tmp_path / "b")
+    assert not holds(verify(tmp_path / "b"))
+
+
+def halve(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"variance": str(Fraction(record["variance"]) / 2)}
 
 
 def test_an_empty_table_can_be_published(tmp_path: Path) -> None:

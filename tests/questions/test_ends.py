@@ -61,7 +61,7 @@ def test_every_budget_buys_ends(budget: str, neighbours: str) -> None:
     answer = curator.ask(ALL, ends=True, **offer)
     other = make_curator(whole, neighbours=neighbours)
     other.ask(ALL, **offer)
-    assert float(curator._find_share_left()) == pytest.approx(float(other._find_share_left()), rel=1e-6)
+    assert float(curator._left.share) == pytest.approx(float(other._left.share), rel=1e-6)
     assert answer.receipt["mechanisms"] == [events.dump(event) for event in preview.plan.events]
     assert len(preview.plan.events) == len(plain.plan.events) + 1
     for row in answer.table.to_pylist():

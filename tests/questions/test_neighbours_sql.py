@@ -17,11 +17,12 @@ import pytest
 
 from discreet.bounding.bound import BoundedQuestion, bound_all
 from discreet.bounding.contributions import BoundedPlan, Counts, Reach, Sensitivity, reach, sensitivity
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError
 from discreet.frontends import read_sql
-from discreet.plan.catalog import Catalog, ContributionLimits
+from discreet.plan.catalog import Catalog, ContributionLimits, Link
 from discreet.plan.expressions import Column
 from discreet.plan.functions import make_call, make_literal
 from discreet.plan.relations import (
@@ -51,7 +52,7 @@ from tests.worlds.several import (
     unit_neighbours,
     without,
 )
-from tests.worlds.tables import CATALOG, HOSPITAL, PUBLIC, SURVEY
+from tests.worlds.tables import CATALOG, DOSE_KEY, HOSPITAL, PUBLIC, SURVEY
 from tests.worlds.tables import world as world_of
 
 
@@ -304,6 +305,29 @@ def test_what_others_contribute_is_compared() -> None:
         unit = Column("v", "patient_id", Type.INTEGER)
         free = replace(form.bounded, source=source, unit=unit, max_rows=1_000, max_rows_per_group=None)
         words = " ".join(broken(free, world, kind))
+        assert "others contribute something else" in words
+
+
+JOINT_KEYS = tuple(text for file, text in fixtures() if file == "joint_keys")
+
+
+def test_joint_keys_keep_their_claims() -> None:
+    """Foreign keys of two columns, in worlds where people share the one, the other, and sometimes both."""
+    checked = [check(text, hospital(seed), ("memory",), PUBLIC) for text in JOINT_KEYS for seed in (1, 2, 3)]
+    assert sum(checked) >= 36
+    assert check(JOINT_KEYS[1], hospital(1), ("duckdb",), PUBLIC) == 1
+
+
+def test_a_foreign_key_without_one_of_its_columns_is_caught() -> None:
+    """A dose that reached everybody of its clinic, or of its number: removing its owner would change others."""
+    for column, key in DOSE_KEY.pairs:
+        link = Link((column,), DOSE_KEY.parent, (key,))
+        doses = replace(HOSPITAL.tables["doses"], link=link, keys=(link,))
+        broader = replace(HOSPITAL, tables={**HOSPITAL.tables, "doses": doses})
+        (form,) = forms("SELECT COUNT(*) AS n FROM doses", broader, {})
+        honest = hospital(1)
+        neighbours = tuple(replace(n, data=Data(n.data.tables, broader)) for n in honest.neighbours)
+        words = " ".join(broken(form.bounded, World(Data(honest.data.tables, broader), neighbours), "memory"))
         assert "others contribute something else" in words
 
 

@@ -22,7 +22,16 @@ from discreet.release import draw
 
 SOURCE = Path(curator_module.__file__).parent
 # Where charges and draws are in hand. An interrupt further down comes back to one of these lines.
-HERE = ("curator", "answer_record", "draw_record", "answer_times", "uninterrupted", "ledger", "bound_search")
+HERE = (
+    "curator",
+    "charged_draw",
+    "answer_record",
+    "draw_record",
+    "answer_times",
+    "uninterrupted",
+    "ledger",
+    "bound_search",
+)
 FILES = tuple(str(SOURCE / name) for name in HERE)
 VISITS = pa.table(
     {
@@ -188,7 +197,7 @@ def test_a_failure_stops_the_ledger_until_the_owner_has_looked(monkeypatch: pyte
     while trace is not None:
         frames.append(trace.tb_frame.f_code.co_name)
         trace = trace.tb_next
-    assert "_run_and_draw" not in frames and "_run" not in frames
+    assert "_count_and_draw" not in frames and "_run" not in frames
     other = "SELECT COUNT(*) AS m FROM visits WHERE ward = 'A'"
     for question, kept in ((COUNTS, "Your charge stands"), (other, "Nothing was charged")):
         with pytest.raises(LedgerStopped, match=kept):

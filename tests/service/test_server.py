@@ -39,6 +39,8 @@ class RunningServer:
     process: subprocess.Popen[bytes]
     port: int
     log: Path
+    announced: str
+    """What it said before it began to serve."""
 
     def send(self, secret: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
         """Status, headers and body of one request."""
@@ -61,20 +63,27 @@ class RunningServer:
         return status, json.loads(made)
 
     def wait_for_charge(self, secret: str, key: str) -> None:
-        """Wait until a request is on record."""
+        """Wait until a request is on record as charged."""
         deadline = time.monotonic() + 60
-        while self.send(secret, "GET", f"/api/v1/requests/{key}")[0] != 200:
+        while True:
+            status, _, body = self.send(secret, "GET", f"/api/v1/requests/{key}")
+            if status == 200 and json.loads(body)["charged"]:
+                return
             assert time.monotonic() < deadline
 
 
 @contextmanager
-def start_server(codebook: Path) -> Iterator[RunningServer]:
-    """Start a server, wait for its word, and end it in any case."""
+def start_server(codebook: Path | None, *more: str, folder: Path | None = None) -> Iterator[RunningServer]:
+    """Start a server, wait for its word, and end it in any case. Without a codebook its log is in the folder."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    log = codebook.parent / "server.log"
-    command = [sys.executable, "-m", "discreet.cli.main", "serve", str(codebook), "--port", str(port)]
-    with log.open("ab") as file, subprocess.Popen(command, stderr=subprocess.PIPE) as process:  # noqa: S603  # ours
+    place = folder if codebook is None else codebook.parent
+    assert place is not None
+    log = place / "server.log"
+    books = [] if codebook is None else [str(codebook)]
+    command = [sys.executable, "-m", "discreet.cli.main", "serve", *books, "--port", str(port), *more]
+    words = {**os.environ, "DISCREET_LINKS": "print"}
+    with log.open("ab") as file, subprocess.Popen(command, stderr=subprocess.PIPE, env=words) as process:  # noqa: S603  # ours
         assert process.stderr is not None
         os.set_blocking(process.stderr.fileno(), True)
         seen = b""
@@ -86,7 +95,7 @@ def start_server(codebook: Path) -> Iterator[RunningServer]:
         pump = threading.Thread(target=_copy, args=(process.stderr.fileno(), file.fileno()))
         pump.start()
         try:
-            yield RunningServer(process, port, log)
+            yield RunningServer(process, port, log, seen.decode())
         finally:
             process.kill()
             process.wait()

@@ -64,13 +64,23 @@ def some_tables(seed: int, patients: int = 7) -> Tables:
     regions: list[dict[str, Value]] = [
         {"town": rng.choice(TOWNS), "region": rng.choice(("north", "south"))} for _ in range(4)
     ]
+    treatments: list[dict[str, Value]] = [
+        {"patient_id": unit, "clinic": clinic, "number": number, "hours": rng.choice((1, 5, None))}
+        for clinic in ("x", "y") for number in range(6) if (unit := rng.choice((*units, 0)))
+    ]  # fmt: skip  # one row
+    doses: list[dict[str, Value]] = [
+        {"clinic": row["clinic"], "treatment": row["number"], "drug": rng.choice("ab"),
+         "amount": rng.choice((0.5, 20.0, None))}
+        for row in treatments for _ in range(rng.randrange(3))
+    ]  # fmt: skip  # one row
     return {
         "patients": people, "visits": visits, "labs": labs, "workers": workers, "wards": wards, "regions": regions,
+        "treatments": treatments, "doses": doses,
     }  # fmt: skip  # one list
 
 
 def plain(tables: Tables) -> duckdb.DuckDBPyConnection:
-    """The same tables in DuckDB, where labs name the patient as they do in a question."""
+    """The same tables in DuckDB, where labs and doses name the patient as they do in a question."""
     connection = duckdb.connect(config={"threads": 1})
     for name, facts in HOSPITAL.tables.items():
         columns = {column: kind for column, (kind, _) in facts.columns.items()}
@@ -79,6 +89,11 @@ def plain(tables: Tables) -> duckdb.DuckDBPyConnection:
     connection.execute("ALTER TABLE labs ADD COLUMN patient_id BIGINT")
     for visit, owner in owners.items():
         connection.execute("UPDATE labs SET patient_id = ? WHERE visit_id = ?", [owner, visit])
+    connection.execute("ALTER TABLE doses ADD COLUMN patient_id BIGINT")
+    connection.execute(
+        "UPDATE doses SET patient_id = t.patient_id FROM treatments t WHERE t.clinic = doses.clinic "
+        "AND t.number = doses.treatment"
+    )
     for name, values in PUBLIC.items():
         _fill(connection, name, dict(values.columns), values.rows)
     connection.execute(

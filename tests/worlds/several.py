@@ -63,19 +63,46 @@ def of_unit(rng: random.Random, unit: int, ids: int, most: int = 5) -> Tables:
         for _ in range(rng.randrange(4))
     ]  # fmt: skip  # one row
     answers: list[Row] = [{"Income": rng.choice(COSTS), "City name": rng.choice(TOWNS)}]
-    return {"visits": visits, "patients": patients, "labs": labs, "workers": workers, "Answers": answers}
+    own = random.Random(rng.random())  # so that older worlds stay as they were
+    treatments: list[Row] = [a_treatment(own, unit, *_a_key(own, ids)) for _ in range(own.randrange(most + 1))]
+    doses: list[Row] = [
+        a_dose(own, row["clinic"], row["number"])
+        for row in treatments for _ in range(own.randrange(3)) if None not in (row["clinic"], row["number"])
+    ]  # fmt: skip  # one row
+    return {
+        "visits": visits, "patients": patients, "labs": labs, "workers": workers, "Answers": answers,
+        "treatments": treatments, "doses": doses,
+    }  # fmt: skip  # one list
+
+
+def _a_key(rng: random.Random, ids: int) -> tuple[Value, Value]:
+    """A key whose columns others have, too, but only one by one: the clinic, or the number."""
+    return rng.choice((("x", ids), ("x", ids + 1), (f"clinic {ids}", 1), (f"clinic {ids}", 3), ("x", None), (None, 1)))
+
+
+def a_treatment(rng: random.Random, unit: int | None, clinic: Value, number: Value) -> Row:
+    return {"patient_id": unit, "clinic": clinic, "number": number, "hours": rng.choice((None, 0, 5, 25, 2**62))}
+
+
+def a_dose(rng: random.Random, clinic: Value, treatment: Value) -> Row:
+    drug, amount = rng.choice(("a", "b", "c", None)), rng.choice(COSTS)
+    return {"clinic": clinic, "treatment": treatment, "drug": drug, "amount": amount}
 
 
 def some_tables(seed: int, units: int = 3) -> Tables:
     """Units with shared visit ids, rows of nobody, and public tables with repeated keys."""
     rng = random.Random(seed)
     tables: Tables = {"visits": [], "patients": [], "labs": [], "workers": [], "Answers": []}
+    tables |= {"treatments": [], "doses": []}
     for unit in range(1, units + 1):
         for name, rows in of_unit(rng, unit, ids=rng.choice((1, 3)), most=6).items():
             tables[name] += rows
     tables["visits"] += [a_visit(rng, None, 1), a_visit(rng, None, None)]
     tables["labs"] += [{"visit_id": visit, "test": "blood", "result": 1.0} for visit in (None, 99, 1, 2)]
     tables["workers"].append({"person": None, "firm": "x", "town": "Aa", "wage": 1.0})
+    tables["treatments"].append(a_treatment(random.Random(seed), None, "x", 2))
+    loose = (("x", None), (None, 1), ("x", 1), ("x", 3), ("y", 1), ("clinic 1", 3))
+    tables["doses"] += [a_dose(random.Random(seed), *key) for key in loose]
     tables["wards"] = [
         {"ward": ward, "floor": floor, "beds": beds, "city": city}
         for ward, floor, beds, city in (
@@ -109,9 +136,9 @@ def owners(tables: Tables, catalog: Catalog, name: str, row: Row) -> set[Value]:
     if facts.unit_column is not None:
         return {row[facts.unit_column.name]} - {None}
     link = facts.link
-    if facts.public or link is None or row[link.column] is None:
+    if facts.public or link is None or any(row[column] is None for column in link.columns):
         return set()
-    parents = [parent for parent in tables[link.parent] if parent[link.key] == row[link.column]]
+    parents = [parent for parent in tables[link.parent] if all(parent[k] == row[c] for c, k in link.pairs)]
     return {unit for parent in parents for unit in owners(tables, catalog, link.parent, parent)}
 
 
@@ -132,9 +159,11 @@ def without(tables: Tables, catalog: Catalog, unit: Value) -> Tables:
 
 
 def with_another(tables: Tables, catalog: Catalog, unit: int, rng: random.Random) -> Tables:
-    """The tables with one more unit, who shares visit ids with others."""
+    """The tables with one more unit, who shares visit ids and keys of treatments with others."""
     more = of_unit(rng, unit, ids=50, most=8)
     more["visits"] += [a_visit(rng, unit, rng.randrange(1, 5)) for _ in range(rng.randrange(3))]
+    own = random.Random(rng.random())
+    more["treatments"] += [a_treatment(own, unit, "x", own.randrange(1, 5)) for _ in range(own.randrange(3))]
     joined = dict(tables)
     for name, facts in catalog.tables.items():
         if not facts.public and name in more and facts.unit.column is not None:

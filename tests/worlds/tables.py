@@ -37,7 +37,7 @@ CATALOG = Catalog(tables={"visits": VISITS, "Answers": ANSWERS}, neighbours=Neig
 STAYS = replace(
     VISITS,
     columns={**VISITS.columns, "visit_id": (Type.INTEGER, ColumnFacts(unique=True, nullable=False))},
-    keys=(Link("ward", "wards", "ward"),),
+    keys=(Link(("ward",), "wards", ("ward",)),),
 )
 PATIENTS = TableFacts(
     name="patients",
@@ -51,7 +51,7 @@ PATIENTS = TableFacts(
     },
     unit=Unit("patient_id"),
     limits=ContributionLimits(max_rows=1),
-    keys=(Link("referred_by", "patients", "patient_id"), Link("ward", "wards", "ward")),
+    keys=(Link(("referred_by",), "patients", ("patient_id",)), Link(("ward",), "wards", ("ward",))),
 )
 LABS = TableFacts(
     name="labs",
@@ -62,8 +62,34 @@ LABS = TableFacts(
     },
     unit=Unit("patient_id"),
     limits=ContributionLimits(max_rows=40),
-    link=Link("visit_id", "visits", "visit_id"),
-    keys=(Link("visit_id", "visits", "visit_id"),),
+    link=Link(("visit_id",), "visits", ("visit_id",)),
+    keys=(Link(("visit_id",), "visits", ("visit_id",)),),
+)
+# A key of two columns, and a table that reaches the patient by both together.
+TREATMENTS = TableFacts(
+    name="treatments",
+    columns={
+        "patient_id": (Type.INTEGER, ColumnFacts()),
+        "clinic": (Type.TEXT, ColumnFacts(keys=("x", "y"))),
+        "number": (Type.INTEGER, ColumnFacts()),
+        "hours": (Type.INTEGER, ColumnFacts(low=Fraction(0), high=Fraction(24))),
+    },
+    unit=Unit("patient_id"),
+    limits=ContributionLimits(max_rows=10),
+)
+DOSE_KEY = Link(("clinic", "treatment"), "treatments", ("clinic", "number"))
+DOSES = TableFacts(
+    name="doses",
+    columns={
+        "clinic": (Type.TEXT, ColumnFacts(keys=("x", "y"))),
+        "treatment": (Type.INTEGER, ColumnFacts()),
+        "drug": (Type.TEXT, ColumnFacts(keys=("a", "b"))),
+        "amount": (Type.REAL, ColumnFacts(low=Fraction(0), high=Fraction(100))),
+    },
+    unit=Unit("patient_id"),
+    limits=ContributionLimits(max_rows=30),
+    link=DOSE_KEY,
+    keys=(DOSE_KEY,),
 )
 WORKERS = TableFacts(
     name="workers",
@@ -97,7 +123,7 @@ REGIONS = TableFacts(
     public=True,
 )
 HOSPITAL = Catalog(
-    tables={table.name: table for table in (STAYS, PATIENTS, LABS, WORKERS, WARDS, REGIONS)},
+    tables={table.name: table for table in (STAYS, PATIENTS, LABS, TREATMENTS, DOSES, WORKERS, WARDS, REGIONS)},
     neighbours=Neighbours.ADD_REMOVE,
     max_joined_rows=10**100,  # what joins mean does not depend on it
     count_public=lambda *_: 3,
@@ -134,5 +160,5 @@ def world(file: str) -> tuple[Catalog, dict[str, Values]]:
 
 SEVERAL = frozenset(
     {"joins", "subqueries", "features", "windows", "public", "memberships", "refused_joins", "refused_subqueries"}
-    | {"lists", "sets", "keyed_groups", "conditional_memberships", "left_conditions", "frames"}
+    | {"lists", "sets", "keyed_groups", "conditional_memberships", "left_conditions", "frames", "joint_keys"}
 )

@@ -51,8 +51,8 @@ TABLES: Mapping[str, Mapping[str, tuple[Type, ColumnFacts]]] = {
     "wards": {"ward": (Type.TEXT, ANY), "floor": (Type.INTEGER, ColumnFacts(keys=(1, 2)))},
 }
 OWNERS = {"visits": "visitor"}
-LINKS = {"labs": Link("visit", "visits", "visit"), "notes": Link("lab", "labs", "lab")}
-KEYS = {"visits": (Link("visitor", "patients", "person"),)}
+LINKS = {"labs": Link(("visit",), "visits", ("visit",)), "notes": Link(("lab",), "labs", ("lab",))}
+KEYS = {"visits": (Link(("visitor",), "patients", ("person",)),)}
 
 JOINS = (
     "SELECT p.sex, COUNT(*) AS n, AVG(p.age) AS age FROM visits v JOIN patients p ON v.visitor = p.person "

@@ -30,6 +30,7 @@ from discreet.plan.types import Type, Value
 from discreet.privacy import Neighbours
 
 Dataset: TypeAlias = Mapping[str, Sequence[AuditRow]]
+ReferredValues: TypeAlias = tuple[Value, ...]
 ValueMaker: TypeAlias = Callable[[TableFacts, int], Mapping[str, Value]]
 MANY = 25
 
@@ -118,12 +119,11 @@ class Ownership:
                 found[table.name] = [frozenset({row[own.name]} - {None}) for row in rows]
             elif table.link is not None:
                 parent = self.catalog.find_table(table.link.parent)
-                units: dict[Value, frozenset[Value]] = {}
+                units: dict[ReferredValues, frozenset[Value]] = {}
                 for row, whose in zip(self.dataset[parent.name], found[parent.name]):
-                    key = row[table.link.key]
-                    units[key] = units.get(key, frozenset()) | whose
-                units.pop(None, None)
-                found[table.name] = [units.get(row[table.link.column], frozenset()) for row in rows]
+                    key = read_key(row, table.link.keys)
+                    units[key] = units.get(key, frozenset()) | (frozenset() if None in key else whose)
+                found[table.name] = [units.get(read_key(row, table.link.columns), frozenset()) for row in rows]
         return found
 
     def list_units(self) -> list[Value]:
@@ -158,20 +158,25 @@ class Ownership:
         return [
             link
             for link in declared
-            if not self.catalog.find_table(link.parent).public and (own is None or own.name != link.column)
+            if not self.catalog.find_table(link.parent).public and (own is None or link.columns != (own.name,))
         ]
 
-    def find_referred_columns(self, table: TableFacts) -> dict[str, list[Value]]:
-        """The columns of a table that other tables refer to, with the values that occur in either table."""
-        found: dict[str, list[Value]] = {}
+    def find_referred_keys(self, table: TableFacts) -> dict[tuple[str, ...], list[ReferredValues]]:
+        """The keys of a table that other tables refer to, with the values that occur in either table."""
+        found: dict[tuple[str, ...], list[ReferredValues]] = {}
         own = table.unit_column
         for other in self.tables:
             for link in self.find_links(other):
-                if link.parent == table.name and (own is None or own.name != link.key):
-                    seen = [row[link.key] for row in self.dataset[table.name]]
-                    seen += [row[link.column] for row in self.dataset[other.name]]
-                    found.setdefault(link.key, []).extend(value for value in dict.fromkeys(seen) if value is not None)
+                if link.parent == table.name and (own is None or link.keys != (own.name,)):
+                    seen = [read_key(row, link.keys) for row in self.dataset[table.name]]
+                    seen += [read_key(row, link.columns) for row in self.dataset[other.name]]
+                    found.setdefault(link.keys, []).extend(key for key in dict.fromkeys(seen) if None not in key)
         return found
+
+
+def read_key(row: AuditRow, columns: Sequence[str]) -> ReferredValues:
+    """The values of a key in a row."""
+    return tuple(row[column] for column in columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +223,7 @@ class _NewcomerBuilder:
     def _make_rows(self, table: TableFacts) -> list[AuditRow]:
         if table.link is not None and self.recipe.shared:
             return []  # rows that refer to shared keys would also belong to others
-        referred, own = self.owners.find_referred_columns(table), table.unit_column
+        referred, own = self.owners.find_referred_keys(table), table.unit_column
         found = []
         for number in range(self.recipe.rows):
             row = {
@@ -226,38 +231,49 @@ class _NewcomerBuilder:
                 for name, (kind, facts) in table.columns.items()
             } | dict(self.recipe.values(table, number))
             for link in self.owners.find_links(table):
-                row[link.column] = self._make_foreign_key(table, link, number)
-            for name, taken in referred.items():
-                row[name] = self._make_key(table.columns[name][0], taken, number)
+                row |= zip(link.columns, self._make_foreign_key(table, link, number))
+            for names, taken in referred.items():
+                row |= zip(names, self._make_key([table.columns[name][0] for name in names], taken, number))
             if own is not None:
                 row[own.name] = self.recipe.owner
             found.append(row)
         return found
 
-    def _make_key(self, kind: Type, taken: Sequence[Value], number: int) -> Value:
+    def _make_key(self, kinds: Sequence[Type], taken: Sequence[ReferredValues], number: int) -> ReferredValues:
         """A key that others may refer to: a new one, or with ``shared`` one that others have or refer to."""
-        if self.recipe.loose and number % 2:
-            return None
         if self.recipe.shared and taken:
             return taken[number % len(taken)]
-        made = (self._make_value(kind) for _ in count())
-        return next(value for value in made if value not in taken)
+        made = (self._change_column(kinds, taken, number + i) for i in count())
+        key = next(key for key in made if key not in taken)
+        return _set_column(key, number, None) if self.recipe.loose and number % 2 else key
 
-    def _make_foreign_key(self, table: TableFacts, link: Link, number: int) -> Value:
+    def _change_column(self, kinds: Sequence[Type], taken: Sequence[ReferredValues], number: int) -> ReferredValues:
+        """A new value in one column, beside values of a key that others have: what only all columns together tell."""
+        others = taken[number % len(taken)] if taken else tuple(map(self._make_value, kinds))
+        return _set_column(others, number, self._make_value(kinds[number % len(kinds)]))
+
+    def _make_foreign_key(self, table: TableFacts, link: Link, number: int) -> ReferredValues:
         """A foreign key to a row of the new unit, or with ``shared`` to a row of others, if it is no link to a unit."""
-        kind = table.columns[link.column][0]
+        kinds = [table.columns[column][0] for column in link.columns]
+        loose = tuple(map(self._make_value, kinds))
         if self.recipe.loose:
-            return None if number % 2 else self._make_value(kind)
+            return _set_column(loose, number, None) if number % 2 else loose
         if self.recipe.shared and table.link != link:
-            others = [row[link.key] for row in self.owners.dataset[link.parent]]
-            return others[number % len(others)] if others else None
+            others = [read_key(row, link.keys) for row in self.owners.dataset[link.parent]]
+            return others[number % len(others)] if others else (None,) * len(kinds)
         parents = self.made.get(link.parent, [])
-        return parents[number % len(parents)][link.key] if parents else self._make_value(kind)
+        return read_key(parents[number % len(parents)], link.keys) if parents else loose
 
     def _make_value(self, kind: Type) -> Value:
         number = next(self.serial)
         fresh: dict[Type, Value] = {Type.INTEGER: number, Type.TEXT: f"new {number}", Type.REAL: float(number)}
         return fresh.get(kind, NASTY[kind][0])
+
+
+def _set_column(key: ReferredValues, number: int, value: Value) -> ReferredValues:
+    """A key with another value in one of its columns, by turns."""
+    at = number % len(key)
+    return (*key[:at], value, *key[at + 1 :])
 
 
 def _list_recipes(owners: Ownership) -> Iterator[NewcomerRecipe]:

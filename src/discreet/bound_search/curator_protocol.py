@@ -19,7 +19,10 @@ from discreet.privacy import Budget
 class CuratorProtocol(Protocol):
     """Prices and answers questions, which are given as plans with an offer. Member: ``Curator``."""
 
-    catalog: Catalog
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared."""
+        ...
 
     @property
     def budget(self) -> Budget:
@@ -34,6 +37,11 @@ class CuratorProtocol(Protocol):
     @property
     def preview(self) -> Callable[..., Preview]:
         """Says what a question would cost. It is free."""
+        ...
+
+    @property
+    def explain(self) -> Callable[..., str]:
+        """Says how a question would be answered, and why that is private. It is free."""
         ...
 
     @property

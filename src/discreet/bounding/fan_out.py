@@ -29,8 +29,8 @@ The rules, by node, each with its reason:
 
 When a row meets at most one of a private side: if the side has at most one row of a unit; if it has groups of a unit
 and the join is on all of their keys, of which no two groups have the same values; if the join is on the unit alone and
-the codebook declares one row of it; or if the join follows a declared foreign key to that side. In the last two cases
-the side is capped to one row for each unit (and key), because declarations are not believed.
+the codebook declares one row of it; or if the join follows a declared foreign key to that side, in all of its columns.
+In the last two cases the side is capped to one row for each unit (and key), because declarations are not believed.
 
 Public rows in a question are counted as they are. Rows of declared public tables are counted by the engine, for each
 version of the data; only a key that is declared unique is believed, and where it is not, look-ups match nothing.

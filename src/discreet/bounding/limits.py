@@ -6,8 +6,10 @@ The choice follows from the limits that the codebook declares for each table. Li
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from discreet.late_dataclass import dataclass
-from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits
 from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Join, Relation, Scan, walk_relations
 
@@ -20,36 +22,47 @@ def limit_pairs(
     A row that refers to another one by a declared foreign key is in one pair. Otherwise each row is paired with each.
     Privacy does not depend on keys being unique, because limits are enforced when rows are measured.
     """
-    if any(refers(one, relation.left, two, relation.right, catalog) for one, two in relation.on):
+    if find_reference(relation.on, relation.left, relation.right, catalog):
         return left
-    if any(refers(two, relation.right, one, relation.left, catalog) for one, two in relation.on):
+    if find_reference([(two, one) for one, two in relation.on], relation.right, relation.left, catalog):
         return right
     return _multiply_limits(left, right)
 
 
-def refers(one: Expression, child: Relation, two: Expression, parent: Relation, catalog: Catalog) -> bool:
-    """Whether one column is a declared foreign key to the other."""
-    if not isinstance(one, Column) or not isinstance(two, Column):
-        return False
-    near, far = _table_of(one, child), _table_of(two, parent)
-    if near is None or far is None:
-        return False
-    return any(link == Link(one.name, far, two.name) for link in catalog.tables[near].keys)
+def find_reference(
+    pairs: Sequence[tuple[Expression, Expression]], child: Relation, parent: Relation, catalog: Catalog
+) -> tuple[tuple[Column, Column], ...]:
+    """The pairs of a join that follow a declared foreign key from child to parent, in all of its columns; else none."""
+    columns = [(one, two) for one, two in pairs if isinstance(one, Column) and isinstance(two, Column)]
+    for near, far in dict.fromkeys((one.table, two.table) for one, two in columns):
+        there = {(one.name, two.name): (one, two) for one, two in columns if (one.table, two.table) == (near, far)}
+        table, referred = _find_table(near, child), _find_table(far, parent)
+        for link in () if table is None else catalog.tables[table].keys:
+            if link.parent == referred and all(pair in there for pair in link.pairs):
+                return tuple(there[pair] for pair in link.pairs)
+    return ()
 
 
-def is_key(expression: Expression, relation: Relation, catalog: Catalog) -> bool:
-    """Whether a column is declared as unique in a private table, or as a foreign key to one: a key of few rows."""
-    table = _table_of(expression, relation) if isinstance(expression, Column) else None
-    if table is None or not isinstance(expression, Column) or catalog.tables[table].public:
-        return False
-    facts = catalog.tables[table]
-    linked = (link for link in (*facts.keys, facts.link) if link is not None and not catalog.tables[link.parent].public)
-    return facts.columns[expression.name][1].unique or any(link.column == expression.name for link in linked)
+def have_key(expressions: Iterable[Expression], relation: Relation, catalog: Catalog) -> bool:
+    """Whether columns are a key of few rows: one is unique in a private table, or they are a foreign key to one."""
+    shown: dict[str, set[str]] = {}
+    for column in (expression for expression in expressions if isinstance(expression, Column)):
+        shown.setdefault(column.table, set()).add(column.name)
+    for name, columns in shown.items():
+        table = _find_table(name, relation)
+        if table is None or catalog.tables[table].public:
+            continue
+        facts = catalog.tables[table]
+        links = (link for link in (*facts.keys, facts.link) if link is not None)
+        linked = (link for link in links if not catalog.tables[link.parent].public)
+        if any(facts.columns[column][1].unique for column in columns) or any(columns >= {*k.columns} for k in linked):
+            return True
+    return False
 
 
-def _table_of(column: Column, relation: Relation) -> str | None:
-    """The declared table that a column is read from."""
-    scans = (node for node in walk_relations(relation) if isinstance(node, Scan) and node.name == column.table)
+def _find_table(name: str, relation: Relation) -> str | None:
+    """The declared table that is read under a name; None if the name is not that of a table."""
+    scans = (node for node in walk_relations(relation) if isinstance(node, Scan) and node.name == name)
     return next((scan.table for scan in scans), None)
 
 

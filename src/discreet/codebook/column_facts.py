@@ -24,7 +24,7 @@ class FactsByName:
             table: {name: {"type": str(kind)} for name, kind in columns.items() if kind is not None}
             for table, columns in types.items()
         }
-        self._keys: dict[str, dict[str, str]] = {table: {} for table in types}
+        self._keys: dict[str, list[dict[str, str]]] = {table: [] for table in types}
         self._sizes: dict[str, dict[str, int]] = {table: {} for table in types}
 
     def add(self, word: str, values: Mapping[str, Any] | None, *, public: bool | None = None) -> None:
@@ -39,14 +39,40 @@ class FactsByName:
             for table, column in columns:
                 self._columns[table].setdefault(column, {})[word] = value
 
-    def add_foreign_keys(self, keys: Mapping[str, str]) -> None:
-        """Add foreign keys. A bare name means every table except the one that it refers to."""
+    def add_foreign_keys(self, keys: Mapping[str, str] | Collection[Mapping[str, str]]) -> None:
+        """Add foreign keys. A bare name means every table except the one that it refers to.
+
+        In a list of mappings, each mapping is one foreign key: its columns refer together.
+        """
+        if not isinstance(keys, Mapping):
+            for together in keys:
+                self._add_joint_key(together)
+            return
+        single: dict[tuple[str, str], str] = {}
         for name, target in self._sort(keys):
             columns = [(table, column) for table, column in self._find_columns(name) if f"{table}.{column}" != target]
             if not columns:
                 self._refuse("foreign_keys", name, "is not a column of another table")
-            for table, column in columns:
-                self._keys[table][column] = target
+            single |= dict.fromkeys(columns, target)
+        for (table, column), target in single.items():
+            self._keys[table].append({column: target})
+
+    def _add_joint_key(self, together: Mapping[str, str]) -> None:
+        """Add one foreign key, to every table that has all of its columns, except the one that they are a key of."""
+        places = {name: dict(self._find_columns(name)) for name in together}
+        for name in (name for name, found in places.items() if not found):
+            self._refuse("foreign_keys", name, "is not a column of another table")
+        tables = [
+            table
+            for table in self._types
+            if all(table in found for found in places.values())
+            and any(f"{table}.{found[table]}" != together[name] for name, found in places.items())
+        ]
+        if not tables and all(places.values()):
+            fix = "Name columns of one table, each with the column of the other table that it refers to."
+            self.problems.append(Problem(f"foreign_keys: {', '.join(together)}", "are not columns of one table", fix))
+        for table in tables:
+            self._keys[table].append({places[name][table]: target for name, target in together.items()})
 
     def add_sizes(self, word: str, sizes: Mapping[str, int] | None) -> None:
         """Add a number to tables, by their names."""

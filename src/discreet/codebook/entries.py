@@ -37,6 +37,11 @@ OTHERS = "*"
 TYPES = tuple(map(str, Type))
 ENCODINGS, DATE_ORDERS = tuple(map(str, CsvEncoding)), tuple(map(str, DateOrder))
 # Words from other systems, and what they are called here.
+# What to do about foreign keys that cannot be read.
+FOREIGN_KEY_FIX = (
+    'Say which column refers to which: foreign_keys = { visit_id = "visits.visit_id" }; where several columns refer '
+    'together, foreign_keys = [{ clinic = "visits.clinic", number = "visits.number" }].'
+)
 SYNONYMS = {
     **dict.fromkeys(("float", "double", "decimal", "number", "numeric"), "real"),
     **dict.fromkeys(("string", "str", "varchar", "char", "category"), "text"),
@@ -133,6 +138,15 @@ def _expand_column(value: object) -> object:
         return value
     ends = map(_from_numpy, bounds)
     return {**value, "bounds": [to_moment(end) if isinstance(end, dt.date) else end for end in ends]}
+
+
+def _expand_foreign_keys(value: object) -> object:
+    """In a plain table, each column is a foreign key by itself. In a list, each table is one: its columns together."""
+    if isinstance(value, Mapping):
+        return tuple({column: target} for column, target in value.items())
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("foreign_keys", "must say which column refers to which")
+    return value
 
 
 def _expand_shares(value: object) -> object:
@@ -257,6 +271,17 @@ class SourceEntry(CodebookEntry):
     )
 
 
+class EngineEntry(CodebookEntry):
+    """`[engine]`: where questions are computed, if not in the curator's own process."""
+
+    spark: str | None = Field(
+        None,
+        description='Where Spark runs: `"local[*]"`, `"spark://host:7077"` or, for Spark Connect, `"sc://host:15002"`, '
+        "without a token. The environment variable `DISCREET_SPARK` goes before it. With it, Spark reads Parquet "
+        "files, too.",
+    )
+
+
 class Bins(CodebookEntry):
     """The values of a column that holds starts of bins, written short. They become its `keys`."""
 
@@ -335,10 +360,17 @@ class TableEntry(CodebookEntry):
         default=False,
         description="Whether the rows belong to nobody and may be known to everyone, such as a list of wards.",
     )
-    foreign_keys: dict[NameText, NameText] = Field(
-        {},
+    foreign_keys: Annotated[
+        tuple[dict[NameText, NameText], ...],
+        ListField,
+        BeforeValidator(
+            _expand_foreign_keys, json_schema_input_type=dict[NameText, NameText] | list[dict[NameText, NameText]]
+        ),
+    ] = Field(
+        (),
         description='Columns that hold a key of another table: `{ visit_id = "visits.visit_id" }`. Rows without the '
-        "unit's column reach it this way.",
+        "unit's column reach it this way. Columns that hold a key together stand in one entry of a list: "
+        '`[{ clinic = "visits.clinic", number = "visits.number" }]`.',
     )
     max_rows: PositiveCount | None = Field(None, description="How many rows of one unit may count in a question.")
     max_groups: PositiveCount | None = Field(
@@ -393,6 +425,7 @@ class Document(CodebookEntry):
             description="A DuckDB file that holds every table without a `source` of its own.",
         )
     )
+    engine: EngineEntry | None = Field(None, description="Where questions are computed.")
     analysts: Annotated[tuple[NameText, ...], ListField] | None = Field(
         None,
         description="Who may ask, by name. Without it, anyone who can open the codebook.",

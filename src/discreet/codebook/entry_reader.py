@@ -12,12 +12,14 @@ from pydantic_core import ErrorDetails
 from discreet import parameters
 from discreet.codebook.entries import (
     BLANK,
+    FOREIGN_KEY_FIX,
     TYPES,
     Bins,
     BudgetEntry,
     CodebookEntry,
     ColumnEntry,
     Document,
+    EngineEntry,
     SourceEntry,
     TableEntry,
     did_you_mean,
@@ -50,7 +52,7 @@ FIXES = {
     "width": 'Give a step such as width = 10, or for dates width = "month".',
     "analysts": 'List names: analysts = ["ana", "ben"].',
     "projects": 'List names: projects = ["thesis"].',
-    "foreign_keys": 'Say which column refers to which: foreign_keys = { visit_id = "visits.visit_id" }.',
+    "foreign_keys": FOREIGN_KEY_FIX,
     "public": "Write public = true where rows belong to nobody, or remove it.",
     "unique": "Write unique = true, or remove it.",
     "max_frequency": "Give a whole number, for example max_frequency = 50.",
@@ -86,7 +88,9 @@ def _find_blanks(raw: object, path: str = "") -> Iterable[Problem]:
 
 def _to_problem(detail: ErrorDetails) -> Problem:
     """An error of pydantic in our own words: entry, rule and fix."""
-    path = [str(part) for part in detail["loc"]]
+    places = list(detail["loc"])
+    # A foreign key has no name of its own, and its number means nothing to a reader.
+    path = [str(p) for at, p in enumerate(places) if not (isinstance(p, int) and places[at - 1] == "foreign_keys")]
     entry, word = ".".join(path) or "The file", path[-1] if path else ""
     fix = next((FIXES[part] for part in reversed(path[-2:]) if part in FIXES), "")
     match detail["type"]:
@@ -116,6 +120,8 @@ def _find_model(path: list[str]) -> type[CodebookEntry]:
     match path:
         case ["budget"]:
             return BudgetEntry
+        case ["engine"]:
+            return EngineEntry
         case ["source"] | ["tables", _, "source"]:
             return SourceEntry
         case ["tables", _]:

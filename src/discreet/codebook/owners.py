@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from discreet.codebook.entries import ROW, Document, TableEntry, did_you_mean
+from discreet.codebook.entries import FOREIGN_KEY_FIX, ROW, Document, TableEntry, did_you_mean
 from discreet.errors import Problem
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Link
@@ -65,13 +65,15 @@ def foreign_keys_of(name: str, document: Document) -> tuple[Link, ...]:
     """
     found = []
     table, unit = document.tables[name], unit_name_of(document)
-    for column, target in table.foreign_keys.items():
-        place = _locate(target, document.tables)
-        if place is not None and column in table.columns:
-            found.append(Link(column, *place))
+    for entry in table.foreign_keys:
+        places = [_locate(target, document.tables) for target in entry.values()]
+        there = [place for place in places if place is not None]
+        parents = {parent for parent, _ in there}
+        if len(parents) == 1 and len(there) == len(entry) and entry.keys() <= table.columns.keys():
+            found.append(Link(tuple(entry), there[0][0], tuple(key for _, key in there)))
     if unit is not None and unit.table not in (None, name) and not table.public:
-        named = unit.is_named_in(name, table.columns) and all(link.column != unit.column for link in found)
-        found += [Link(unit.column, unit.table, unit.column)] if named and unit.table is not None else []
+        named = unit.is_named_in(name, table.columns) and all(link.columns != (unit.column,) for link in found)
+        found += [Link((unit.column,), unit.table, (unit.column,))] if named and unit.table is not None else []
     return tuple(found)
 
 
@@ -96,12 +98,13 @@ def find_ways(document: Document) -> dict[str, Way]:
 
 
 def _find_naming_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[str, Way]) -> dict[str, Way]:
-    """The tables with a foreign key to a column that names the unit. Such a foreign key names the unit, too."""
+    """The tables with a foreign key to a column that names the unit, alone or with others. It names the unit, too."""
     more: dict[str, Way] = {}
     for name, keys in links.items():
-        own = [link for link in keys if link.parent in found and found[link.parent].owner == link.key]
+        pairs = [(link.parent, pair) for link in keys for pair in link.pairs]
+        own = [column for parent, (column, key) in pairs if parent in found and found[parent].owner == key]
         if own and name not in found:
-            more[name] = Way(owner=own[0].column)
+            more[name] = Way(owner=own[0])
     return more
 
 
@@ -118,8 +121,11 @@ def _find_leading_tables(links: Mapping[str, tuple[Link, ...]], found: Mapping[s
 def find_other_ways(name: str, document: Document, found: Mapping[str, Way]) -> tuple[Link, ...]:
     """Further foreign keys of a table that lead to a unit. Then a row concerns two units but belongs to one of them."""
     own = found[name]
-    used = own.owner if own.link is None else own.link.column
-    return tuple(link for link in foreign_keys_of(name, document) if link.parent in found and link.column != used)
+    return tuple(
+        link
+        for link in foreign_keys_of(name, document)
+        if link.parent in found and link != own.link and own.owner not in link.columns
+    )
 
 
 def _locate(text: str, tables: Mapping[str, TableEntry]) -> tuple[str, str] | None:
@@ -215,23 +221,43 @@ def _find_circle(name: str, document: Document) -> list[str]:
 
 
 def _check_foreign_keys(name: str, table: TableEntry, document: Document) -> Iterator[Problem]:
-    for column, target in table.foreign_keys.items():
-        path = f"tables.{name}.foreign_keys.{column}"
-        place = _locate(target, document.tables)
-        if column not in table.columns:
-            yield Problem(path, "is not a declared column of this table", did_you_mean(column, table.columns))
-        elif place is None:
-            yield Problem(path, "refers to a column that is not declared", _suggest_place(target, document.tables))
-        elif place == (name, column):
-            yield Problem(path, "refers to itself", "Remove it, or name the table whose key it holds.")
-        else:
-            yield from _check_reference(path, name, Link(column, *place), document)
+    for entry in table.foreign_keys:
+        places = {column: _locate(target, document.tables) for column, target in entry.items()}
+        for column, target in entry.items():
+            path, place = f"tables.{name}.foreign_keys.{column}", places[column]
+            if column not in table.columns:
+                yield Problem(path, "is not a declared column of this table", did_you_mean(column, table.columns))
+            elif place is None:
+                yield Problem(path, "refers to a column that is not declared", _suggest_place(target, document.tables))
+            elif place == (name, column) and len(entry) == 1:
+                yield Problem(path, "refers to itself", "Remove it, or name the table whose key it holds.")
+            else:
+                yield from _check_reference(path, name, column, place, document)
+        yield from _check_together(f"tables.{name}.foreign_keys", name, places)
 
 
-def _check_reference(path: str, name: str, link: Link, document: Document) -> Iterator[Problem]:
+def _check_together(path: str, name: str, places: Mapping[str, tuple[str, str] | None]) -> Iterator[Problem]:
+    """The columns of one foreign key must refer to as many columns of one table."""
+    there = [place for place in places.values() if place is not None]
+    words = ", ".join(places)
+    if not places:
+        yield Problem(path, "has a foreign key without columns", FOREIGN_KEY_FIX)
+    elif len({parent for parent, _ in there}) > 1:
+        fix = "Write foreign keys to different tables one by one: [{ a = ... }, { b = ... }]."
+        yield Problem(path, f"has a foreign key ({words}) that refers to several tables", fix)
+    elif len(set(there)) < len(there):
+        yield Problem(path, f"has a foreign key ({words}) that refers to one column twice", FOREIGN_KEY_FIX)
+    elif len(places) > 1 and all(place == (name, column) for column, place in places.items()):
+        yield Problem(path, f"has a foreign key ({words}) that refers to itself", "Remove it, or name another table.")
+
+
+def _check_reference(
+    path: str, name: str, column: str, place: tuple[str, str], document: Document
+) -> Iterator[Problem]:
     """Both columns must be comparable, and a public table must not refer to a private one."""
-    table, parent, unit = document.tables[name], document.tables[link.parent], unit_name_of(document)
-    here, there = table.columns[link.column].type, parent.columns[link.key].type
+    far, key = place
+    table, parent, unit = document.tables[name], document.tables[far], unit_name_of(document)
+    here, there = table.columns[column].type, parent.columns[key].type
     if here != there:
         yield Problem(path, f"holds {here} and refers to {there}", "Declare both of the same type, for example text.")
     elif here == Type.REAL:
@@ -239,9 +265,9 @@ def _check_reference(path: str, name: str, link: Link, document: Document) -> It
     if table.public and not parent.public:
         fix = "Remove public = true if its rows are about people, or else this foreign key."
         yield Problem(path, "refers from a public table to a private one, so that it tells who is there", fix)
-    elif unit is not None and not table.public and unit.is_named_in(name, table.columns) and link.column == unit.column:
-        way = find_ways(document).get(link.parent)
-        if way is None or way.owner != link.key:
+    elif unit is not None and not table.public and unit.is_named_in(name, table.columns) and column == unit.column:
+        way = find_ways(document).get(far)
+        if way is None or way.owner != key:
             fix = "Remove it, or name the unit in another column."
             yield Problem(path, "names the unit and refers to something else", fix)
 

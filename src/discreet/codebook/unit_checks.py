@@ -41,10 +41,10 @@ def check_table(name: str, codebook: Codebook) -> Iterator[CheckLine]:
 
 
 def keys_of(name: str, codebook: Codebook) -> frozenset[str]:
-    """The columns that name the unit or refer to another private table. Nobody groups by them."""
+    """The columns that name the unit or refer, alone, to another private table. Nobody groups by them."""
     way = owners.find_ways(codebook.document).get(name)
-    links = owners.foreign_keys_of(name, codebook.document)
-    private = {link.column for link in links if not codebook.document.tables[link.parent].public}
+    links = [link for link in owners.foreign_keys_of(name, codebook.document) if len(link.columns) == 1]
+    private = {link.columns[0] for link in links if not codebook.document.tables[link.parent].public}
     return frozenset(private | ({way.owner} if way is not None and way.owner is not None else set()))
 
 
@@ -73,8 +73,12 @@ def _check_way(name: str, codebook: Codebook) -> Iterator[CheckLine]:
         finding = (
             f"also leads to a unit by {_describe_link(link)}: if that is somebody else, a row protects one of the two."
         )
-        used = way.owner if way.link is None else way.link.column
-        yield CheckLine(Grade.WEAK, topic, finding, f"Check that rows are to be protected for whom {used} leads to.")
+        used = way.owner if way.link is None else ", ".join(way.link.columns)
+        fix = f"Check that rows are to be protected for whom {used} leads to."
+        if way.link is not None and link.parent == way.link.parent:
+            words = ", ".join(f'{c} = "{link.parent}.{k}"' for c, k in (*way.link.pairs, *link.pairs))
+            fix += f" If the columns refer to a row together, write foreign_keys = [{{ {words} }}]."
+        yield CheckLine(Grade.WEAK, topic, finding, fix)
 
 
 def _describe_chain(name: str, found: dict[str, owners.Way]) -> str:
@@ -90,38 +94,45 @@ def _check_references(name: str, codebook: Codebook) -> Iterator[CheckLine]:
     """Foreign keys to a column that is not unique according to public facts, so that a row may match several rows."""
     document = codebook.document
     for link in owners.foreign_keys_of(name, document):
-        parent = document.tables[link.parent]
-        key = parent.columns[link.key]
-        if parent.public and not key.unique:
-            finding = f"refers to {link.parent}.{link.key}, which is not declared unique: a row may match several."
-            fix = f"Add unique = true to {link.key} of {link.parent} if rows are looked up by it."
-            yield CheckLine(Grade.WEAK, f"{name}.{link.column}", finding, fix)
+        parent, words = document.tables[link.parent], _name_columns(link.columns)
+        if parent.public and len(link.keys) == 1 and not parent.columns[link.keys[0]].unique:
+            finding = f"refers to {link.parent}.{link.keys[0]}, which is not declared unique: a row may match several."
+            fix = f"Add unique = true to {link.keys[0]} of {link.parent} if rows are looked up by it."
+            yield CheckLine(Grade.WEAK, f"{name}.{words}", finding, fix)
         elif not parent.public and _is_shared(link, codebook):
-            finding = (
-                f"refers to {link.parent}.{link.key}, which several rows must share: a row may have several owners."
-            )
-            fix = "Refer to a column that each row has its own value of."
-            yield CheckLine(Grade.WEAK, f"{name}.{link.column}", finding, fix)
+            finding = f"refers to {link.parent}.{_name_columns(link.keys)}, which several rows must share: a row may "
+            finding += "have several owners."
+            fix = "Refer to a column that each row has its own value of, or to several columns together: "
+            fix += "foreign_keys = [{ ... }]."
+            yield CheckLine(Grade.WEAK, f"{name}.{words}", finding, fix)
 
 
 def _is_shared(link: Link, codebook: Codebook) -> bool:
     """Whether public facts say that a key of a private table has fewer values than the table has rows."""
-    table = codebook.catalog().tables[link.parent]
-    column, (kind, facts) = table.unit_column, table.columns[link.key]
-    if column is not None and column.name == link.key:
-        return False  # it names the unit, and so does a column that refers to it
-    if facts.constant:
-        return table.limits.max_rows != 1
-    rows, values = codebook.size(link.parent)[0], None
-    if facts.keys is not None:
-        values = len(facts.keys)
-    elif kind is Type.INTEGER and facts.low is not None and facts.high is not None:
-        values = int(facts.high - facts.low) + 1
-    return rows is not None and values is not None and values < rows
+    table, values = codebook.catalog().tables[link.parent], 1
+    for key in link.keys:
+        column, (kind, facts) = table.unit_column, table.columns[key]
+        if column is not None and column.name == key:
+            return False  # it names the unit, and so does a column that refers to it
+        if facts.constant and len(link.keys) == 1:
+            return table.limits.max_rows != 1
+        if facts.keys is not None:
+            values *= len(facts.keys)
+        elif kind is Type.INTEGER and facts.low is not None and facts.high is not None:
+            values *= int(facts.high - facts.low) + 1
+        else:
+            return False  # nothing is known of how many values there are
+    rows = codebook.size(link.parent)[0]
+    return rows is not None and values < rows
 
 
 def _describe_link(link: Link) -> str:
-    return f"{link.column} → {link.parent}.{link.key}"
+    return f"{_name_columns(link.columns)} → {link.parent}.{_name_columns(link.keys)}"
+
+
+def _name_columns(columns: tuple[str, ...]) -> str:
+    """One name as it is, and several as (a, b)."""
+    return columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
 
 
 def _looks_like(column: str, words: tuple[str, ...]) -> bool:

@@ -75,11 +75,19 @@ class ContributionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A declared foreign key: ``column`` holds values of the column ``key`` of the table ``parent``."""
+    """A declared foreign key: ``columns`` hold, together, a key of the table ``parent``, whose columns are ``keys``.
 
-    column: str
+    The columns stand in the order of the keys. A row with a NULL among them refers to nothing.
+    """
+
+    columns: tuple[str, ...]
     parent: str
-    key: str
+    keys: tuple[str, ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Each column with the column of the other table that it refers to."""
+        return tuple(zip(self.columns, self.keys, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """Makes the relation that the name of a declared table stands for, in which each row has its unit.
 
 A table that names the unit in a column is read as it is. A table that reaches the unit by a foreign key is joined to
-the distinct pairs of key and unit of the table that it refers to. That table may reach the unit by a foreign key in
-turn. A row that reaches no unit is dropped. A row that reaches several units, because a key is not unique, belongs to
-each.
+the distinct keys of the table that it refers to, each with its unit, on all columns of the key. That table may reach
+the unit by a foreign key in turn. A row that reaches no unit, such as one with a NULL in its foreign key, is dropped. A
+row that reaches several units, because a key is not unique, belongs to each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def reach(table: str, catalog: Catalog, alias: str = "") -> TableRelation:
 
     Privacy: the rows of a unit in the relation follow from its own rows in the tables that name it, and from rows that
     refer to these. Why: each step joins on a key and takes the unit from the other side. Adding or removing another
-    unit's rows there adds or removes only pairs that name that other unit.
+    unit's rows there adds or removes only pairs that name that other unit. This does not depend on how many columns the
+    key has: a row meets the keys that are equal to its own in every column, and each of them names its unit. With fewer
+    columns a row would also reach units that it does not refer to, so all of them are compared.
     """
     facts = catalog.tables[table]
     scan = Scan(table, alias)
@@ -42,9 +44,12 @@ def reach(table: str, catalog: Catalog, alias: str = "") -> TableRelation:
     if parent.unit is None:
         raise InternalError("A table reaches its unit through one that has none.")
     name = f"{scan.name} to {facts.link.parent}"
-    referred = catalog.tables[facts.link.parent].find_column(facts.link.key)
-    key = Column(f"{scan.name} in {facts.link.parent}", referred.name, referred.type)
-    pairs = Projection(parent.relation, name, (("key", key), ("unit", parent.unit)))
-    foreign = facts.find_column(facts.link.column)
-    on = ((Column(scan.name, foreign.name, foreign.type), Column(name, "key", referred.type)),)
-    return TableRelation(Join(scan, Distinct(pairs), JoinKind.INNER, on), Column(name, "unit", parent.unit.type))
+    shown: list[tuple[str, Column]] = []
+    on = []
+    for i, (name_here, name_there) in enumerate(facts.link.pairs):
+        foreign, referred = facts.find_column(name_here), catalog.tables[facts.link.parent].find_column(name_there)
+        own = "key" if i == 0 else f"key {i + 1}"
+        shown.append((own, Column(f"{scan.name} in {facts.link.parent}", referred.name, referred.type)))
+        on.append((Column(scan.name, foreign.name, foreign.type), Column(name, own, referred.type)))
+    keys = Distinct(Projection(parent.relation, name, (*shown, ("unit", parent.unit))))
+    return TableRelation(Join(scan, keys, JoinKind.INNER, tuple(on)), Column(name, "unit", parent.unit.type))

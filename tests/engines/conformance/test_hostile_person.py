@@ -20,6 +20,7 @@ from discreet.audit.hostile_person import HostileCheck, HostilePerson, make_host
 from discreet.audit.observation import OutcomeKind
 from discreet.bounding.bound import bound_all
 from discreet.bounding.contributions import BoundedPlan
+from discreet.charged_draw import ChargedDraw
 from discreet.curator import Curator
 from discreet.engines.engine import Engine, Groups
 from discreet.engines.memory.engine import MemoryEngine
@@ -53,6 +54,24 @@ AIMED = (
     "SELECT COUNT(CAST(note AS INTEGER)) AS i, COUNT(CAST(note AS DATE)) AS d, COUNT(CAST(note AS DOUBLE)) AS r "
     "FROM visits",
     "SELECT MEDIAN(age) AS m, QUANTILE(cost, 0.9) AS q, MODE(ward) AS w FROM visits WHERE age * age > -1",
+)
+YEAR = "BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'"
+# Times beyond all bounds, frames, sets, and rows that meet each other in EXISTS and outer joins.
+EXTREME = (
+    f"SELECT MEDIAN(day) AS m, MAX(day) AS last FROM visits WHERE day {YEAR}",
+    f"SELECT MIN(seen) AS m FROM visits WHERE CAST(seen AS DATE) {YEAR} AND seen > TIMESTAMP '2024-01-01' "
+    "AND seen < TIMESTAMP '2025-01-01'",
+    f"SELECT date_trunc('month', day) AS k, COUNT(*) AS n FROM visits WHERE day {YEAR} GROUP BY k",
+    "SELECT floor(age / 10) AS k, COUNT(*) AS n, COUNT(round(cost, -1)) AS m FROM visits GROUP BY k",
+    "SELECT COUNT(*) AS n FROM (SELECT patient_id, SUM(cost) OVER (PARTITION BY patient_id ORDER BY seen "
+    "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s, MIN(day) OVER (PARTITION BY patient_id ORDER BY note "
+    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS d FROM visits) AS t WHERE s > 3 OR d > DATE '2024-01-01'",
+    "SELECT COUNT(*) AS n FROM visits v WHERE age > 50 OR EXISTS (SELECT 1 FROM visits w "
+    "WHERE w.patient_id = v.patient_id AND w.note <> v.note)",
+    "SELECT COUNT(*) AS n FROM (SELECT patient_id, note, day FROM visits EXCEPT "
+    "SELECT patient_id, note, day FROM visits WHERE age > 9) AS t",
+    "SELECT COUNT(w.cost) AS n FROM visits v LEFT JOIN visits w ON v.patient_id = w.patient_id AND v.age > 3 "
+    "AND w.note > 'a'",
 )
 
 
@@ -115,6 +134,23 @@ def test_no_person_decides_the_outcome(engine: EngineUnderTest) -> None:
     """A few questions about each person, on every form of source."""
     questions = list_questions(joins=12, written=12)
     assert find_all_tells(engine, some_tables(1), tight(HOSPITAL, 1), questions, each=1, many=FEW, quick=True) == []
+
+
+def test_all_aimed_questions_are_asked() -> None:
+    """What is refused would be left out of the lists and tell nothing."""
+    assert [text for text in (*AIMED, *EXTREME) if not is_accepted(text, HOSPITAL)] == []
+
+
+def test_no_extreme_value_decides_the_outcome(engine: EngineUnderTest) -> None:
+    """Days that no calendar has, numbers beyond all bounds, texts of all lengths: each such question about each."""
+    tables, catalog = some_tables(1), tight(HOSPITAL, 1)
+    dataset: Mapping[str, Any] = {name: tables[name] for name in catalog.tables}
+    persons = [p for p in make_hostile_persons(dataset, catalog, many=FEW) if p.what.startswith(("extreme", "texts"))]
+    assert len(persons) == 2
+    check = HostileCheck(
+        catalog=catalog, dataset=dataset, questions=EXTREME, budget=BUDGET, offer=OFFER, make=engine.make
+    )
+    assert list(check.find_tells(persons)) == []
 
 
 def test_no_row_decides_the_outcome(engine: EngineUnderTest) -> None:
@@ -214,7 +250,7 @@ def test_data_that_cannot_be_opened_is_found() -> None:
 
 def test_words_that_carry_a_value_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both fail and both are charged; only the words differ."""
-    monkeypatch.setattr(Curator, "_run_and_draw", lambda self, *_: self._engine.run(None, salt=b""))
+    monkeypatch.setattr(ChargedDraw, "_count_and_draw", lambda *given: given[-1].count(False))
     (tell,) = find_leaks(leak(Talking), WARDS)
     assert tell.startswith("message differs") and "True leaves" in tell
 
@@ -224,15 +260,20 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
     what: str, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A curator that charges twice, writes a note into the ledger, or turns public keys round, where the person is."""
-    finish, run, charge = Curator._finish_all, Curator._run_and_draw, Curator._make_charge
+    finish, make_steps, charge = Curator._finish_all, Curator._make_steps, Curator._make_charge
 
     def is_there(curator: Curator) -> bool:
         return bool(curator._engine.engine.there)  # type: ignore[attr-defined]  # the audit's engine around ours
 
-    def run_more(self: Curator, quoted: Any, *more: Any) -> Any:
-        if is_there(self) and what == "spent":
-            self._ledger.reserve(replace(self._make_charge(quoted, "another"), identity="another"))
-        return run(self, quoted, *more)
+    def make_more(self: Curator, quoted: Any, watch: Any) -> Any:
+        steps = make_steps(self, quoted, watch)
+
+        def count(generous: bool) -> Any:
+            if is_there(self) and what == "spent":
+                self._ledger.reserve(replace(self._make_charge(quoted, "another"), identity="another"))
+            return steps.count(generous)
+
+        return replace(steps, count=count)
 
     def charge_with_note(self: Curator, *arguments: Any, **named: Any) -> Any:
         made = charge(self, *arguments, **named)
@@ -244,7 +285,7 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
             return answers
         return tuple(replace(a, rows=replace(a.rows, rows=a.rows.rows[::-1])) for a in answers)
 
-    monkeypatch.setattr(Curator, "_run_and_draw", run_more)
+    monkeypatch.setattr(Curator, "_make_steps", make_more)
     monkeypatch.setattr(Curator, "_make_charge", charge_with_note)
     monkeypatch.setattr(Curator, "_finish_all", finish_turned)
     (tell,) = find_leaks(leak(Leak), WARDS)

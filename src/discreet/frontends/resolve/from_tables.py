@@ -18,7 +18,7 @@ from discreet.frontends.resolve import subqueries
 from discreet.frontends.resolve.equalities import WhereEqualities, split_ands
 from discreet.frontends.resolve.join_scopes import join
 from discreet.frontends.resolve.public_keys import KeptRows, keeps_public
-from discreet.frontends.resolve.scope import Scope, SourceName, VisibleColumn, title_of_subquery, title_of_table
+from discreet.frontends.resolve.scope import Origin, Scope, SourceName, VisibleColumn, title_of_subquery, title_of_table
 from discreet.frontends.resolve.select_outputs import SelectResult, show_outputs
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import JoinTerm, QueryTerm, SourceTerm, SubqueryTerm, TableTerm, Term, ValuesTerm
@@ -117,7 +117,7 @@ class SourceResolver:
         reached = self._reach(table)
         scan = next(node for node in walk_relations(reached.relation) if isinstance(node, Scan) and node.table == table)
         columns = [
-            VisibleColumn(alias, name, Column(scan.name, name, kind), (table, name))
+            VisibleColumn(alias, name, Column(scan.name, name, kind), Origin(table, name, scan.name))
             for name, (kind, _) in facts.columns.items()
         ]
         unit = facts.unit.column

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import most_rows
-from discreet.bounding.stability import Owner, RelationFacts
+from discreet.bounding.relation_facts import Owner, RelationFacts
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
 from discreet.frontends.resolve.equalities import ExpressionPair, is_required, pair_of, reads_only
+from discreet.frontends.resolve.foreign_keys import find_missing_pairs, follows_key
 from discreet.frontends.resolve.public_keys import keeps_public, list_rows
 from discreet.frontends.resolve.rows import resolve_row
 from discreet.frontends.resolve.scope import Scope, VisibleColumn, find_facts_at
@@ -210,7 +211,7 @@ def connect(
         if not _equates_units(pairs, ours, theirs):
             caps = _find_caps(kind, pairs, ours, theirs)
             if caps is None and ours.owner is Owner.UNIT and theirs.owner is Owner.UNIT:
-                raise _explain_missing_condition(left, right, pairs, kind, place)
+                raise _explain_missing_condition(sides, pairs, kind, place)
     elif theirs.private and kind in (JoinKind.LEFT, JoinKind.FULL):
         rule = "This join keeps rows of a public table that match nobody, and they would belong to nobody."
         fix = "Use JOIN, or keep the rows of the private table; groups without rows are shown if their keys are public."
@@ -224,7 +225,7 @@ def connect(
 def add_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> tuple[ExpressionPair, ...]:
     """The pairs. If they follow a declared foreign key without equating the units, a pair of the units is added."""
     ours, theirs = sides.left.facts, sides.right.facts
-    if _equates_units(pairs, ours, theirs) or not _follows_key(pairs, sides.left, sides.right, sides.catalog):
+    if _equates_units(pairs, ours, theirs) or not follows_key(pairs, sides.left, sides.right, sides.catalog):
         return pairs
     return (*pairs, (ours.units[0], theirs.units[0]))
 
@@ -236,58 +237,6 @@ def keeps_units(sides: JoinSides, pairs: tuple[ExpressionPair, ...]) -> bool:
 
 def _equates_units(pairs: Iterable[ExpressionPair], ours: RelationFacts, theirs: RelationFacts) -> bool:
     return any(a in ours.units and b in theirs.units for a, b in pairs)
-
-
-def _follows_key(pairs: Iterable[ExpressionPair], left: Scope, right: Scope, catalog: Catalog) -> bool:
-    """Whether a pair follows a declared foreign key, or equates two foreign keys to the same column."""
-    if not left.facts.units or not right.facts.units:
-        return False
-    return any(_refer_alike(left, one, right, two, catalog) for one, two in pairs)
-
-
-def _refer_alike(left: Scope, one: Expression, right: Scope, two: Expression, catalog: Catalog) -> bool:
-    """Whether one column refers to the other, or both refer to the same column."""
-    ours, theirs = _find_origins(left, one), _find_origins(right, two)
-    referred, also = _find_targets(ours, catalog), _find_targets(theirs, catalog)
-    return bool(referred & (also | theirs) or also & ours)
-
-
-def fixes_unit(expression: Expression, scope: Scope, catalog: Catalog) -> bool:
-    """Whether rows with the same value belong to one unit, by the codebook: a unique column, or a foreign key to one.
-
-    Whoever uses this adds the unit beside the expression. So where the data break the declaration, rows of different
-    units are still kept apart.
-    """
-    origins = _find_origins(scope, expression)
-    unique = any(
-        not catalog.tables[table].public and catalog.tables[table].columns[column][1].unique
-        for table, column in origins
-    )
-    return scope.facts.owner is Owner.UNIT and (unique or bool(_find_targets(origins, catalog)))
-
-
-def _find_origins(scope: Scope, expression: Expression) -> set[tuple[str, str]]:
-    """The declared columns whose values an expression shows unchanged."""
-    return {c.origin for c in scope.columns if c.expression == expression and c.origin is not None}
-
-
-def _find_targets(origins: Iterable[tuple[str, str]], catalog: Catalog) -> set[tuple[str, str]]:
-    """The keys of private tables that declared columns refer to, where both rows belong to the same unit.
-
-    A foreign key to the unit's own column is left out, unless it is the one that says whose row it is: it may name
-    another unit.
-    """
-    found = set()
-    for table, column in origins:
-        facts = catalog.tables[table]
-        for link in (*facts.keys, facts.link):
-            if link is None or link.column.lower() != column.lower() or catalog.tables[link.parent].public:
-                continue
-            parent = catalog.tables[link.parent]
-            key = parent.find_column(link.key)
-            if link == facts.link or key != parent.unit_column:
-                found.add((parent.name, key.name))
-    return found
 
 
 def _find_caps(
@@ -307,10 +256,15 @@ def _find_caps(
 
 
 def _explain_missing_condition(
-    left: Scope, right: Scope, pairs: Sequence[ExpressionPair], kind: JoinKind, place: Place | None
+    sides: JoinSides, pairs: Sequence[ExpressionPair], kind: JoinKind, place: Place | None
 ) -> Exception:
     """The refusal of a join, with the condition that would keep units apart, in the analyst's names."""
+    left, right, catalog = sides
     rule = "This join would pair rows of different units."
+    rest = find_missing_pairs(pairs, left, right, catalog)
+    if rest:
+        rule = "This join follows some columns of a foreign key, and would pair rows of different units."
+        return refusal(place, rule, f"Add AND {' AND '.join(rest)}: its columns refer to a row together.")
     one, two = left.describe_unit(qualified=True), right.describe_unit(qualified=True)
     if one is None or two is None:
         side = left if one is None else right

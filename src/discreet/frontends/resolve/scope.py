@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError, UnitLost
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term
@@ -20,11 +21,19 @@ from discreet.plan.expressions import Column, Expression
 from discreet.plan.relations import Relation, Where, split
 
 
+class Origin(NamedTuple):
+    """A declared column, and the name under which its table is read: columns of one such name are of the same row."""
+
+    table: str
+    column: str
+    scan: str
+
+
 @dataclass(frozen=True, slots=True)
 class VisibleColumn:
     """A column that a name can mean.
 
-    ``qualifier`` is the name of its table in the question. ``origin`` is the declared table and column whose values it
+    ``qualifier`` is the name of its table in the question. ``origin`` is the declared column whose values it
     shows unchanged. A column that USING has merged into another one (``merged``) is found by its qualified name only.
     ``implicit`` is the unit of a table that does not have its column but reaches it: a bare name means it only where no
     table has such a column.
@@ -33,7 +42,7 @@ class VisibleColumn:
     qualifier: str
     name: str
     expression: Expression
-    origin: tuple[str, str] | None = None
+    origin: Origin | None = None
     merged: bool = False
     implicit: bool = False
 

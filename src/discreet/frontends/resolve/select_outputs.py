@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve import output_names
-from discreet.frontends.resolve.join_scopes import fixes_unit
+from discreet.frontends.resolve.foreign_keys import fixes_unit
 from discreet.frontends.resolve.scope import (
     RelationMaker,
     Scope,
@@ -79,7 +79,7 @@ def project(result: SelectResult, name: str, *, hidden: bool) -> tuple[Projectio
 
 def _show_distinct(result: SelectResult, maker: RelationMaker) -> Scope:
     base = result.base
-    fixed = any(fixes_unit(output.expression, base, maker.catalog) for output in result.outputs)
+    fixed = fixes_unit([output.expression for output in result.outputs], base, maker.catalog)
     if base.facts.owner is not Owner.NOBODY and not names_unit(result.outputs, base) and not fixed:
         check_owner(base.facts, "DISTINCT", result.place)
         unit = base.describe_unit() or maker.catalog.unit.column

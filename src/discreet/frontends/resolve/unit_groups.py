@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
 from discreet.frontends.resolve.computations import make_feature_call, word_of
-from discreet.frontends.resolve.join_scopes import fixes_unit
+from discreet.frontends.resolve.foreign_keys import fixes_unit
 from discreet.frontends.resolve.rows import explain_misplaced, is_aggregate, resolve_row
 from discreet.frontends.resolve.scope import (
+    Origin,
     RelationMaker,
     Scope,
     VisibleColumn,
@@ -64,7 +65,7 @@ class _GroupingResolver:
         scope = replace(self.base, relation=relation, facts=facts, columns=tuple(outputs)).keep_where(*having)
         return SelectResult(scope, tuple(outputs), self._find_place())
 
-    def _find_origin(self, item: Item) -> tuple[str, str] | None:
+    def _find_origin(self, item: Item) -> Origin | None:
         """The declared column that a key shows unchanged, so that joins may follow its foreign key."""
         found = self.base.find_matches(item.term) if isinstance(item.term, NameTerm) else ()
         return found[0].origin if len(found) == 1 and found[0].expression in self.keys else None
@@ -106,8 +107,8 @@ class _GroupingResolver:
             return
         if any(key in facts.units for key in self.keys):
             return
-        if facts.unit is not None and any(fixes_unit(key, self.base, self.maker.catalog) for key in self.keys):
-            # The key says whose rows these are, so the unit as another key makes no more groups.
+        if facts.unit is not None and fixes_unit(self.keys, self.base, self.maker.catalog):
+            # The keys say whose rows these are, so the unit as another key makes no more groups.
             self.keys[facts.unit] = Column(self.relation, self._make_free_name("unit"), facts.unit.type)
             return
         check_owner(facts, "GROUP BY", self._find_place())

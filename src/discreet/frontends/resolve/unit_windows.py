@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
 from discreet.frontends.resolve.computations import make_feature_call, word_of
-from discreet.frontends.resolve.join_scopes import fixes_unit
+from discreet.frontends.resolve.foreign_keys import fixes_unit
 from discreet.frontends.resolve.rows import explain_misplaced, resolve_row
 from discreet.frontends.resolve.scope import (
     RelationMaker,
@@ -105,11 +105,11 @@ class _WindowResolver:
         return self.computed[division, call]
 
     def _add_unit(self, parts: tuple[Expression, ...], term: WindowTerm) -> tuple[Expression, ...]:
-        """The parts of a window, with the unit beside a column that says whose rows these are."""
+        """The parts of a window, with the unit beside columns that say whose rows these are."""
         facts = self.base.facts
         if facts.owner is Owner.NOBODY or any(part in facts.units for part in parts):
             return parts
-        if facts.unit is not None and any(fixes_unit(part, self.base, self.maker.catalog) for part in parts):
+        if facts.unit is not None and fixes_unit(parts, self.base, self.maker.catalog):
             return (*parts, facts.unit)
         check_owner(facts, "A window", term.place)
         unit = self.base.describe_unit() or self.maker.catalog.unit.column
