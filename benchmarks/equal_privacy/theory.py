@@ -4,44 +4,98 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 from benchmarks.equal_privacy import data
+from benchmarks.equal_privacy.figures import Figure
 from benchmarks.equal_privacy.ours import APPROXIMATE, PURE
 
 from discreet.accounting.gdp import delta_of
 
-# The sd of integer Laplace noise of scale 1.
-_LAPLACE = math.sqrt(2 * math.exp(-1)) / (1 - math.exp(-1))
+BUDGET_DELTA = 1e-6
 
 
-def find_best(folder: Path) -> dict[str, float]:
+def find_best(folder: Path) -> dict[str, Figure]:
     """What the best mechanism that is known would have, in the rows for which it is known."""
     rows: dict[str, float] = {}
     for budget in (PURE, APPROXIMATE):
-        rows |= {f"count by {groups} groups, {budget}": _LAPLACE for groups in data.GROUPS}
+        rows |= {f"count by {groups} groups, {budget}": _laplace(1) for groups in data.GROUPS}
         # Complementary sums: noise of scale b = 15 on both halves of one measure.
         scale = data.VISIT_GROUPS * data.PER_GROUP
         rows[f"visits: count, {budget}"] = 2.0 * scale
         rows[f"visits: sum, {budget}"] = math.sqrt(2) * scale * data.VALUE_HIGH
-        rows[f"AVG, {budget}"] = 100 / data.PEOPLE
-        rows[f"VAR_SAMP, {budget}"] = 6.9
-    rows[f"COUNT(DISTINCT v), {PURE}"] = _LAPLACE
+        rows |= {f"{name}, {budget}": error for name, error in _best_moments(folder).items()}
+        rows[f"median, ranks, {budget}"] = _choose_median(folder)
+    rows[f"COUNT(DISTINCT v), {PURE}"] = _laplace(1)
     for k in (1, 2, 5, 10, 50):
-        rows[f"each of {k} counts, {APPROXIMATE}"] = min(math.sqrt(2) * k, math.sqrt(k) * _one_gaussian())
+        rows[f"each of {k} counts, {APPROXIMATE}"] = min(_laplace(k), math.sqrt(k) * _one_gaussian(BUDGET_DELTA))
+    for several in data.KEYS_OF_A_UNIT:
+        rows[f"keys named, {several} of a unit, {APPROXIMATE}"] = _name_most(folder, several)
     rows |= {f"sum, bounds unknown: {name}": _best_clip(folder, name) for name in _SUMS}
-    return rows
+    return {row: Figure(error) for row, error in rows.items()}
 
 
 _SUMS = ("lognormal10000", "lognormal1000", "delays", "uniform")
 
 
-def _one_gaussian() -> float:
-    """The σ of one Gaussian count that is (1, 1e-6)-private: its whole curve, no conversion."""
+def _laplace(scale: float) -> float:
+    """The sd of integer Laplace noise."""
+    return math.sqrt(2 * math.exp(-1 / scale)) / (1 - math.exp(-1 / scale))
+
+
+def _best_moments(folder: Path) -> dict[str, float]:
+    """AVG and VAR_SAMP with Laplace noise of scale 1 on parts of a row that sum to 1, to first order in the noise.
+
+    AVG: the parts 1 − t and t, where t is a value as a part of its bounds. VAR_SAMP: (1 − t)², 2t(1 − t) and t². The
+    noise of each part, times the derivative of the statistic by it.
+    """
+    values = data.read_table(folder / "values.csv")["x"].reshape(data.VALUE_GROUPS, -1) / 100
+    mean, square = values.mean(axis=1), np.square(values).mean(axis=1)
+    by_part = {
+        "AVG": np.array([mean, 1 - mean]),
+        "VAR_SAMP": 100 * np.array([c - (square - 2 * mean**2) for c in (0 * mean, -mean, 1 - 2 * mean)]),
+    }
+    size = 100 / data.PEOPLE
+    return {name: size * math.sqrt(float(2 * (parts**2).sum(axis=0).mean())) for name, parts in by_part.items()}
+
+
+def _choose_median(folder: Path) -> float:
+    """The exponential mechanism over all places, P ∝ exp(−ε·|rank error|), from its law."""
+    values = np.sort(data.read_table(folder / "values.csv")["x"].reshape(data.VALUE_GROUPS, -1))
+    places, half = np.arange(10_001) / 100, data.PEOPLE / 2
+    squares = []
+    for row in values:
+        below, within = np.searchsorted(row, places - 1e-6), np.searchsorted(row, places + 1e-6)
+        law = np.exp(-np.maximum(0, np.maximum(below - half, half - within)))
+        squares.append(float((law * (below - half) ** 2).sum() / law.sum()))
+    return math.sqrt(float(np.mean(squares)))
+
+
+def _name_most(folder: Path, several: int) -> float:
+    """Keys named by noisy counts of units above a bar, in the best way: Laplace noise with all of δ for the bar, or
+    Gaussian noise with the best part of it.
+    """
+    sizes = np.unique(data.read_table(folder / f"keys{several}.csv")["k"], return_counts=True)[1]
+    bar = 1 + several * math.log(several / (2 * BUDGET_DELTA))
+    by_laplace = np.where(sizes < bar, np.exp((sizes - bar) / several) / 2, 1 - np.exp((bar - sizes) / several) / 2)
+    found = [float(by_laplace.sum())]
+    for part in np.linspace(0.05, 0.95, 19):
+        sigma = math.sqrt(several) * _one_gaussian((1 - part) * BUDGET_DELTA)
+        bar = 1 - sigma * NORMAL.inv_cdf(part * BUDGET_DELTA / several)
+        found.append(math.fsum(1 - NORMAL.cdf((bar - int(size)) / sigma) for size in sizes))
+    return max(found)
+
+
+NORMAL = NormalDist()
+
+
+def _one_gaussian(delta: float) -> float:
+    """The σ of one Gaussian count that is (1, δ)-private: its whole curve, no conversion."""
     low, high = 0.1, 100.0
     while high - low > 1e-9:
         middle = (low + high) / 2
-        low, high = (middle, high) if delta_of(1 / middle, 1.0) > 1e-6 else (low, middle)
+        low, high = (middle, high) if delta_of(1 / middle, 1.0) > delta else (low, middle)
     return high
 
 

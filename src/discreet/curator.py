@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from discreet import post_processing
 from discreet.accounting.cost_words import describe_cost, describe_left
@@ -24,6 +24,7 @@ from discreet.answer_record import Known, answer_known, find_known, make_answer,
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
+from discreet.bounding.contributions import BoundedPlan
 from discreet.call_forms import check_call
 from discreet.charged_draw import ChargedDraw, DrawSteps
 from discreet.computation_preview import preview_exactly, preview_quote, quote_computation
@@ -32,7 +33,7 @@ from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.tabulation import Tabulation
 from discreet.entropy import SYSTEM, EntropySource
-from discreet.errors import BudgetExceeded, EngineFailure, ParameterError, UsageError
+from discreet.errors import BudgetExceeded, EngineFailure, InternalError, ParameterError, UsageError
 from discreet.exact import Integers
 from discreet.explanation import explain
 from discreet.frontends.outer.computation import OuterColumn
@@ -54,6 +55,11 @@ from discreet.release import Release, draw, format_level
 from discreet.remaining_budget import RemainingBudget
 from discreet.stated_offer import StatedOffer
 from discreet.statement_reader import QuestionLike, StatementReader
+
+if TYPE_CHECKING:
+    from discreet.series.running_series import RunningSeries
+
+T = TypeVar("T")
 
 LOG = logging.getLogger("discreet.curator")
 
@@ -86,7 +92,6 @@ class Curator:
     ) -> None:
         self.name = name
         self._statements = StatementReader(catalog, engine)
-        self.catalog = self._statements.catalog
         self._engine = engine
         self._ledger = ledger
         self._left = RemainingBudget(ledger)
@@ -494,6 +499,11 @@ class Curator:
         return buy_contributions(self, table, by=by, **offer)
 
     @property
+    def catalog(self) -> Catalog:
+        """What is declared: tables, columns and their public facts."""
+        return self._statements.catalog
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The names of the declared tables; ``curator.table(name)`` shows one."""
         return tuple(self.catalog.tables)
@@ -513,22 +523,67 @@ class Curator:
 
         For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
         """
-        self._check_analyst(charge.analyst)
-        self._check_sources(find_tables(split(tabulation.bounded.source)[0]))
-        times = AnswerTimes.begin(self._answer_after, self._clock)
-        shown = None if times.after else watch
+        shown = None if self._answer_after else watch
 
         def count(generous: bool) -> tuple[Integers, ...]:  # noqa: FBT001  # the one flag of a callback
             return self._engine.tabulate(tabulation, salt=_draw_salt(SYSTEM), watch=shown, generous=generous)
 
-        def draw_record(counted: tuple[Integers, ...]) -> tuple[Record, Record]:
+        return self._draw_recorded(tabulation.bounded, charge, count, draw)
+
+    def draw_counts(
+        self,
+        bounded: BoundedPlan | None,
+        charge: Charge,
+        freeze: Callable[[Callable[[], Groups]], T],
+        draw: Callable[[T], Record],
+    ) -> tuple[Reservation, Record]:
+        """Count groups and draw from them once, under one charge; what was drawn for it before is given again.
+
+        For series, which keep what they counted: ``freeze`` is handed the count, and runs it if it must. Without
+        ``bounded`` nothing is counted.
+        """
+
+        def count(generous: bool) -> T:  # noqa: FBT001  # the one flag of a callback
+            def run() -> Groups:
+                if bounded is None:
+                    raise InternalError("Nothing is counted here.")
+                return self._engine.run(bounded, salt=_draw_salt(SYSTEM), generous=generous)
+
+            return freeze(run)
+
+        return self._draw_recorded(bounded, charge, count, draw)
+
+    def _draw_recorded(
+        self,
+        bounded: BoundedPlan | None,
+        charge: Charge,
+        count: Callable[[bool], T],
+        draw: Callable[[T], Record],
+    ) -> tuple[Reservation, Record]:
+        """What is drawn for a charge, as it goes on record."""
+        self._check_analyst(charge.analyst)
+        if bounded is not None:
+            self._check_sources(find_tables(split(bounded.source)[0]))
+        times = AnswerTimes.begin(self._answer_after, self._clock)
+
+        def draw_record(counted: T) -> tuple[Record, Record]:
             record = draw(counted)
             return record, record
 
-        steps = DrawSteps(count, draw_record, lambda record: record)
         return ChargedDraw(self._ledger, charge, times).run(
-            steps, lambda reservation, drawn: (reservation, drawn or {})
+            DrawSteps(count, draw_record, lambda record: record),
+            lambda reservation, drawn: (reservation, drawn or {}),
         )
+
+    def series(self, question: QuestionLike, **choices: Any) -> RunningSeries:
+        """A count that grows by a day, week or month at a time, all periods under one charge; see ``open_series``.
+
+        ``series(question, name=..., by="day", first=..., periods=365, days_per_unit=2, apart=1, epsilon=1)``, and then
+        ``release()`` for each period.
+        """
+        from discreet.series.opening_series import open_series
+
+        return open_series(self, self._statements.read_question(question).question, **choices)
 
     def terms_for(self, analyst: str) -> PriceTerms:
         """What a price depends on now, for what this analyst asks."""

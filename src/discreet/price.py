@@ -150,12 +150,12 @@ def _price_in_family(
 def _hold_to_share_of_mu(make: Callable[[Fraction], PricedPlan], amount: Fraction) -> PricedPlan | None:
     """What costs at most μ² = 2ρ: noise does, choices cost more than that at the same ρ and get less."""
     allowed = 2 * amount
-    for _ in range(_CORRECTIONS):
+    for kept in _KEPT_BACK:
         priced = make(amount)
         cost = find_mu_squared(priced.plan.loss)
         if cost <= allowed:
             return priced
-        amount *= allowed / cost * _MARGIN
+        amount *= allowed / cost * (1 - kept)
     return None
 
 
@@ -176,10 +176,10 @@ def price_at(forms: Sequence[BoundedQuestion], paid: BudgetOffer, terms: PriceTe
 
 T = TypeVar("T")
 
-# How often the amount is corrected until its price is within what a share may cost.
-_CORRECTIONS = 12
-# What is kept back, so that prices that are rounded up stay within.
-_MARGIN = 1 - Fraction(1, 1 << 32)
+# What is kept back at each correction of an amount, until its price is within what a share may cost. It begins with
+# what prices are rounded up by. It grows, because the price of a choice falls more slowly than the amount: corrections
+# by the price alone come ever closer and never arrive.
+_KEPT_BACK = tuple(Fraction(4**correction, 1 << 32) for correction in range(12))
 
 
 def find_within(
@@ -198,8 +198,9 @@ def find_within(
     if family is NoiseFamily.PURE:
         epsilon = next((allow for each, allow in allowed if each.name == "epsilon"), Fraction(0))
         return make(epsilon) if epsilon > 0 else None
-    amount = max((allow / each.gaussian for each, allow in allowed if each.gaussian), default=Fraction(0)) * _MARGIN
-    for _ in range(_CORRECTIONS):
+    amount = max((allow / each.gaussian for each, allow in allowed if each.gaussian), default=Fraction(0))
+    amount *= 1 - _KEPT_BACK[0]
+    for kept in _KEPT_BACK:
         if amount <= 0:
             return None
         loss = compose(list_events(amount)).loss
@@ -208,7 +209,7 @@ def find_within(
         room = min(room, paid.find_room_alone(loss))
         if room >= 1:
             return make(amount)
-        amount *= room * _MARGIN
+        amount *= room * (1 - kept)
     return None
 
 

@@ -63,6 +63,7 @@ FLOORS: list[dict[str, str]] = [
     {
         "batch_price": "several questions under one price",
         "preview": "cost and error before anything is spent",
+        "gaussian_price": "what an offer buys in Gaussian noise",
         "recorded_release": "what follows from earlier draws, for nothing",
     },
     {
@@ -79,6 +80,7 @@ FLOORS: list[dict[str, str]] = [
         "public_tables": "rows that an analyst brings",
         "post_processing": "computations over released answers",
         "bound_search": "bounds and limits that are bought",
+        "series": "counts period after period, under one charge",
         "answer_record": "answers and receipts, made and given again",
     },
     {
@@ -92,11 +94,11 @@ FLOORS: list[dict[str, str]] = [
         "opening": "a curator from a codebook or from frames",
         "magic": "questions in a cell of a notebook",
     },
+    {"publish": "releases that are paid for once: tables, synthetic rows"},
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
-        "publish": "releases that are paid for once: tables, synthetic rows, series",
     },
     {"cli": "the command line"},
 ]

@@ -76,13 +76,19 @@ def test_promised_intervals_cover(sql: str) -> None:
 
 
 def test_all_promised_intervals_together_cover_93_to_97_percent() -> None:
-    covered = [
-        row["n_low"] <= CUBE[2 + place, :, :].sum() <= row["n_high"]
-        for seed in range(600)
-        for place, row in enumerate(ask("SELECT ward, COUNT(*) AS n FROM release GROUP BY ward", seed).rows.to_pylist())
-        if row["ward"] is not None
-    ]
+    """Control: intervals of half the width, as if the noise were half as large, are far from it."""
+    covered, halved = [], []
+    for seed in range(600):
+        for place, row in enumerate(
+            ask("SELECT ward, COUNT(*) AS n FROM release GROUP BY ward", seed).rows.to_pylist()
+        ):
+            if row["ward"] is not None:
+                off = abs(CUBE[2 + place, :, :].sum() - (row["n_low"] + row["n_high"]) / 2)
+                width = (row["n_high"] - row["n_low"]) / 2
+                covered.append(off <= width)
+                halved.append(off <= width / 2)
     assert 0.93 <= np.mean(covered) <= 0.97
+    assert np.mean(halved) < 0.75
 
 
 def test_groups_are_the_listed_ones() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -15,8 +16,11 @@ from discreet.accounting.events import RoundedGaussian, squared_mu
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, UsageError
 from discreet.publish import publication
 from discreet.publish.bundle import Bundle
+from discreet.publish.records import dump_measurements
 from discreet.publish.verification import holds, verify
 from tests.publish.releases import ROWS, make_plan, make_visits, open_clinic
+
+DAYS = {"low": dt.date(2024, 2, 1), "high": dt.date(2024, 2, 28)}
 
 
 def find_price(curator: Any) -> list[Fraction]:
@@ -229,18 +233,46 @@ def test_bad_plans_are_refused_before_anything_is_charged(more: dict[str, Any], 
     assert find_price(curator) == []
 
 
-def test_contradictory_constraints_are_refused_before_the_charge() -> None:
-    constraints = [{"forbid": {"sex": value}} for value in ("f", "m", None)]
-    plan = make_plan(constraints=[*constraints, {"determines": ["ward", "sex"], "pairs": [["A", "f"]]}])
-    plan["columns"] = {"sex": {}, "ward": {}}
-    curator = open_clinic(make_visits(), budget=discreet.Budget(rho=1))
-    with pytest.raises(UsageError):
-        publication.preview(plan | {"epsilon": None, "rho": 0.1, "constraints": [
-            {"determines": ["sex", "ward"], "pairs": [["f", "A"]]}, {"forbid": {"sex": "f", "ward": "A"}},
-            {"forbid": {"sex": "m"}}, {"forbid": {"sex": None}},
-            {"determines": ["ward", "sex"], "pairs": [["A", "m"], ["B", "m"], ["C", "m"], [None, "m"]]},
-            {"forbid": {"ward": "Q"}},
-        ]}, curator=curator)  # fmt: skip
+FLAG: dict[str, Any] = {"ward": {}, "old": {"of": "age > 60"}}
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [{"forbid": {"old": value}} for value in (True, False, None)],
+        [
+            {"determines": ["old", "ward"], "pairs": [[True, "A"], [False, "A"], [None, "B"]]},
+            {"forbid": {"ward": "A"}},
+            {"forbid": {"ward": "B"}},
+        ],
+    ],
+)
+def test_contradictory_constraints_are_refused_before_the_charge(constraints: list[Any]) -> None:
+    """No row keeps all of them; with one of them less there is one, so it is the contradiction that is refused."""
+    curator = open_clinic()
+    plan = make_plan(columns=FLAG, constraints=constraints)
+    with pytest.raises(UsageError, match=r"contradict each other.*Nothing was charged"):
+        publication.preview(plan, curator=curator)
+    for left_out in range(len(constraints)):
+        fewer = [each for place, each in enumerate(constraints) if place != left_out]
+        assert publication.preview(plan | {"constraints": fewer}, curator=curator).fits
+    assert find_price(curator) == []
+
+
+def test_one_allowed_row_among_millions_is_found(tmp_path: Path) -> None:
+    """A search by chance would call this a contradiction: of the ages one is left, and all rows are in it."""
+    ages = [[age, "x"] for age in range(101) if age != 77]
+    plan = make_plan(
+        columns={"age": {}, "kind": {"of": "ward", "keys": ["x", "y"]}, "old": {"of": "age > 60"}},
+        constraints=[
+            {"determines": ["age", "kind"], "pairs": [*ages, [77, "y"], [None, "x"]]},
+            {"forbid": {"kind": "x"}},
+            {"determines": ["kind", "old"], "pairs": [["y", True]]},
+        ],
+    )
+    frame = publication.publish(plan, curator=open_clinic(), out=tmp_path / "b").synthetic.to_pandas()
+    assert set(frame.age) == {77} and set(frame.kind) == {"y"} and frame.old.all()
+    assert holds(verify(tmp_path / "b"))
 
 
 def test_constraints_hold_in_all_rows(tmp_path: Path) -> None:
@@ -254,6 +286,42 @@ def test_constraints_hold_in_all_rows(tmp_path: Path) -> None:
     frame = publication.publish(plan, curator=open_clinic(), out=tmp_path / "b").synthetic.to_pandas()
     assert not ((frame.ward == "A") & (frame.sex == "m")).any()
     assert (frame.sex[frame.ward == "B"] == "m").all()
+
+
+def test_constraints_of_every_type_are_kept_and_read_again(tmp_path: Path) -> None:
+    """Booleans, numbers, days and NULL: the bundle writes them down, and its rows come out of what it wrote."""
+    day = dt.date(2024, 2, 3)
+    plan = make_plan(
+        columns={"ward": {}, "age": {}, "old": {"of": "age > 60"}, "day": DAYS, "later": {"of": "day", **DAYS}},
+        constraints=[
+            {"forbid": {"old": True, "ward": "A"}},
+            {"forbid": {"age": 40, "ward": None}},
+            {"forbid": {"day": day}},
+            {"order": ["day", "later"]},
+            {"determines": ["age", "old"], "pairs": [[None, None], *([age, age > 60] for age in range(101))]},
+        ],
+    )
+    curator = open_clinic()
+    frame = publication.publish(plan, curator=curator, out=tmp_path / "b").synthetic.to_pandas()
+    assert not ((frame.old == True) & (frame.ward == "A")).any()  # noqa: E712  # NULL is neither
+    assert not (frame.day == day).any()
+    both = frame.dropna(subset=["day", "later"])
+    assert len(both) and (both.day <= both.later).all()
+    known = frame.dropna(subset=["age"])
+    assert ((known.age > 60) == known.old).all()
+    assert holds(verify(tmp_path / "b"))
+
+
+def test_halved_claims_are_seen_by_the_checks(tmp_path: Path) -> None:
+    """Control: noise of half the variance under the same charge is caught by verify, and by the price itself."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(publication, "dump_measurements", lambda m: halve(dump_measurements(m)))
+        publication.publish(make_plan(), curator=open_clinic(), out=tmp_path / "b")
+    assert not holds(verify(tmp_path / "b"))
+
+
+def halve(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"variance": str(Fraction(record["variance"]) / 2)}
 
 
 def test_an_empty_table_can_be_published(tmp_path: Path) -> None:
@@ -310,6 +378,46 @@ def test_joined_look_ups_can_be_published(tmp_path: Path) -> None:
     assert abs(table.set_index("floor").loc["1", "value"] / ROWS - 0.8) < 0.1
 
 
+def test_ranges_without_rows(tmp_path: Path) -> None:
+    """Sums over ranges of ages, costs and days: near the truth, with intervals, and far better than cell by cell."""
+    visits = make_visits()
+    plan = make_plan(
+        synthetic=False,
+        ways=1,
+        epsilon=9,
+        columns={
+            "age": {"ranges": "all"},
+            "cost": {"resolution": 1, "bins": 4, "ranges": "distribution"},
+            "day": {**DAYS, "low": dt.date(2024, 1, 1), "high": dt.date(2024, 12, 31), "ranges": "all"},
+        },
+    )
+    bundle = publication.publish(plan, curator=open_clinic(visits, max_rows=9), out=tmp_path / "b")
+    truth = visits.to_pandas()
+    shown = bundle.ranges("age", (18, 64), (0, 100), (70, 70)).to_pandas()
+    for row, (low, high) in zip(shown.itertuples(), [(18, 64), (0, 100), (70, 70)]):
+        true = truth.age.between(low, high).sum()
+        assert row.low <= row.value <= row.high and abs(row.value - true) < 3 * (row.high - row.low)
+    (days,) = bundle.ranges("day", (dt.date(2024, 2, 1), dt.date(2024, 2, 29))).to_pylist()
+    true = ((truth.day >= dt.date(2024, 2, 1)) & (truth.day <= dt.date(2024, 2, 29))).sum()
+    assert abs(days["value"] - true) < 3 * (days["high"] - days["low"])
+    (all_costs,) = bundle.ranges("cost", (0, 5000)).to_pylist()
+    assert all_costs["high"] - all_costs["low"] < 3_000
+    assert {each["strategy"] for each in bundle.manifest["ranges"]} <= {"haar", "toeplitz"}
+    assert holds(verify(tmp_path / "b"))
+    with pytest.raises(UsageError, match="no rows to ask"):
+        bundle.ask("SELECT AVG(age) AS a FROM release")
+    with pytest.raises(UsageError, match="says nothing of ranges"):
+        bundle.ranges("ward", (0, 1))
+    with pytest.raises(UsageError, match="of its own type"):
+        bundle.ranges("day", (1, 2))
+
+
+@pytest.mark.parametrize(("name", "words"), [("ward", {"ranges": "all"}), ("age", {"ranges": "some"})])
+def test_ranges_that_cannot_be_are_refused(name: str, words: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"[Rr]anges.*Nothing was charged"):
+        publication.preview(make_plan(columns={name: words}), curator=open_clinic())
+
+
 def test_uncertain_cells_can_be_left_out(tmp_path: Path) -> None:
     """By released numbers alone; and the manifest says how well the rows fit."""
     bundle = publication.publish(make_plan(), curator=open_clinic(), out=tmp_path / "b")
@@ -319,6 +427,18 @@ def test_uncertain_cells_can_be_left_out(tmp_path: Path) -> None:
     assert hidden.any() and not hidden.all()
     assert (shown.value.isna() == hidden).all()
     assert 800 < bundle.manifest["rows"]["k_marginal"] <= 1000
+
+
+def test_whole_numbers_state_their_bias(tmp_path: Path) -> None:
+    """Rounded to whole numbers that are not negative: the bias of a true zero is told, and it is the real one."""
+    bundle = publication.publish(make_plan(synthetic=False), curator=open_clinic(), out=tmp_path / "b")
+    table = bundle.table("ward", "sex", whole=True)
+    assert min(table["whole"].to_pylist()) >= 0
+    assert table["whole"].to_pylist() == [max(0, round(value)) for value in table["value"].to_pylist()]
+    stated = float(table.schema.metadata[b"bias_of_a_true_zero"])
+    deviation = np.sqrt(bundle.measurements.allocation.cell_variance(bundle.find_attributes(["ward", "sex"])))
+    draws = np.maximum(0, np.round(deviation * np.random.default_rng(0).normal(size=100_000)))
+    assert draws.mean() == pytest.approx(stated, rel=0.03)
 
 
 def test_a_bundle_that_cannot_be_written_stays_paid_for(tmp_path: Path) -> None:

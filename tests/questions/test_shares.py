@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import discreet
@@ -43,6 +43,7 @@ def open_curator(epsilon: Any = 1, delta: Any = 1e-6, **other: Any) -> Curator:
     )
 
 
+@example([(0, 1), (3, 13), (0, 15), (0, 11), (0, 11), (0, 5)], (1, 1e-6))  # the price of a choice falls slowly
 @given(
     st.lists(st.tuples(st.sampled_from(range(len(QUESTIONS))), st.integers(1, 40)), min_size=1, max_size=7),
     st.sampled_from([(1, 1e-6), (8, 1e-9)]),

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import discreet
-from discreet.service.callers import ServedDataset
 from discreet.service.messages import ApiRequest, ApiResponse
 from discreet.service.request_limits import RequestLimits
 from discreet.service.roles import Role
 from discreet.service.routes import Service
-from discreet.service.tokens import TokenStore, tokens_path_of
+from discreet.service.served_dataset import ServedDataset
 
 WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 
@@ -54,10 +52,9 @@ class Hospital:
 
 def serve_hospital(codebook: Path, **limits: Any) -> Hospital:
     """The service of a codebook, for ana and ben (analysts), olga (owner) and audit (auditor)."""
-    tokens = TokenStore(tokens_path_of(codebook))
+    dataset = ServedDataset(codebook)
     roles = {"ana": Role.ANALYST, "ben": Role.ANALYST, "olga": Role.OWNER, "audit": Role.AUDITOR}
-    secrets = {name: tokens.create(name=name, role=role)[1] for name, role in roles.items()}
-    dataset = ServedDataset(curator=discreet.open(codebook), tokens=tokens, odds="the odds")
+    secrets = {name: dataset.tokens.create(name=name, role=role)[1] for name, role in roles.items()}
     return Hospital(Service(datasets={"hospital": dataset}, limits=RequestLimits(**limits)), dataset, secrets)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pipeline_dp
+from benchmarks.equal_privacy.figures import Figure
 
 METRICS = pipeline_dp.Metrics
 BUDGETS = {"ε = 1": (1.0, 1e-15, "LAPLACE"), "(1, 1e-6)": (1.0, 1e-6, "GAUSSIAN")}
@@ -38,12 +38,8 @@ def aggregate(rows: Sequence[tuple[int, int, float]], budget: str, public: Any, 
     return dict(found)
 
 
-def rms(errors: Any) -> float:
-    return math.sqrt(float(np.mean(np.square(np.asarray(errors, dtype=float)))))
-
-
-def main(folder: Path, repeats: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+def main(folder: Path, repeats: int) -> dict[str, Figure]:
+    found: dict[str, Figure] = {}
     for budget in BUDGETS:
         for groups in (10, 100, 1000):
             rows = [(int(i), int(g), 0.0) for i, g in read(folder / f"groups{groups}.csv")]
@@ -52,7 +48,9 @@ def main(folder: Path, repeats: int) -> dict[str, float]:
                           max_partitions_contributed=1, max_contributions_per_partition=1)
                 for _ in range(max(1, repeats * 100 // groups))
             ]  # fmt: skip  # one call
-            found[f"count by {groups} groups, {budget}"] = rms([r.count - 20 for a in answers for r in a.values()])
+            found[f"count by {groups} groups, {budget}"] = Figure.of_errors(
+                [r.count - 20 for a in answers for r in a.values()]
+            )
         found |= visits(folder, budget, repeats)
         found |= values(folder, budget, repeats)
     for several in (1, 5, 20):
@@ -62,11 +60,11 @@ def main(folder: Path, repeats: int) -> dict[str, float]:
                           max_partitions_contributed=several, max_contributions_per_partition=1))
             for _ in range(repeats)
         ]  # fmt: skip  # one call
-        found[f"keys named, {several} of a unit, (1, 1e-6)"] = float(np.mean(named))
+        found[f"keys named, {several} of a unit, (1, 1e-6)"] = Figure.of_counts(named)
     return found
 
 
-def visits(folder: Path, budget: str, repeats: int) -> dict[str, float]:
+def visits(folder: Path, budget: str, repeats: int) -> dict[str, Figure]:
     rows = [(int(u), int(g), v) for u, g, v in read(folder / "visits.csv")]
     counts, sums = np.zeros(20), np.zeros(20)
     for _, group, value in rows:
@@ -81,14 +79,14 @@ def visits(folder: Path, budget: str, repeats: int) -> dict[str, float]:
         for group, row in answer.items():
             errors["count"].append(row.count - counts[group])
             errors["sum"].append(row.sum - sums[group])
-    return {f"visits: {name}, {budget}": rms(found) for name, found in errors.items()}
+    return {f"visits: {name}, {budget}": Figure.of_errors(found) for name, found in errors.items()}
 
 
-def values(folder: Path, budget: str, repeats: int) -> dict[str, float]:
+def values(folder: Path, budget: str, repeats: int) -> dict[str, Figure]:
     rows = [(i, int(g), x) for i, (g, x) in enumerate(read(folder / "values.csv"))]
     table = np.array([x for _, _, x in rows]).reshape(100, -1)
     limits = {"max_partitions_contributed": 1, "max_contributions_per_partition": 1, "min_value": 0, "max_value": 100}
-    found = {}
+    found: dict[str, Figure] = {}
     asked = {"AVG": METRICS.MEAN, "VAR_SAMP": METRICS.VARIANCE}
     for name, metric in asked.items():
         errors = []
@@ -96,17 +94,19 @@ def values(folder: Path, budget: str, repeats: int) -> dict[str, float]:
             for group, row in aggregate(rows, budget, list(range(100)), [metric], **limits).items():
                 true = table[group].mean() if name == "AVG" else table[group].var(ddof=1)
                 errors.append((row.mean if name == "AVG" else row.variance) - true)
-        found[f"{name}, {budget}"] = rms(errors)
+        found[f"{name}, {budget}"] = Figure.of_errors(errors)
     for title, shares in (("median", (50,)), ("three quantiles", (25, 50, 75))):
-        answer = aggregate(rows, budget, list(range(100)), [METRICS.PERCENTILE(p) for p in shares], **limits)
+        calls = [METRICS.PERCENTILE(p) for p in shares]
         ranks = [
             float((table[group] < getattr(row, f"percentile_{p}")).sum()) - 10 * p
-            for group, row in answer.items()
+            for _ in range(max(1, repeats // 5))
+            for group, row in aggregate(rows, budget, list(range(100)), calls, **limits).items()
             for p in shares
         ]
-        found[f"{title}, ranks, {budget}"] = rms(ranks)
+        found[f"{title}, ranks, {budget}"] = Figure.of_errors(ranks)
     return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))
+    found = main(Path(sys.argv[1]), int(sys.argv[2]))
+    print(json.dumps({row: figure.to_json() for row, figure in found.items()}))

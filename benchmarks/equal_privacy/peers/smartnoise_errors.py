@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import snsql
+from benchmarks.equal_privacy.figures import Figure
 
 
-def main(folder: Path, repeats: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+def main(folder: Path, repeats: int) -> dict[str, Figure]:
+    found: dict[str, Figure] = {}
     for groups in (10, 100, 1000):
         frame = pd.read_csv(folder / f"groups{groups}.csv")
         columns = {"g": {"type": "int", "lower": 0, "upper": groups - 1}, "id": {"type": "int", "private_id": True}}
@@ -26,11 +25,12 @@ def main(folder: Path, repeats: int) -> dict[str, float]:
             reader = snsql.from_connection(frame, privacy=privacy, metadata=metadata)
             rows = reader.execute("SELECT g, COUNT(*) AS n FROM t GROUP BY g")[1:]
             errors.extend(float(row[1]) - 20 for row in rows)
-        error = math.sqrt(float(np.mean(np.square(errors))))
+        error = Figure.of_errors(errors)
         found |= {f"count by {groups} groups, ε = 1": error, f"count by {groups} groups, (1, 1e-6)": error}
     return found
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))
+    found = main(Path(sys.argv[1]), int(sys.argv[2]))
+    print(json.dumps({row: figure.to_json() for row, figure in found.items()}))

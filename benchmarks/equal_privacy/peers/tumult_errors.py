@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from pathlib import Path
 
-import numpy as np
+from benchmarks.equal_privacy.figures import Figure
 from pyspark.sql import SparkSession
 from tmlt.analytics import AddOneRow, ApproxDPBudget, KeySet, PureDPBudget, QueryBuilder, Session
 
 BUDGETS = {"ε = 1": PureDPBudget(1), "(1, 1e-6)": ApproxDPBudget(1, 1e-6)}
 
 
-def main(folder: Path, repeats: int) -> dict[str, float]:
+def main(folder: Path, repeats: int) -> dict[str, Figure]:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers need the same packages
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
@@ -29,10 +28,11 @@ def main(folder: Path, repeats: int) -> dict[str, float]:
                 session = Session.from_dataframe(budget, "t", frame, protected_change=AddOneRow())
                 answer = session.evaluate(QueryBuilder("t").groupby(keys).count(), budget)
                 errors.extend(row["count"] - 20 for row in answer.collect())
-            found[f"count by {groups} groups, {name}"] = math.sqrt(float(np.mean(np.square(errors))))
+            found[f"count by {groups} groups, {name}"] = Figure.of_errors(errors)
     spark.stop()
     return found
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))
+    found = main(Path(sys.argv[1]), int(sys.argv[2]))
+    print(json.dumps({row: figure.to_json() for row, figure in found.items()}))

@@ -42,7 +42,7 @@ def mills_ratio(x: Floats) -> Floats:
     """R at each x ≥ −5; zero at infinity.
 
     >>> [round(float(ratio), 9) for ratio in mills_ratio(np.array([0.0, 10.0]))]  # the root of π/2 is the first
-    [1.253314137, 0.09902865]
+    [1.253314137, 0.099028596]
     """
     if (x < LEAST).any():
         raise ValueError("Mills' ratio is computed from -5 on")

@@ -16,11 +16,11 @@ from typing import Any
 
 # What is offered by name; each loads when it is first used, so that importing discreet stays quick.
 _MEMBERS = {
-    "Bundle": "bundle",
-    "ReleasePlan": "release_plan",
-    "SeriesMechanism": "series",
-    "preview": "publication",
-    "verify": "verification",
+    "Bundle": "discreet.publish.bundle",
+    "ReleasePlan": "discreet.publish.release_plan",
+    "SeriesMechanism": "discreet.series.mechanism",
+    "preview": "discreet.publish.publication",
+    "verify": "discreet.publish.verification",
 }
 
 
@@ -35,7 +35,7 @@ class _CallablePackage(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in _MEMBERS:
             raise AttributeError(f"module 'discreet.publish' has no attribute {name!r}")
-        return getattr(import_module(f"discreet.publish.{_MEMBERS[name]}"), name)
+        return getattr(import_module(_MEMBERS[name]), name)
 
 
 sys.modules[__name__].__class__ = _CallablePackage

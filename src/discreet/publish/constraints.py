@@ -10,10 +10,12 @@ A constraint is a claim of the curator about the world, not a fact that was read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from discreet.draw_record import to_plain
 from discreet.errors import UsageError
 from discreet.exact import Flags, Integers
 from discreet.late_dataclass import dataclass
@@ -48,14 +50,18 @@ class Constraint:
             if name in stated:
                 stated[name] = tuple(stated[name])
         if "pairs" in stated:
-            stated["pairs"] = tuple(tuple(pair) for pair in stated["pairs"])
+            stated["pairs"] = tuple(tuple(map(_settle, pair)) for pair in stated["pairs"])
+        if isinstance(stated.get("forbid"), Mapping):
+            stated["forbid"] = {name: _settle(value) for name, value in stated["forbid"].items()}
         return cls(**stated)
 
     def to_dict(self) -> dict[str, Any]:
         """The constraint as plain values."""
-        said = {"forbid": None if self.forbid is None else {name: str(v) for name, v in self.forbid.items()}}
-        more = {"order": self.order, "determines": self.determines, "pairs": self.pairs or None}
-        return {word: value for word, value in {**said, **more}.items() if value is not None}
+        forbid = None if self.forbid is None else {name: to_plain(value) for name, value in self.forbid.items()}
+        order, determines = (None if sides is None else list(sides) for sides in (self.order, self.determines))
+        pairs = [[to_plain(value) for value in pair] for pair in self.pairs] or None
+        stated = {"forbid": forbid, "order": order, "determines": determines, "pairs": pairs}
+        return {word: value for word, value in stated.items() if value is not None}
 
     def check(self, columns: Mapping[str, object]) -> None:
         """Refuse what names columns that are not published, or says nothing or too much."""
@@ -97,10 +103,17 @@ class Constraint:
         return allowed
 
 
+def _settle(value: Any) -> Any:
+    """A value of a plan: reals come from TOML as fractions."""
+    return float(value) if isinstance(value, Fraction) else value
+
+
 def _find_cell(column: PublishedColumn, value: Any) -> int:
+    """The cell of a value, as the plan writes it or as its record does: days and times are texts there."""
+    plain = to_plain(value)
     for cell in range(column.size):
         single, known = column.find_value(cell)
-        if single and type(known) is type(value) and known == value:
+        if single and type(to_plain(known)) is type(plain) and to_plain(known) == plain:
             return cell
     raise UsageError(
         f"A constraint names the value {value!r} of {column.name!r}, which is no cell of its own. Nothing was charged."
@@ -129,3 +142,48 @@ def combine_rules(constraints: Sequence[Constraint], columns: Sequence[Published
     if not rules:
         return None
     return lambda rows: np.logical_and.reduce([rule(rows) for rule in rules])
+
+
+def find_allowed_row(columns: Sequence[PublishedColumn], constraints: Sequence[Constraint]) -> Integers:
+    """One row of cells that keeps all constraints, or a refusal where there is none. Nothing private is looked at.
+
+    Columns get their cells one after the other; a constraint is checked as soon as all of its columns have one.
+    """
+    place = {column.name: position for position, column in enumerate(columns)}
+    rules = [(frozenset(place[name] for name in each.names), each.to_rule(columns)) for each in constraints]
+    order = sorted({at for places, _ in rules for at in places}, key=lambda at: (columns[at].size, at))
+    row = np.zeros(len(columns), dtype=np.int64)
+    tried = 0
+
+    def settle(depth: int) -> bool:
+        nonlocal tried
+        if depth == len(order):
+            return True
+        at, known = order[depth], frozenset(order[: depth + 1])
+        rows = np.repeat(row[:, None], columns[at].size, axis=1)
+        rows[at] = np.arange(columns[at].size)
+        kept = np.ones(columns[at].size, dtype=np.bool_)
+        for places, rule in rules:
+            if at in places and places <= known:
+                kept &= rule(rows)
+        for cell in np.nonzero(kept)[0]:
+            tried += 1
+            if tried > _MOST_TRIED:
+                raise UsageError(
+                    f"No row that keeps all constraints was found among {_MOST_TRIED:,}. Say fewer of them, or give "
+                    f"their columns fewer cells. Nothing was charged."
+                )
+            row[at] = cell
+            if settle(depth + 1):
+                return True
+        return False
+
+    if not settle(0):
+        raise UsageError(
+            "The constraints contradict each other: there is no row that keeps all of them. Change them. "
+            "Nothing was charged."
+        )
+    return row
+
+
+_MOST_TRIED = 200_000

@@ -19,20 +19,20 @@ from discreet.curator import Curator
 from discreet.engines.engine import ProgressCallback
 from discreet.errors import RequestConflict, UsageError
 from discreet.exact import Integers
+from discreet.gaussian_price import find_mu_squared
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
 from discreet.plan.relations import find_tables
 from discreet.publish.bundle import MANIFEST, Bundle, write_bundle
+from discreet.publish.constraints import find_allowed_row
 from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.manifest import make_manifest
 from discreet.publish.measurements import measure
 from discreet.publish.method import Method, choose_method
-from discreet.publish.pricing import find_mu_squared
 from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.release_preview import ReleasePreview
-from discreet.publish.synthetic_rows import check_constraints
 
 PREFIX = "publish: "
 
@@ -99,7 +99,7 @@ class _Publication:
     def prepare(cls, plan: ReleasePlan, curator: Curator, analyst: str, project: str) -> _Publication:
         """Settle and price a plan. Nothing private is read."""
         settled = design(plan, curator.catalog)
-        check_constraints(settled.columns, plan.constraints)
+        find_allowed_row(settled.columns, plan.constraints)
         version = curator.find_version(settled.question)
         identity = _identify(settled, curator, version)
         known = curator.ledger.find_paid(identity, analyst)

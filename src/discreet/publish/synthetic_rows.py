@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import UsageError
 from discreet.exact import Floats, Integers
 from discreet.publish.chance import PublicChance
 from discreet.publish.columns import PublishedColumn
-from discreet.publish.constraints import CellRule, Constraint, combine_rules
+from discreet.publish.constraints import CellRule, Constraint, combine_rules, find_allowed_row
 from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
 from discreet.publish.measurements import Measurements
 from discreet.publish.row_fitting import RowFitter, begin_rows
 from discreet.publish.workload import Attributes
 
 _TRIES = 200
-_TRIED_ROWS = 20_000
 
 
 def make_cells(
@@ -45,7 +43,7 @@ def make_cells(
     rule = combine_rules(constraints, columns)
     rows = begin_rows(ones, count, chance)
     if rule is not None:
-        rows = _repair(rows, ones, rule, chance)
+        rows = _repair(rows, ones, rule, find_allowed_row(columns, constraints), chance)
     fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run()
     return fitted, _find_distance(fitted, tables)
 
@@ -59,7 +57,9 @@ def _find_distance(rows: Integers, tables: Mapping[Attributes, Floats]) -> float
     return float(sum(found)) / max(1, len(found))
 
 
-def _repair(rows: Integers, ones: Sequence[Floats], rule: CellRule, chance: PublicChance) -> Integers:
+def _repair(
+    rows: Integers, ones: Sequence[Floats], rule: CellRule, allowed: Integers, chance: PublicChance
+) -> Integers:
     """Rows that keep all constraints: others are drawn anew, and in the end copied from good ones."""
     for _ in range(_TRIES):
         bad = np.nonzero(~rule(rows))[0]
@@ -68,31 +68,11 @@ def _repair(rows: Integers, ones: Sequence[Floats], rule: CellRule, chance: Publ
         rows[:, bad] = begin_rows(ones, bad.size, chance)
     good = np.nonzero(rule(rows))[0]
     if not good.size:
-        rows[:, :1] = find_allowed_row([len(one) for one in ones], rule, chance)[:, None]
+        rows[:, 0] = allowed
         good = np.zeros(1, dtype=np.int64)
     bad = np.nonzero(~rule(rows))[0]
     rows[:, bad] = rows[:, good[chance.deal(np.ones(good.size), bad.size)]]
     return rows
-
-
-def check_constraints(columns: Sequence[PublishedColumn], constraints: Sequence[Constraint]) -> None:
-    """Refuse constraints that no row keeps, before anything is paid for."""
-    rule = combine_rules(constraints, columns)
-    if rule is not None:
-        find_allowed_row([column.size for column in columns], rule, PublicChance(b"a search for one row"))
-
-
-def find_allowed_row(sizes: Sequence[int], rule: CellRule, chance: PublicChance) -> Integers:
-    """One row that keeps all constraints, or a refusal."""
-    for _ in range(_TRIES):
-        tried = np.stack([(chance.uniform(_TRIED_ROWS) * size).astype(np.int64) for size in sizes])
-        kept = np.nonzero(rule(tried))[0]
-        if kept.size:
-            return np.asarray(tried[:, kept[0]])
-    raise UsageError(
-        "The constraints contradict each other: no row was found that keeps all of them. Change them. "
-        "Nothing was charged."
-    )
 
 
 def decode_rows(

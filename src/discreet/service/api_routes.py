@@ -39,7 +39,10 @@ class ApiRoute:
     query: Mapping[str, int] = field(default_factory=dict)
     """Numbers that the query may have, with the largest."""
     forms: Sequence[AnswerForm] = (AnswerForm.JSON,)
+    media: Sequence[str] = ()
+    """Media types that are no form of an answer."""
     spends: bool = False
+    """It asks under an Idempotency-Key, and may be sent with ``Prefer: respond-async``."""
 
     def match(self, path: str, dataset: str) -> str | None:
         """The argument in a path below the root, if it is this route's; "" where the route has none."""

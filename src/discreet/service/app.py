@@ -15,12 +15,12 @@ import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from discreet.row_formats import to_json
 from discreet.service import problems
-from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused
+from discreet.service.messages import ApiRequest, ApiResponse, EventStream, RefusalCode, RequestRefused
 from discreet.service.openapi import make_openapi
 from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
@@ -28,6 +28,9 @@ from discreet.service.routes import TABLE, Service
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
 THREADS = 128
+_TICK = 0.2
+_TICKS_OF_SILENCE = 25
+_MOST_TICKS = 18_000  # an hour; who follows longer begins anew
 # Below these, refusals are problem documents; everywhere else they are pages.
 _FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json")
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -128,6 +131,25 @@ async def _read_request(incoming: Request) -> ApiRequest:
     )
 
 
+async def _tell(events: EventStream) -> AsyncIterator[str]:
+    """The words of a stream as they change, by the event loop alone; it ends with the last one, or after a while."""
+    said, silent = "", 0
+    try:
+        with events.hold():
+            for _ in range(_MOST_TICKS):
+                word, last = events.tell()
+                if word != said:
+                    said, silent = word, 0
+                    yield word
+                elif (silent := silent + 1) % _TICKS_OF_SILENCE == 0:
+                    yield ": it runs\n\n"  # so that a client that has gone is noticed
+                if last:
+                    return
+                await anyio.sleep(_TICK)
+    except RequestRefused as refused:
+        yield f"event: refused\ndata: {to_json({'code': str(refused.code)})}\n\n"
+
+
 def _make_too_large() -> RequestRefused:
     return RequestRefused(
         RefusalCode.TOO_LARGE, f"The body has more than {MAX_BODY:,} bytes.", "Send less, or declare public tables."
@@ -139,4 +161,6 @@ def _to_response(method: str, made: ApiResponse) -> Response:
     known = method if method in _METHODS else "-"
     LOG.info("%s %s %s %d", made.token or "-", known, made.route or "-", made.status)
     headers = {**SECURITY_HEADERS, **made.headers, "Content-Type": made.media}
+    if made.events is not None and method != "HEAD":
+        return StreamingResponse(_tell(made.events), status_code=made.status, headers=headers)
     return Response(made.body, status_code=made.status, headers=headers)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from typing import Any
+
 from discreet.service import bodies, descriptions
 from discreet.service.answer_forms import AnswerForm, choose_form
 from discreet.service.api_routes import ASKING, ApiRoute
 from discreet.service.callers import Caller
-from discreet.service.documents import make_document, make_not_found, make_rows, read_count
-from discreet.service.messages import ApiRequest, ApiResponse
+from discreet.service.documents import LAST_NUMBER, LONGEST_PAGE, make_document, make_not_found, make_rows, read_count
+from discreet.service.messages import ApiRequest, ApiResponse, EventStream, refuse_body
+from discreet.service.running_requests import RunningRequest, write_event
 
 _PAGE = 100
-_LONGEST_PAGE = 1000
-_LAST_NUMBER = 1 << 62
 
 
 def list_datasets(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
@@ -26,18 +29,18 @@ def show_dataset(caller: Caller, _request: ApiRequest, _argument: str) -> ApiRes
 
 def show_budget(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
     """What is left, in numbers and words."""
-    return make_document(descriptions.describe_budget(caller.curator, caller.dataset.odds))
+    return make_document(descriptions.describe_budget(caller.curator, caller.opened.odds))
 
 
 def show_history(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
-    """Charges in their order, a page at a time: an analyst's own, of everybody for owners and auditors."""
-    after = read_count(request, "after", 0, most=_LAST_NUMBER)
-    limit = read_count(request, "limit", _PAGE, most=_LONGEST_PAGE)
+    """Charges in their order, a page at a time: an analyst's own; of everybody for those who may see them."""
+    after = read_count(request, "after", 0, most=LAST_NUMBER)
+    limit = read_count(request, "limit", _PAGE, most=LONGEST_PAGE)
     curator, token = caller.curator, caller.token
     found = [
         entry
         for entry in curator.history()
-        if entry.number > after and (token.role.sees_everybody or entry.charge.analyst == token.name)
+        if entry.number > after and (caller.sees_everybody or entry.charge.analyst == token.name)
     ]
     shown = [descriptions.describe_entry(curator, entry) for entry in found[:limit]]
     return make_document({"charges": shown, "more": len(found) > limit})
@@ -45,15 +48,15 @@ def show_history(caller: Caller, request: ApiRequest, _argument: str) -> ApiResp
 
 def preview(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """What a question would cost and how exact it would be; free."""
-    words = bodies.read_words(request, bodies.PREVIEW)
+    words = _read_words(caller, request, bodies.PREVIEW)
     choose_form(request, [AnswerForm.JSON])
     return make_document(caller.curator.preview(words.pop("sql"), **words, **caller.names).to_dict())
 
 
 def ask(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """Answer a question, and charge it under the key of the request."""
-    key, words, form = bodies.read_key(request), bodies.read_words(request, bodies.QUESTION), choose_form(request)
-    answer = caller.curator.ask(words.pop("sql"), **words, **caller.names, request=key)
+    key, words, form = bodies.read_key(request), _read_words(caller, request, bodies.QUESTION), choose_form(request)
+    answer = caller.curator.ask(words.pop("sql"), **words, **caller.names, request=key, watch=caller.watch)
     if form is AnswerForm.JSON:
         return make_document({"request": key, **answer.to_dict()})
     return make_rows(key, answer, form)
@@ -61,22 +64,74 @@ def ask(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
 
 def ask_batch(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """Answer several questions under one charge."""
-    key, words = bodies.read_key(request), bodies.read_words(request, bodies.BATCH)
+    key, words = bodies.read_key(request), _read_words(caller, request, bodies.BATCH)
     choose_form(request, [AnswerForm.JSON])
-    answers = caller.curator.ask_batch(words.pop("questions"), **words, **caller.names, request=key)
+    questions = words.pop("questions")
+    answers = caller.curator.ask_batch(questions, **words, **caller.names, request=key, watch=caller.watch)
     return make_document({"request": key, "answers": [answer.to_dict() for answer in answers]})
 
 
 def show_request(caller: Caller, request: ApiRequest, argument: str) -> ApiResponse:
     """A request of the caller's own: not even an owner sees the answers of others here."""
     answers = caller.curator.find_answers(argument, analyst=caller.token.name)
-    if answers is None:
+    known = caller.dataset.running.find(caller.token.name, argument)
+    if answers is None and known is None:
         raise make_not_found()
+    if not answers and known is not None:
+        return _show_running(argument, known, charged=answers is not None)
+    answers = answers or ()
     form = choose_form(request, tuple(AnswerForm) if len(answers) == 1 else (AnswerForm.JSON,))
     if form is not AnswerForm.JSON:
         return make_rows(argument, answers[0], form)
-    document = {"request": argument, "charged": True, "answered": bool(answers)}
-    return make_document({**document, "answers": [answer.to_dict() for answer in answers]})
+    state = {"state": "answered" if answers else "unfinished", "charged": True, "answered": bool(answers)}
+    return make_document({"request": argument, **state, "answers": [answer.to_dict() for answer in answers]})
+
+
+def _show_running(key: str, known: RunningRequest, *, charged: bool) -> ApiResponse:
+    """A request that runs, that failed, or that the record answered without a charge."""
+    response, found = known.response, known.describe()
+    free = json.loads(response.body) if response is not None and response.media == AnswerForm.JSON else {}
+    answers = free.get("answers", [{name: each for name, each in free.items() if name != "request"}] if free else [])
+    return make_document({"request": key, **found, "charged": charged, "answered": bool(answers), "answers": answers})
+
+
+def follow_request(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
+    """How far a request of the caller's own is, as events: ``progress`` while it runs, and ``done`` at its end."""
+    known = caller.dataset.running.find(caller.token.name, argument)
+    if known is not None:
+        return _follow(known.tell)
+    answers = caller.curator.find_answers(argument, analyst=caller.token.name)
+    if answers is None:
+        raise make_not_found()
+    word = write_event({"state": "answered" if answers else "unfinished"}, last=True)
+    return _follow(lambda: (word, True))
+
+
+def _follow(tell: Callable[[], tuple[str, bool]]) -> ApiResponse:
+    return ApiResponse(status=200, body=b"", media="text/event-stream", events=EventStream(tell=tell))
+
+
+def cancel_request(caller: Caller, request: ApiRequest, argument: str) -> ApiResponse:
+    """End a request of the caller's own that runs. What was charged stays charged, and the same id goes on under it."""
+    bodies.read_words(request, {})
+    known = caller.dataset.running.find(caller.token.name, argument)
+    if known is None or known.response is not None:
+        raise make_not_found()
+    known.cancel()
+    return make_document({"request": argument, **known.describe()})
+
+
+def _read_words(caller: Caller, request: ApiRequest, known: bodies.BodyWords) -> dict[str, Any]:
+    """The words of a body. A public table that is a request id is the answer that the caller had under it."""
+    words = bodies.read_words(request, known)
+    for table, rows in words.get("public", {}).items():
+        if isinstance(rows, str):
+            answers = caller.curator.find_answers(rows, analyst=caller.token.name)
+            if answers is None or len(answers) != 1:
+                rule = "public names a request that has no answer of its own."
+                raise refuse_body(rule, "Name a request of yours that was answered, and no batch.", "public")
+            words["public"][table] = answers[0]
+    return words
 
 
 _BELOW = "datasets/{dataset}"
@@ -87,7 +142,7 @@ ROUTES = (
     ApiRoute(method="GET", path=f"{_BELOW}/budget", about="What is left of the budget.", handler=show_budget),
     ApiRoute(
         method="GET", path=f"{_BELOW}/history", about="The charges, in their order.", handler=show_history,
-        query={"after": _LAST_NUMBER, "limit": _LONGEST_PAGE},
+        query={"after": LAST_NUMBER, "limit": LONGEST_PAGE},
     ),
     ApiRoute(
         method="POST", path=f"{_BELOW}/preview", about="Cost and error of a question; free.", handler=preview,
@@ -104,5 +159,13 @@ ROUTES = (
     ApiRoute(
         method="GET", path="requests/{id}", about="A request of your own: whether it was charged, and its answers.",
         handler=show_request, roles=ASKING, forms=_FORMS,
+    ),
+    ApiRoute(
+        method="GET", path="requests/{id}/events", about="How far a request of your own is, as server-sent events.",
+        handler=follow_request, roles=ASKING, media=("text/event-stream",),
+    ),
+    ApiRoute(
+        method="POST", path="requests/{id}/cancel", about="End a request of your own; its charge stands.",
+        handler=cancel_request, roles=ASKING, body={},
     ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from discreet.ledger import administration
 from discreet.service import bodies
 from discreet.service.api_routes import AUDITING, ApiRoute
 from discreet.service.callers import Caller
-from discreet.service.documents import make_document
+from discreet.service.documents import LAST_NUMBER, LONGEST_PAGE, make_document, read_count
 from discreet.service.messages import ApiRequest, ApiResponse
 from discreet.service.owning import read_ledger
 
@@ -33,6 +33,22 @@ def export(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
     return ApiResponse(status=200, body=text.encode(), media=media)
 
 
+def show_access(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
+    """Lines of the log of access in their order, a page at a time, and its head."""
+    after = read_count(request, "after", -1, most=LAST_NUMBER)
+    limit = read_count(request, "limit", 100, most=LONGEST_PAGE)
+    access = caller.dataset.access
+    found, head = access.read(after, limit + 1), access.find_head()
+    kept = None if head is None else json.loads(head.to_json())
+    return make_document({"lines": found[:limit], "more": len(found) > limit, "head": kept})
+
+
+def verify_access(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
+    """Check every line of the log of access, and that it still holds the heads that were kept."""
+    words = bodies.read_words(request, bodies.HEADS)
+    return make_document({"whole": True, "lines": caller.dataset.access.verify(words.get("heads", ()))})
+
+
 _BELOW = "datasets/{dataset}/ledger"
 ROUTES = (
     ApiRoute(method="GET", path=f"{_BELOW}/head", about="How far the log is.", handler=show_head, roles=AUDITING),
@@ -42,6 +58,14 @@ ROUTES = (
     ),
     ApiRoute(
         method="GET", path=f"{_BELOW}/export/{{form}}", about="The log as jsonl, csv or registry.", handler=export,
-        roles=AUDITING,
+        roles=AUDITING, media=("application/json", "application/x-ndjson", "text/csv"),
+    ),
+    ApiRoute(
+        method="GET", path="datasets/{dataset}/access", about="The log of access: refusals, sign-ins, what owners did.",
+        handler=show_access, roles=AUDITING, query={"after": LAST_NUMBER, "limit": LONGEST_PAGE},
+    ),
+    ApiRoute(
+        method="POST", path="datasets/{dataset}/access/verify", about="Check the log of access, and heads of it.",
+        handler=verify_access, roles=AUDITING, body=bodies.HEADS,
     ),
 )  # fmt: skip

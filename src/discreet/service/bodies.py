@@ -47,7 +47,7 @@ def read_key(request: ApiRequest) -> str:
 
 def read_words(request: ApiRequest, words: BodyWords) -> dict[str, Any]:
     """The words of a body, each as the curator takes it."""
-    document = _read_object(request)
+    document = read_object(request)
     for name in document:
         if name not in words:
             raise refuse_body("The body has an unknown word.", f"Known are: {', '.join(sorted(words))}.")
@@ -57,7 +57,8 @@ def read_words(request: ApiRequest, words: BodyWords) -> dict[str, Any]:
     return {name: words[name].read(name, value) for name, value in document.items() if value is not None}
 
 
-def _read_object(request: ApiRequest) -> dict[str, Any]:
+def read_object(request: ApiRequest) -> dict[str, Any]:
+    """The body as it was written: one JSON object, each word once."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != JSON:
         raise RequestRefused(
@@ -172,14 +173,17 @@ def _read_list(name: str, value: Any) -> Sequence[Any]:
 
 
 def _read_public(name: str, value: Any) -> dict[str, Any]:
-    """Rows that the analyst brings, by the name of their table."""
+    """Rows that the analyst brings, or the id of a request that was answered, by the name of their table."""
     import pyarrow as pa
 
     fix = 'Write for example {"wards": [{"ward": "north", "beds": 20}]}.'
     if not isinstance(value, dict):
         raise refuse_body(f"{name} must be an object of tables.", fix, name)
-    found = {}
+    found: dict[str, Any] = {}
     for table, rows in value.items():
+        if isinstance(rows, str):  # an answer of the caller's own, by its request id
+            found[table] = rows
+            continue
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise refuse_body(f"{name} must have a list of rows for each table.", fix, name)
         plain = [{column: _to_plain(cell) for column, cell in row.items()} for row in rows]
@@ -203,7 +207,7 @@ def _to_plain(cell: Any) -> Any:
 
 
 _NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "maxLength": 101}], "examples": [0.1, "1/10"]}
-_ROWS = {"type": "array", "minItems": 1, "items": {"type": "object"}}
+_ROWS = {"anyOf": [{"type": "array", "minItems": 1, "items": {"type": "object"}}, {"type": "string"}]}
 _SQL = {"type": "string", "maxLength": MAX_SQL}
 _PLAIN = ["number", "string", "boolean", "null"]
 

@@ -12,6 +12,9 @@ from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, Requ
 if TYPE_CHECKING:
     from discreet.answer import Answer
 
+LONGEST_PAGE = 1000
+LAST_NUMBER = 1 << 62
+
 
 def make_document(document: Any) -> ApiResponse:
     """A value as JSON."""

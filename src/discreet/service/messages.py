@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from enum import StrEnum
 from http import HTTPStatus
@@ -24,8 +25,19 @@ class ApiRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventStream:
+    """Words that are told as they come: ``tell`` gives the present one and whether it is the last.
+
+    ``hold`` takes a place for as long as somebody listens, or refuses.
+    """
+
+    tell: Callable[[], tuple[str, bool]]
+    hold: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiResponse:
-    """What is sent back. ``route`` and ``token`` (its id) are for the log."""
+    """What is sent back. ``route`` and ``token`` (its id) are for the log. ``events`` follow instead of a body."""
 
     status: int
     body: bytes
@@ -33,10 +45,11 @@ class ApiResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
     route: str = ""
     token: str = ""
+    events: EventStream | None = None
 
 
 class RefusalCode(StrEnum):
-    """Why the service itself refuses a request; nothing is read or charged."""
+    """Why the service itself refuses a request. Nothing is read or charged, but before a question was cancelled."""
 
     BAD_REQUEST = "bad-request"
     UNAUTHORIZED = "unauthorized"
@@ -47,6 +60,7 @@ class RefusalCode(StrEnum):
     TOO_LARGE = "too-large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
     TOO_MANY_REQUESTS = "too-many-requests"
+    CANCELLED = "cancelled"
 
     @property
     def status(self) -> int:
@@ -64,6 +78,7 @@ _STATUS = {
     RefusalCode.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     RefusalCode.UNSUPPORTED_MEDIA_TYPE: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     RefusalCode.TOO_MANY_REQUESTS: HTTPStatus.TOO_MANY_REQUESTS,
+    RefusalCode.CANCELLED: HTTPStatus.CONFLICT,
 }
 
 

@@ -44,18 +44,15 @@ def _describe(route: ApiRoute) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": "Done.",
-                "content": {str(form): {} for form in route.forms} | _list_other_media(route),
+                "content": {media: {} for media in route.media or map(str, route.forms)},
             },
+            **({"202": {"description": "It runs; look at the address in Location."}} if route.spends else {}),
             "default": {"description": "A problem document.", "content": {MEDIA: {"schema": _PROBLEM}}},
         },
     }
     if route.body is not None:
         made["requestBody"] = {"required": True, "content": {JSON: {"schema": _describe_body(route.body)}}}
     return made
-
-
-def _list_other_media(route: ApiRoute) -> dict[str, Any]:
-    return {"application/x-ndjson": {}, "text/csv": {}} if route.path.endswith("{form}") else {}
 
 
 def _list_parameters(route: ApiRoute) -> list[dict[str, Any]]:
@@ -68,6 +65,7 @@ def _list_parameters(route: ApiRoute) -> list[dict[str, Any]]:
     if route.spends:
         schema = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,200}$"}
         found.append({"name": "Idempotency-Key", "in": "header", "required": True, "schema": schema})
+        found.append({"name": "Prefer", "in": "header", "schema": {"type": "string", "examples": ["respond-async"]}})
     return found
 
 

@@ -6,11 +6,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from discreet.codebook.checklist import make_checklist
 from discreet.errors import LedgerError
 from discreet.ledger import administration
 from discreet.ledger import burndown as curve
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.chain import Head
+from discreet.ledger.state import EVERYONE
 from discreet.service import bodies
 from discreet.service.api_routes import OWNING, ApiRoute
 from discreet.service.callers import Caller
@@ -64,9 +66,28 @@ def renew(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     return _describe_head(read_ledger(caller).renew(by=caller.token.name, reason=words["reason"]))
 
 
+def amend(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
+    """Put the budget, caps and names of the changed codebook on record, and go on under them."""
+    words = bodies.read_words(request, bodies.DECLARATION)
+    return _describe_head(caller.dataset.amend(by=caller.token.name, reason=words["reason"]))
+
+
+def reload(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
+    """Read the changed codebook. Questions that run finish under the old one."""
+    bodies.read_words(request, {})
+    return make_document({"dataset": caller.dataset.reload().curator.name, "reloaded": True})
+
+
+def check_codebook(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
+    """The checklist of the codebook in force, and whether the dataset waits for a look after a failure."""
+    lines = [asdict(line) for line in make_checklist(caller.opened.book)]
+    waiting = sorted("everybody" if who == EVERYONE else who for who in read_ledger(caller).state.stopped)
+    return make_document({"lines": [{**line, "grade": str(line["grade"])} for line in lines], "waiting": waiting})
+
+
 def read_ledger(caller: Caller) -> BaseLedger:
     """The ledger with its record; every ledger that is served keeps one."""
-    ledger = caller.dataset.curator.ledger
+    ledger = caller.opened.curator.ledger
     if not isinstance(ledger, BaseLedger):
         raise LedgerError("This ledger keeps no record that could be read. Nothing was changed.")
     return ledger
@@ -105,5 +126,17 @@ ROUTES = (
     ApiRoute(
         method="POST", path=f"{_BELOW}/renew", about="Start the budget anew for other people.", handler=renew,
         roles=OWNING, body=bodies.RENEWAL,
+    ),
+    ApiRoute(
+        method="POST", path=f"{_BELOW}/amend", about="Put the terms of the changed codebook on record.", handler=amend,
+        roles=OWNING, body=bodies.DECLARATION,
+    ),
+    ApiRoute(
+        method="POST", path=f"{_BELOW}/reload", about="Read the changed codebook.", handler=reload, roles=OWNING,
+        body={},
+    ),
+    ApiRoute(
+        method="GET", path=f"{_BELOW}/checklist", about="What the choices of the codebook mean, and what waits.",
+        handler=check_codebook, roles=OWNING,
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet import errors
 from discreet.row_formats import to_json
-from discreet.service.messages import ApiResponse, RequestRefused
+from discreet.service.messages import ApiResponse, RefusalCode, RequestRefused
 
 MEDIA = "application/problem+json"
 _TYPE = "urn:discreet:problem:"
@@ -44,6 +44,13 @@ def refuse_request(refused: RequestRefused) -> ApiResponse:
         charged=False,
         headers=dict(refused.headers),
     )
+
+
+def describe_cancelled(*, charged: bool | None) -> ApiResponse:
+    """The document of a question that its analyst has ended."""
+    code = RefusalCode.CANCELLED
+    fix = "Ask under the same request id to go on without a new charge."
+    return _make_problem(code, code.status, f"The question was ended. {fix}", fix=fix, place=None, charged=charged)
 
 
 def describe_error(error: errors.DiscreetError, *, charged: bool | None) -> ApiResponse:

@@ -2,61 +2,100 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import field, replace
+from functools import partial
 
 from discreet.errors import DiscreetError, DrawLost, EngineFailure
 from discreet.late_dataclass import dataclass
 from discreet.service import asking, auditing, owning, problems
-from discreet.service.api_routes import ApiRoute, find_routes
-from discreet.service.callers import Caller, ServedDataset
+from discreet.service.access_log import AccessEvent, AccessKind
+from discreet.service.api_routes import OWNING, ApiRoute, find_routes
+from discreet.service.callers import Caller, make_caller
 from discreet.service.documents import make_not_found
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused
 from discreet.service.request_limits import RequestLimits
 from discreet.service.request_metrics import RequestMetrics
+from discreet.service.running_requests import QuestionCancelled
+from discreet.service.served_dataset import ServedDataset
+from discreet.service.spending import SpendingThreads
 from discreet.service.tokens import PREFIX
 
 LOG = logging.getLogger("discreet.service")
 TABLE = (*asking.ROUTES, *owning.ROUTES, *auditing.ROUTES)
+SIGN_IN = "sign-in"
+_FIRST_REFUSAL = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """Datasets by name, and the limits of their tokens."""
 
-    datasets: Mapping[str, ServedDataset]
+    datasets: dict[str, ServedDataset]
     limits: RequestLimits = field(default_factory=RequestLimits)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
+    threads: SpendingThreads = field(default_factory=SpendingThreads)
 
     def answer(self, request: ApiRequest) -> ApiResponse:
         """The response to a request; every refusal and every error is a problem document."""
-        response = self._answer(request)
-        self.metrics.count(response.route, response.status)
-        return response
-
-    def _answer(self, request: ApiRequest) -> ApiResponse:
         try:
             caller = self._find_caller(request)
         except RequestRefused as refused:
-            return problems.refuse_request(refused)
+            return self._note(problems.refuse_request(refused), None)
         except Exception as error:
-            return _answer_unforeseen(error, charged=False)
-        return self._answer_caller(caller, request)
+            return self._note(_answer_unforeseen(error, charged=False), None)
+        return self.answer_caller(caller, request)
 
     def answer_caller(self, caller: Caller, request: ApiRequest) -> ApiResponse:
         """The response to a request of somebody who is known already: a page asks in the name of its session."""
-        response = self._answer_caller(caller, request)
-        self.metrics.count(response.route, response.status)
-        return response
-
-    def _answer_caller(self, caller: Caller, request: ApiRequest) -> ApiResponse:
         try:
-            with self.limits.enter(caller.token.id):
-                response = _answer_caller(caller, request)
+            response = self._answer_within_limits(caller, request)
         except RequestRefused as refused:
             response = problems.refuse_request(refused)
-        return replace(response, token=caller.token.id)
+        return self._note(replace(response, token=caller.token.id), caller)
+
+    def _answer_within_limits(self, caller: Caller, request: ApiRequest) -> ApiResponse:
+        """Hold a place of the token, and the codebook, until the request is done; also where nobody waits for it."""
+        with ExitStack() as held:
+            held.enter_context(self.limits.enter(caller.token.id))
+            current = replace(caller, opened=held.enter_context(caller.dataset.hold()))
+            try:
+                route, argument = _find_route(current, request)
+                _check_rights(current, route, request)
+            except RequestRefused as refused:
+                return problems.refuse_request(refused)
+            if not route.spends:
+                response = _call(route, current, request, argument)
+                # A stream has places of its own: it lasts, and does no work.
+                hold = partial(self.limits.enter, f"{caller.token.id} events")
+                events = None if response.events is None else replace(response.events, hold=hold)
+                return replace(response, events=events)
+            work = partial(_call, route, request=request, argument=argument)
+            return self.threads.spend(current, request, route, work, held)
+
+    def _note(self, response: ApiResponse, caller: Caller | None) -> ApiResponse:
+        """Count a response, and put refusals and what owners did into the log of access."""
+        self.metrics.count(response.route, response.status)
+        self.note_access(response, caller)
+        return response
+
+    def note_access(self, response: ApiResponse, caller: Caller | None) -> None:
+        """A line in the log of access, where the response is a refusal, a sign-in or an owner's act."""
+        refused, signed_in = response.status >= _FIRST_REFUSAL, response.route == SIGN_IN
+        if not refused and not signed_in and (response.route, response.status) not in _ACTS:
+            return
+        event = AccessEvent(
+            kind=AccessKind.REFUSED if refused else AccessKind.SIGNED_IN if signed_in else AccessKind.DONE,
+            route=response.route,
+            status=response.status,
+            code=_read_code(response) if refused else "",
+            token="" if caller is None else caller.token.id,
+            name="" if caller is None else caller.token.name,
+        )
+        for dataset in self.datasets.values() if caller is None else [caller.dataset]:
+            dataset.access.record(event)
 
     def _find_caller(self, request: ApiRequest) -> Caller:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -64,7 +103,7 @@ class Service:
             for dataset in self.datasets.values():
                 token = dataset.tokens.find(secret)
                 if token is not None:
-                    return Caller(token=token, dataset=dataset)
+                    return make_caller(token, dataset)
         raise RequestRefused(
             RefusalCode.UNAUTHORIZED,
             "There is no token, or it is not valid.",
@@ -73,17 +112,26 @@ class Service:
         )
 
 
-def _answer_caller(caller: Caller, request: ApiRequest) -> ApiResponse:
-    name = ""
+# What owners alone do and what changes something.
+_ACTS = {(route.path, 200) for route in TABLE if route.roles == OWNING and route.method == "POST"}
+
+
+def _read_code(response: ApiResponse) -> str:
+    return str(json.loads(response.body)["code"]) if response.media == problems.MEDIA else ""
+
+
+def _check_rights(caller: Caller, route: ApiRoute, request: ApiRequest) -> None:
+    if request.method == "POST":
+        _check_origin(request)
+    if caller.token.role not in route.roles:
+        raise RequestRefused(
+            RefusalCode.FORBIDDEN, "The role of this token may not do that.", "Ask the owner for another token."
+        )
+
+
+def _call(route: ApiRoute, caller: Caller, request: ApiRequest, argument: str) -> ApiResponse:
+    """What a route answers; an error becomes its problem document."""
     try:
-        route, argument = _find_route(caller, request)
-        name = route.path
-        if request.method == "POST":
-            _check_origin(request)
-        if caller.token.role not in route.roles:
-            raise RequestRefused(
-                RefusalCode.FORBIDDEN, "The role of this token may not do that.", "Ask the owner for another token."
-            )
         response = route.handler(caller, request, argument)
     except RequestRefused as refused:
         response = problems.refuse_request(refused)
@@ -91,9 +139,11 @@ def _answer_caller(caller: Caller, request: ApiRequest) -> ApiResponse:
         # The charge that stands may be an earlier one for the same question, under another id.
         stands = isinstance(error, EngineFailure | DrawLost)
         response = problems.describe_error(error, charged=stands or _find_charged(caller, request))
+    except QuestionCancelled:
+        response = problems.describe_cancelled(charged=_find_charged(caller, request))
     except Exception as error:
         response = _answer_unforeseen(error, charged=_find_charged(caller, request))
-    return replace(response, route=name)
+    return replace(response, route=route.path)
 
 
 def _answer_unforeseen(error: Exception, *, charged: bool | None) -> ApiResponse:
@@ -107,7 +157,7 @@ def _find_charged(caller: Caller, request: ApiRequest) -> bool | None:
     key = request.headers.get("idempotency-key")
     if request.method != "POST" or key is None or not request.path.endswith(("/ask", "/batch")):
         return False
-    ledger, analyst = caller.dataset.curator.ledger, caller.token.name
+    ledger, analyst = caller.opened.curator.ledger, caller.token.name
     try:
         return any(ledger.find_request(analyst, each) is not None for each in (key, f"{key}-bounds-1"))
     except DiscreetError:
@@ -116,7 +166,7 @@ def _find_charged(caller: Caller, request: ApiRequest) -> bool | None:
 
 def _find_route(caller: Caller, request: ApiRequest) -> tuple[ApiRoute, str]:
     """The route of a request, and the argument in its path."""
-    found = find_routes(TABLE, request.path, caller.dataset.curator.name)
+    found = find_routes(TABLE, request.path, caller.opened.curator.name)
     if not found:
         raise make_not_found()
     if request.method not in found:

@@ -139,7 +139,7 @@ def refused() -> None:
         ("clinic.guarded", "has row policies"),
         ("clinic.twice", "in capitals alone"),
         ("clinic.odd", "has a type that questions cannot use"),
-        ("clinic.hidden", "no column 'x' that this role may read"),
+        ("clinic.hidden", "no column 'x' that may be read"),
         ("plain", "must be a schema and a table"),
     ],
 )

@@ -40,7 +40,7 @@ def count_unread(
     name = read_name(str(source.path), table)
 
     def count(session: PostgresSession) -> ValueReport:
-        stored = read_columns(session, name, table).columns
+        stored = read_columns(session, name, table)
         columns = [
             _pair_column(name, stored.get(column.lower()), column, declared, lengths.get(column))
             for column, declared in types.items()
@@ -82,7 +82,7 @@ def _read_schemas(session: PostgresSession, text: str) -> Mapping[str, Mapping[s
             "table, such as clinic.visits. Nothing was charged."
         )
     return {
-        str(name): {own: plan_type(kind) for own, kind in read_columns(session, name, str(name)).columns.values()}
+        str(name): {own: plan_type(kind) for own, kind in read_columns(session, name, str(name)).values()}
         for name in names
     }
 

@@ -56,13 +56,6 @@ def read_name(text: str, table: str) -> TableName:
     return TableName(schema, name)
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseColumns:
-    """The columns of a table: by name in small letters the name and the type in the catalog."""
-
-    columns: Mapping[str, tuple[str, str]]
-
-
 # A numeric that is declared without places, and so holds whole numbers.
 WHOLE_NUMERIC = "whole numeric"
 # Domains are followed to the types that they are made of. Only types of PostgreSQL itself and enums are named: what a
@@ -97,8 +90,8 @@ _REFUSED = {
 }
 
 
-def read_columns(session: PostgresSession, name: TableName, table: str) -> DatabaseColumns:
-    """The columns of a table that this role may read. Values are not looked at."""
+def read_columns(session: PostgresSession, name: TableName, table: str) -> Mapping[str, tuple[str, str]]:
+    """By name in small letters the name and the type of each column that this role may read. No values."""
     found = session.run(_COLUMNS, {"schema": name.schema, "table": name.table})
     where = f"{name.schema}.{name.table}, the source of the table {table!r},"
     if not found:
@@ -121,4 +114,4 @@ def read_columns(session: PostgresSession, name: TableName, table: str) -> Datab
             )
         if own is not None:
             columns[own.lower()] = (own, type_name)
-    return DatabaseColumns(columns)
+    return columns

@@ -27,6 +27,11 @@ _ENDS: Mapping[Type, tuple[str, str]] = {
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 
 
+def plan_type(stored: str) -> Type | None:
+    """The plan type of a Spark type, by its simple name; None where there is none."""
+    return type_of_spark(stored)
+
+
 def fits(stored: Type | None, declared: Type) -> bool:
     """Whether a stored kind of value can be read as a declared one. Texts can be read as anything."""
     return stored is declared or (stored is not None and (stored, declared) in _CONVERSIONS)
@@ -34,7 +39,7 @@ def fits(stored: Type | None, declared: Type) -> bool:
 
 def write_stored_column(name: str, stored: str, declared: Type, max_length: int | None) -> str:
     """A stored column as a column of the plan, for one of the pairs that ``fits``. Too long a text is NULL."""
-    column, kind = quote_name(name), type_of_spark(stored)
+    column, kind = quote_name(name), plan_type(stored)
     value = _write_own_type(column, stored, kind)
     if kind is not declared:
         value = _CONVERSIONS[kind, declared](value)  # type: ignore[index]  # ``fits`` was asked

@@ -11,7 +11,7 @@ import pytest
 from discreet.accounting.events import squared_mu
 from discreet.entropy import SeededForTestsOnly
 from discreet.errors import ParameterError
-from discreet.publish.series import SeriesMechanism, Wanted, find_squared_distance, make_coefficients
+from discreet.series.mechanism import SeriesMechanism, Wanted, find_squared_distance, make_coefficients
 
 
 def list_patterns(periods: int, most: int, apart: int) -> list[tuple[int, ...]]:
@@ -85,19 +85,19 @@ def test_stated_deviations_are_those_of_the_noise() -> None:
 def test_the_price_is_what_was_stated(neighbours: str) -> None:
     series = SeriesMechanism(periods=30, max_periods=4, apart=7, max_count=3, mu=Fraction(1, 3), neighbours=neighbours)
     assert Fraction(1, 9) * (1 - Fraction(1, 10**9)) <= squared_mu(series.event) <= Fraction(1, 9)
-    plain = find_squared_distance(series.coefficients, 4, 7)
+    plain = find_squared_distance(series.weights, 4, 7)
     assert series.squared_sensitivity == 9 * plain * (1 if neighbours == "add-remove" else 2)
 
 
 def test_the_choice_follows_what_is_wanted() -> None:
     """For totals of units that come once, correlated noise is several times better; for single days it is not used."""
     days, totals = (SeriesMechanism(periods=365, max_periods=1, mu=1, wanted=w) for w in ("periods", "totals"))
-    assert sum(map(bool, days.coefficients)) == 1
+    assert sum(map(bool, days.weights)) == 1
     assert np.sqrt((totals.deviations**2).mean()) < 3
     plain = np.sqrt(np.arange(1, 366).mean())
     assert plain > 13
     always = SeriesMechanism(periods=60, max_periods=60, mu=1, wanted="totals")
-    assert sum(map(bool, always.coefficients)) == 1, "who is there every day is hidden best by plain noise"
+    assert sum(map(bool, always.weights)) == 1, "who is there every day is hidden best by plain noise"
 
 
 @pytest.mark.parametrize(

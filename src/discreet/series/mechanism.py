@@ -1,4 +1,4 @@
-"""Series: counts of many periods, released one after the other under one loss that is fixed before the first.
+"""The mechanism of series: counts of many periods, one after the other, under one loss that is fixed before the first.
 
 What is measured in a period is a weighed sum of all counts so far, plus fresh noise. So running totals and windows need
 not add up the noise of many periods. The weights are chosen, from public facts, for what is wanted.
@@ -30,6 +30,8 @@ from discreet.privacy import Neighbours
 
 MOST_PERIODS = 4096
 _SCALE = 1024
+# Up to this the square of what a unit moves, over all periods, fits 64 bits: (2^12 · 2^13)² · 2^12 = 2^62.
+_SMALL = 1 << 13
 _DECAYS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 
 
@@ -63,11 +65,12 @@ def find_squared_distance(coefficients: Sequence[int], max_periods: int, apart: 
     if any(later > before for before, later in pairwise(coefficients)) or coefficients[-1] < 0:
         raise ParameterError("coefficients", "must not increase and not be negative", "The bound holds for no others.")
     length = len(coefficients)
-    moved = [0] * length
+    small = coefficients[0] <= _SMALL
+    column = np.array(coefficients, dtype=np.int64 if small else object)
+    moved = np.zeros(length, dtype=column.dtype)
     for day in range(0, length, apart)[:max_periods]:
-        for later in range(day, length):
-            moved[later] += coefficients[later - day]
-    return sum(value * value for value in moved)
+        moved[day:] += column[: length - day]
+    return int((moved * moved).sum())
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -94,7 +97,7 @@ class SeriesMechanism(OneEventMechanism):
     max_count: int = 1
     wanted: Wanted | str = Wanted.PERIODS
     window: int | None = None
-    coefficients: tuple[int, ...] = field(init=False, repr=False)
+    coefficients: tuple[int, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +109,15 @@ class SeriesMechanism(OneEventMechanism):
         if self.wanted not in tuple(Wanted):
             raise ParameterError("wanted", "is not a known word", "Say 'periods', 'totals' or 'windows'.")
         settle(self, mu=parameters.read_positive(self.mu, "mu"), wanted=Wanted(self.wanted))
-        settle(self, coefficients=self._choose_coefficients())
+        if self.coefficients is None:
+            settle(self, coefficients=self._choose_coefficients())
+        if len(self.weights) != self.periods or self.weights[0] < 1:
+            raise ParameterError("coefficients", "must be one for each period, and begin above zero", "Leave them out.")
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """The coefficients, which are always there once the mechanism is made."""
+        return self.coefficients or ()
 
     def _choose_coefficients(self) -> tuple[int, ...]:
         """The member of the family with the least error at one μ."""
@@ -116,17 +127,16 @@ class SeriesMechanism(OneEventMechanism):
 
     def _judge(self, coefficients: tuple[int, ...]) -> float:
         moved = find_squared_distance(coefficients, self.max_periods, self.apart)
-        return math.sqrt(moved) * float(np.sqrt((self._decode_matrix(coefficients) ** 2).sum(axis=1).mean()))
+        return math.sqrt(moved) * float(np.sqrt(np.cumsum(self._decode_row(coefficients) ** 2).mean()))
 
-    def _decode_matrix(self, coefficients: tuple[int, ...]) -> Floats:
-        """A·C⁻¹: how the noise of each period enters what is wanted."""
+    def _decode_row(self, coefficients: tuple[int, ...]) -> Floats:
+        """The first column of A·C⁻¹, a Toeplitz matrix: how the noise of a period enters what is wanted later on."""
         inverse = np.zeros(self.periods)
         inverse[0] = 1 / coefficients[0]
         values = np.array(coefficients, dtype=np.float64)
         for t in range(1, self.periods):
             inverse[t] = -(values[1 : t + 1] @ inverse[t - 1 :: -1][:t]) / values[0]
-        row = np.convolve(inverse, self._row())[: self.periods]
-        return _to_matrix(row)
+        return np.asarray(np.convolve(inverse, self._row())[: self.periods])
 
     def _row(self) -> Floats:
         """The first column of A."""
@@ -144,7 +154,7 @@ class SeriesMechanism(OneEventMechanism):
     @cached_property
     def squared_sensitivity(self) -> int:
         """Δ² for these neighbours."""
-        one = self.max_count**2 * find_squared_distance(self.coefficients, self.max_periods, self.apart)
+        one = self.max_count**2 * find_squared_distance(self.weights, self.max_periods, self.apart)
         return one if self.neighbours is Neighbours.ADD_REMOVE else 2 * one
 
     @cached_property
@@ -166,24 +176,18 @@ class SeriesMechanism(OneEventMechanism):
         """Y of the latest period, from the exact counts of all periods so far. Once for each period."""
         if not 1 <= len(counts) <= self.periods:
             raise ParameterError("counts", f"must be of 1 to {self.periods} periods", "The series has no more.")
-        exact = sum(c * int(x) for c, x in zip(self.coefficients, reversed(counts)))
+        exact = sum(c * int(x) for c, x in zip(self.weights, reversed(counts)))
         noise = RoundedGaussian(squared_sensitivity=self.squared_sensitivity, variance=self.variance)
         return int(np.asarray(noise.release(np.array([exact], dtype=object), source=source))[0])
 
     def decode(self, measured: Sequence[int]) -> Floats:
         """What is wanted, for each period so far, from the y of these periods. Costs nothing."""
         size = len(measured)
-        return np.asarray(self._decode_matrix(self.coefficients)[:size, :size] @ np.array(measured, dtype=np.float64))
+        row = self._decode_row(self.weights)
+        return np.asarray(np.convolve(row, np.array(measured, dtype=np.float64))[:size])
 
     @cached_property
     def deviations(self) -> Floats:
         """The standard deviation of what is wanted, in each period."""
         noise = math.sqrt(float(self.variance) + 1 / 12)
-        return np.asarray(noise * np.sqrt((self._decode_matrix(self.coefficients) ** 2).sum(axis=1)))
-
-
-def _to_matrix(row: Floats) -> Floats:
-    """The lower triangular Toeplitz matrix with this first column."""
-    size = len(row)
-    places = np.subtract.outer(np.arange(size), np.arange(size))
-    return np.where(places >= 0, row[np.maximum(places, 0)], 0.0)
+        return np.asarray(noise * np.sqrt(np.cumsum(self._decode_row(self.weights) ** 2)))
