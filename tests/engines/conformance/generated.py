@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.plan.catalog import Catalog, ColumnFacts, Link, TableFacts
 from discreet.plan.expressions import Column, Expression, Literal
 from discreet.plan.functions import FUNCTIONS, make_call
@@ -109,7 +110,7 @@ def some_data(seed: int, *, row_units: bool) -> Data:
             limits=some_limits(rng) if not row_units else replace(some_limits(rng), max_rows=1, max_groups=None,
                                                                   max_rows_per_group=None),
             public=name == "kinds",
-            link=Link("event", "events", "event") if name == "details" and not row_units else None,
+            link=Link(("event",), "events", ("event",)) if name == "details" and not row_units else None,
         )
         for name, columns in SCHEMA.items()
     }  # fmt: skip
