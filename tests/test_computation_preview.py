@@ -27,3 +27,25 @@ def test_one_question_costs_what_it_costs_alone() -> None:
     alone = holder.preview("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1)
     assert holder.preview(SHARES, epsilon=1).loss == alone.loss
     assert "released0" in holder.explain(SHARES)
+
+
+def test_the_columns_that_will_come_are_shown() -> None:
+    """Names and types, with the ends of intervals where a released number is shown as it is; as the answer has them."""
+    holder = curator()
+    texts = (
+        SHARES,
+        f"{BY_WARD} UNION ALL {DP} 'old' AS ward, COUNT(*) AS n FROM visits WHERE age > 65",
+        f"SELECT ward, n, n * 2.5 AS scaled, n > 3 AS many FROM ({BY_WARD}) t ORDER BY n",
+    )
+    for text in texts:
+        shown = holder.preview(text, share=0.1)
+        answer = holder.ask(text, share=0.1)
+        assert shown.schema == answer.to_arrow().schema, text
+        assert list(shown.to_dict()["schema"]) == shown.schema.names
+    assert {"n", "n_low", "n_high", "scaled"} <= set(shown.schema.names) and "scaled_low" not in shown.schema.names
+
+
+def test_notebooks_show_tables() -> None:
+    """Each question as a table, then what is computed, the columns, the cost and what is left."""
+    html = curator().preview(SHARES, share=0.1)._repr_html_()
+    assert html.count("<table>") == 1 and "released0" in html and "columns" in html and "nothing was charged" in html

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from discreet.accounting import cost_words
 from discreet.errors import ParameterError
-from discreet.frontends.outer.computation import ReleasedComputation
+from discreet.finish import find_measured, list_columns
+from discreet.frontends.outer.computation import OuterColumn, ReleasedComputation
+from discreet.html_tables import make_facts
 from discreet.late_dataclass import dataclass
 from discreet.offer import Offer
-from discreet.preview import ColumnPreview, Preview, describe_cost, format_columns
+from discreet.plan.types import Type
+from discreet.preview import FREE, ColumnPreview, Preview, describe_cost, format_columns, make_html
 from discreet.privacy import Budget, Loss
 from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_each
 from discreet.release import Plan
@@ -32,11 +36,15 @@ def quote_computation(computation: ReleasedComputation, stated: StatedOffer, con
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputationPreview(Preview):
-    """A preview of the questions of a computation. ``plan`` is that of the first; ``whole`` is what all cost."""
+    """A preview of the questions of a computation. ``plan`` is that of the first; ``whole`` is what all cost.
+
+    ``outputs`` are the columns of the answer. Those that show a released number as it is have the ends of its interval.
+    """
 
     each: tuple[Preview, ...]
     whole: Loss | None
     sql: str
+    outputs: tuple[tuple[OuterColumn, Type], ...]
 
     @property
     def loss(self) -> Loss:
@@ -57,6 +65,11 @@ class ComputationPreview(Preview):
         """Every column of every question that is not a key."""
         return tuple(column for preview in self.each for column in preview.columns)
 
+    def _list_columns(self) -> list[tuple[str, Type]]:
+        released = [find_measured(preview.plan) for preview in self.each]
+        measured = [any(released[i][place] for i, place in column.origins) for column, _ in self.outputs]
+        return list_columns([column.name for column, _ in self.outputs], [kind for _, kind in self.outputs], measured)
+
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
@@ -68,25 +81,42 @@ class ComputationPreview(Preview):
             "remaining": self.remaining,
             "questions": [preview.to_dict() for preview in self.each],
             "computed": self.sql,
+            "schema": {name: str(kind) for name, kind in self._list_columns()},
         }
 
     def __str__(self) -> str:
         parts = [f"released{i}\n{format_columns(preview)}" for i, preview in enumerate(self.each)]
-        last = [f"computed  {self.sql}", f"cost      {describe_cost(self)}", f"left      {self.remaining}"]
-        return "\n\n".join([*parts, "\n".join([*last, "nothing was charged, no data was read"])])
+        last = [f"{title:<8}  {words}" for title, words in self._list_facts()]
+        return "\n\n".join([*parts, "\n".join([*last, FREE])])
+
+    def _list_facts(self) -> list[tuple[str, str]]:
+        """What is computed from the answers, which columns come, what it costs, and what is left."""
+        columns = ", ".join(f"{name} ({kind})" for name, kind in self._list_columns())
+        facts = [("computed", self.sql), ("columns", columns), ("cost", describe_cost(self)), ("left", self.remaining)]
+        return [(title, words) for title, words in facts if words]
 
     # Without this line the dataclass would make a repr of its own.
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>released{i}</b></p>{make_html(preview)}" for i, preview in enumerate(self.each)]
+        return f"<div>{''.join(parts)}{make_facts([*self._list_facts(), ('charged', FREE)])}</div>"
 
-def preview_quote(computation: ReleasedComputation, quoted: Quote, **terms: Any) -> ComputationPreview:
+
+def preview_quote(
+    computation: ReleasedComputation, outputs: Sequence[tuple[OuterColumn, Type]], quoted: Quote, **terms: Any
+) -> ComputationPreview:
     """The preview of a computation whose questions were quoted; ``terms`` are what all of their previews share."""
     each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
-    return ComputationPreview(plan=quoted.plans[0], each=each, whole=quoted.loss, sql=computation.sql, **terms)
-
-
-def preview_exactly(computation: ReleasedComputation, *, budget: Budget, remaining: str) -> ComputationPreview:
-    """The preview of a computation that reads public tables alone."""
+    shown = tuple(outputs)
     return ComputationPreview(
-        plan=Plan(()), budget=budget, fits=True, remaining=remaining, each=(), whole=None, sql=computation.sql
+        plan=quoted.plans[0], each=each, whole=quoted.loss, sql=computation.sql, outputs=shown, **terms
     )
+
+
+def preview_exactly(
+    computation: ReleasedComputation, outputs: Sequence[tuple[OuterColumn, Type]], *, budget: Budget, remaining: str
+) -> ComputationPreview:
+    """The preview of a computation that reads public tables alone."""
+    terms: dict[str, Any] = {"budget": budget, "fits": True, "remaining": remaining}
+    return ComputationPreview(plan=Plan(()), each=(), whole=None, sql=computation.sql, outputs=tuple(outputs), **terms)

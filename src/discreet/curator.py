@@ -36,6 +36,7 @@ from discreet.entropy import SYSTEM, EntropySource
 from discreet.errors import BudgetExceeded, EngineFailure, InternalError, ParameterError, UsageError
 from discreet.exact import Integers
 from discreet.explanation import explain
+from discreet.frontends.outer.computation import OuterColumn
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import Offer
@@ -43,6 +44,7 @@ from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import find_tables, split
+from discreet.plan.types import Type
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview
 from discreet.price import PriceTerms
@@ -90,7 +92,6 @@ class Curator:
     ) -> None:
         self.name = name
         self._statements = StatementReader(catalog, engine)
-        self.catalog = self._statements.catalog
         self._engine = engine
         self._ledger = ledger
         self._left = RemainingBudget(ledger)
@@ -209,10 +210,10 @@ class Curator:
             computation, rows, unit=unit, neighbours=neighbours, remaining=self.remaining, receipt=receipt
         )
 
-    def _check_computation(self, computation: ReleasedComputation) -> None:
-        """Refuse what cannot be computed, while nothing is charged yet."""
+    def _check_computation(self, computation: ReleasedComputation) -> tuple[tuple[OuterColumn, Type], ...]:
+        """Refuse what cannot be computed, while nothing is charged yet; the columns that will come."""
         groups = [count_groups(asked.question, self.catalog) for asked in computation.questions]
-        post_processing.check_computation(computation, self._statements.read_table, groups)
+        return post_processing.check_computation(computation, self._statements.read_table, groups)
 
     @check_call("ask_batch([question, another], share=0.1)")
     def ask_batch(
@@ -384,11 +385,11 @@ class Curator:
         self, computation: ReleasedComputation, stated: StatedOffer, analyst: str, project: str
     ) -> Preview:
         """What the questions of a computation would cost together; the rest is free."""
-        self._check_computation(computation)
+        outputs = self._check_computation(computation)
         if not computation.questions:
-            return preview_exactly(computation, budget=self.budget, remaining=self.remaining)
+            return preview_exactly(computation, outputs, budget=self.budget, remaining=self.remaining)
         quoted = self._quote_in_any_case(lambda context: quote_computation(computation, stated, context), analyst)
-        return preview_quote(computation, quoted, **self._check_quote(quoted, analyst, project))
+        return preview_quote(computation, outputs, quoted, **self._check_quote(quoted, analyst, project))
 
     @check_call("preview_batch([question, another], share=0.1)")
     def preview_batch(
@@ -496,6 +497,11 @@ class Curator:
     def contributions(self, table: str, by: Sequence[str] = (), **offer: Any) -> Contributions:
         """Buy good limits for a table: how many rows a unit has, and in how many groups by these columns."""
         return buy_contributions(self, table, by=by, **offer)
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared: tables, columns and their public facts."""
+        return self._statements.catalog
 
     @property
     def tables(self) -> tuple[str, ...]:

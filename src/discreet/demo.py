@@ -43,7 +43,7 @@ TESTS = {
 
 CODEBOOK = """\
 # The codebook of a fictional hospital. Everything in this file is public; nothing in it was read from the data.
-# Every word is explained in docs/codebook.md. After a change: discreet check hospital.toml
+# Every word is explained by: discreet help codebook     After a change: discreet check hospital.toml
 name = "hospital"
 description = "Visits to a fictional hospital in 2024."
 

@@ -29,7 +29,7 @@ from discreet.frontends.outer.row_counts import MAX_ROWS, count_rows
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.plan.relations import Values
-from discreet.plan.types import NamedColumn
+from discreet.plan.types import NamedColumn, Type
 from discreet.privacy import Budget, Loss, Neighbours, Unit
 
 PublicReader: TypeAlias = Callable[[str], Values]
@@ -40,10 +40,11 @@ _ENDS = ("low", "high")
 
 def check_computation(
     computation: ReleasedComputation, read_public: PublicReader, sizes: Sequence[int | None] = ()
-) -> None:
+) -> tuple[tuple[OuterColumn, Type], ...]:
     """Refuse, before anything is charged, what cannot be computed: wrong names or types, or too much work.
 
-    ``sizes`` are the numbers of groups of each question, where they are public; None where they come from the data.
+    Gives the columns of the answer with their types. ``sizes`` are the numbers of groups of each question, where they
+    are public; None where they come from the data.
     """
     public = _list_public(computation, read_public)
     known = {name_released(i): size for i, size in enumerate(sizes) if size is not None}
@@ -56,9 +57,11 @@ def check_computation(
     for i, asked in enumerate(computation.questions):
         empty[name_released(i)] = _list_outputs(asked.question)
     try:
-        compute_rows(empty, computation.sql)
+        found = compute_rows(empty, computation.sql)
     except UsageError as error:
         raise QuestionError(f"The computation cannot be done: {error}", "Mend what stands outside.") from None
+    shown = _list_shown(computation.columns, found)
+    return tuple((column, kind) for column, (_, kind, _) in zip(shown, found))
 
 
 def compute(computation: ReleasedComputation, answers: Sequence[Answer], read_public: PublicReader) -> Rows:
@@ -115,9 +118,14 @@ def _list_released(answer: Answer, question: Question) -> list[NamedColumn]:
     return found
 
 
+def _list_shown(columns: Sequence[OuterColumn] | None, found: Sequence[NamedColumn]) -> list[OuterColumn]:
+    """The columns of an answer. Those that follow in the rows are the ends of their intervals."""
+    return [OuterColumn(name) for name, _, _ in found] if columns is None else list(columns)
+
+
 def _make_rows(columns: Sequence[OuterColumn] | None, found: Sequence[NamedColumn], answers: Sequence[Answer]) -> Rows:
     """The rows of an answer, with the ends of intervals put back beside their columns."""
-    shown = [OuterColumn(name) for name, _, _ in found] if columns is None else list(columns)
+    shown = _list_shown(columns, found)
     ended = [at for at, column in enumerate(shown) if column.origins]
     ends = {at: (len(shown) + 2 * i, len(shown) + 2 * i + 1) for i, at in enumerate(ended)}
     measured = tuple(any(answers[i].rows.measured[place] for i, place in column.origins) for column in shown)

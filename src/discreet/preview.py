@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Numbers of values in a group for which the error of a mean is shown, since the real number is not public.
 SIZES = (100, 1_000, 10_000)
-_FREE = "nothing was charged, no data was read"
+FREE = "nothing was charged, no data was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Preview:
                 format_columns(self),
                 *(f"{title:<8}  {words}" for title, words in self._list_facts()),
                 *([f"\n{draw_curve(self.curve)}\n"] if self.curve else []),
-                _FREE,
+                FREE,
             ]
         )
 
@@ -178,7 +178,7 @@ class Preview:
 
     def _repr_html_(self) -> str:
         curve = f"<pre>{escape(draw_curve(self.curve))}</pre>" if self.curve else ""
-        return f"<div>{_make_html(self, [*self._list_facts(), ('charged', _FREE)])}{curve}</div>"
+        return f"<div>{make_html(self, [*self._list_facts(), ('charged', FREE)])}{curve}</div>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,14 +213,14 @@ class BatchPreview:
     def __str__(self) -> str:
         parts = [f"question {i}\n{format_columns(preview)}" for i, preview in enumerate(self.each, 1)]
         cost = describe_cost(self)
-        parts.append(f"together  {cost}\nleft      {self.remaining}\n{_FREE}")
+        parts.append(f"together  {cost}\nleft      {self.remaining}\n{FREE}")
         return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>question {i}</b></p>{_make_html(each)}" for i, each in enumerate(self.each, 1)]
-        facts = make_facts([("together", describe_cost(self)), ("left", self.remaining), ("charged", _FREE)])
+        parts = [f"<p><b>question {i}</b></p>{make_html(each)}" for i, each in enumerate(self.each, 1)]
+        facts = make_facts([("together", describe_cost(self)), ("left", self.remaining), ("charged", FREE)])
         return f"<div>{''.join(parts)}{facts}</div>"
 
 
@@ -260,7 +260,7 @@ def _list_plan_facts(preview: Preview) -> list[tuple[str, str]]:
     ]
 
 
-def _make_html(preview: Preview, facts: Sequence[tuple[str, str]] = ()) -> str:
+def make_html(preview: Preview, facts: Sequence[tuple[str, str]] = ()) -> str:
     """The columns of one question as a table, and facts about them."""
     heads = ["column", "measured by", f"noise {format_level(preview.plan.level)}"]
     rows = [[column.name, column.what, column.words()] for column in preview.columns]

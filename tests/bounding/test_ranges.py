@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.bounding import facts, ranges
+from discreet.bounding import choice_facts, facts, ranges
 from discreet.bounding.facts import facts_of, narrow_columns
 from discreet.exact import decimal
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
@@ -144,7 +144,7 @@ def test_wrong_ranges_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: LEAST that ignores NULLs, and a CASE that takes false conditions for true ones, break rows."""
     with monkeypatch.context() as patched:
         patched.setattr(
-            facts,
+            choice_facts,
             "range_of_extreme",
             lambda given, least: ranges.range_of_extreme(tuple(replace_null(fact) for fact in given), least=least),
         )
@@ -212,3 +212,15 @@ def test_clamps_with_fractions_have_steps_that_reach_their_ends() -> None:
     assert found.resolution is None or found.resolution == Fraction(1, 2)
     whole = facts_of(make_call("clamp", SMALL, make_literal(0.5), make_literal(9.5)), CATALOG)
     assert (whole.low, whole.high, whole.resolution) == (Fraction(1, 2), Fraction(19, 2), Fraction(1, 2))
+
+
+def test_a_list_of_other_values_tells_no_range() -> None:
+    """Truths and texts in a list: nothing is known, and nothing fails; numbers tell their ends."""
+    truth, text = Column("t", "truth", Type.BOOLEAN), Column("t", "text", Type.TEXT)
+    for compared, members in ((truth, (True, False)), (text, ("a", "b"))):
+        listed = make_call("in", compared, *map(make_literal, members))
+        assert ranges.find_ranges(listed, lambda _: ColumnFacts(), holds=True) == {}
+    listed = make_call("in", WIDE, make_literal(3), make_literal(7))
+    assert ranges.find_ranges(listed, lambda _: ColumnFacts(), holds=True) == {
+        WIDE: ranges.Range(Fraction(3), Fraction(7))
+    }

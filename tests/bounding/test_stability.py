@@ -12,7 +12,8 @@ import pytest
 from discreet.bounding.bound import bound
 from discreet.bounding.contributions import Counts, Measure, sensitivity
 from discreet.bounding.limits import find_reference, have_key
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import InternalError, UnitLost
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression

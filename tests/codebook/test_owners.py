@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.codebook import Codebook
 from discreet.codebook.check_lines import Grade
 from discreet.codebook.entries import Document

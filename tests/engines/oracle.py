@@ -17,7 +17,7 @@ from typing import Any
 
 from discreet.bounding.contributions import BoundedPlan, Reach, Sensitivity, sensitivity
 from discreet.bounding.contributions import reach as reach_of
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.engines.engine import Groups
 from discreet.engines.memory.relations import RelationReader
 from discreet.plan.catalog import Catalog

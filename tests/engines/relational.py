@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import DiscreetError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Link, TableFacts
 from discreet.plan.expressions import Column, Expression

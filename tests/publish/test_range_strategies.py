@@ -9,8 +9,8 @@ import pytest
 
 from discreet.exact import Integers
 from discreet.publish.range_strategies import (
-    Ranges,
     RangeStrategy,
+    RangeWorkload,
     StrategyKind,
     choose_strategy,
     find_mean_variance,
@@ -72,9 +72,10 @@ def test_the_stated_variance_is_that_of_the_noise(strategy: RangeStrategy) -> No
 
 
 @pytest.mark.parametrize(
-    ("cells", "ranges", "most"), [(64, Ranges.ALL, 2.9), (1024, Ranges.ALL, 4.2), (1024, Ranges.DISTRIBUTION, 3.6)]
+    ("cells", "ranges", "most"),
+    [(64, RangeWorkload.ALL, 2.9), (1024, RangeWorkload.ALL, 4.2), (1024, RangeWorkload.DISTRIBUTION, 3.6)],
 )
-def test_ranges_are_as_exact_as_published(cells: int, ranges: Ranges, most: float) -> None:
+def test_ranges_are_as_exact_as_published(cells: int, ranges: RangeWorkload, most: float) -> None:
     """Root mean square errors in units of one cell's noise; cell by cell they are 4.7 and 18.5."""
     wanted = list_ranges(cells, ranges)
     chosen = choose_strategy(cells, ranges)
@@ -85,5 +86,5 @@ def test_ranges_are_as_exact_as_published(cells: int, ranges: Ranges, most: floa
 
 
 def test_short_ranges_of_few_cells_are_measured_cell_by_cell() -> None:
-    assert choose_strategy(32, Ranges.SHORT).kind is StrategyKind.IDENTITY
-    assert choose_strategy(1, Ranges.ALL).cells == 1
+    assert choose_strategy(32, RangeWorkload.SHORT).kind is StrategyKind.IDENTITY
+    assert choose_strategy(1, RangeWorkload.ALL).cells == 1

@@ -17,7 +17,8 @@ import pytest
 
 from discreet.bounding.bound import BoundedQuestion, bound_all
 from discreet.bounding.contributions import BoundedPlan, Counts, Reach, Sensitivity, reach, sensitivity
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError
 from discreet.frontends import read_sql

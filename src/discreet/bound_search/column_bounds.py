@@ -12,7 +12,8 @@ from discreet.bound_search.bound_rule import DOUBTS, PartNoise, read_bounds, thr
 from discreet.bound_search.curator_protocol import CuratorProtocol
 from discreet.bound_search.far_end import CountNoise
 from discreet.bounding.facts import facts_of
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import InternalError, UsageError
 from discreet.finish import Cell, Rows
 from discreet.late_dataclass import dataclass

@@ -15,8 +15,9 @@ from discreet.bounding.joint_measures import find_families
 from discreet.bounding.lengths import check_row
 from discreet.bounding.limits import ValueLimits, most_rows
 from discreet.bounding.recipes import AggregateRecipe, MeasureCollector
+from discreet.bounding.relation_facts import NO_UNIT, Owner, RelationFacts
 from discreet.bounding.shape import check_expression, check_released, check_whole
-from discreet.bounding.stability import NO_UNIT, Owner, RelationFacts, find_relation_facts
+from discreet.bounding.stability import find_relation_facts
 from discreet.bounding.structure import check_structure
 from discreet.bounding.truncation import cap_joins
 from discreet.errors import Unbounded, UnitLost, UsageError

@@ -60,7 +60,7 @@ def _make_fixed_rule(low: float, high: float) -> FactsRule:
     return rule
 
 
-def _facts_of_position(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:  # noqa: ARG001  # rules have one shape
+def _facts_of_position(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:  # rules have one shape
     """From 0 to just behind the last letter: the empty text is found at 1 even in the empty text."""
     text = arguments[0]
     high = None if text.max_length is None else Fraction(text.max_length + 1)

@@ -12,49 +12,43 @@ plan enforces them (NULL counts as no value, and rows outside the keys are dropp
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial, reduce
+from functools import partial
 from itertools import product
-from math import ceil, floor, prod
-from typing import Protocol, TypeAlias, assert_never
+from math import prod
+from typing import Protocol, assert_never
 
-from discreet.bounding.elementary_facts import ELEMENTARY_RULES
+from discreet.bounding.arithmetic_facts import ARITHMETIC_RULES
+from discreet.bounding.choice_facts import CHOICE_RULES
+from discreet.bounding.elementary_facts import ELEMENTARY_RULES, FactsRule
 from discreet.bounding.lengths import length_of_call, length_of_literal
 from discreet.bounding.ranges import (
     ExpressionRanges,
-    Range,
     find_ranges,
     merge_ranges,
     narrow_facts,
-    range_of_extreme,
 )
-from discreet.bounding.rounded_keys import facts_of_quotient, facts_of_rounding, list_steps
+from discreet.bounding.rounded_keys import facts_of_bin, facts_of_magnitude, facts_of_quotient, facts_of_rounding
 from discreet.bounding.time_facts import facts_of_date_diff, facts_of_date_trunc, facts_of_part, facts_of_time_cast
+from discreet.bounding.value_steps import can_be_null
 from discreet.errors import InternalError
 from discreet.exact import decimal
 from discreet.late_dataclass import dataclass
-from discreet.plan.catalog import MAX_KEYS, ColumnFacts
+from discreet.plan.catalog import ColumnFacts
 from discreet.plan.evaluate import evaluate
 from discreet.plan.expressions import Call, Column, Expression, Literal, ReleasedValue, find_columns, walk
-from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
 from discreet.plan.times import to_days
-from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value, sort_values
+from discreet.plan.types import Type, Value, sort_values
 
 NOTHING = ColumnFacts()
 # The largest number of combinations of keys over which a function is tabulated.
 MAX_IMAGE = 10_000
-# A bound on the relative rounding error of a few operations on doubles, with much room.
-_ROUNDING = Fraction(1, 10**9)
-# The most steps between two bounds for the sake of bounds that are no whole numbers.
-MOST_STEPS = 1 << 30
-
-Rule: TypeAlias = Callable[[Call, tuple[ColumnFacts, ...]], ColumnFacts]
 
 
 class Facts(Protocol):
-    """Gives the facts of columns. Members: ``Catalog`` and ``stability.RelationFacts``."""
+    """Gives the facts of columns. Members: ``Catalog`` and ``relation_facts.RelationFacts``."""
 
     def find_facts(self, column: Column) -> ColumnFacts:
         """The facts of a column."""
@@ -88,13 +82,10 @@ def _facts_of_arguments(call: Call, catalog: Facts) -> tuple[ColumnFacts, ...]:
         found = [facts_of(argument, catalog) for argument in call.arguments]
     else:
         found = _facts_of_branches(call, catalog)
-    if call.function not in CHOICES or call.type is not Type.REAL:
+    if call.function not in CHOICE_RULES or call.type is not Type.REAL:
         return tuple(found)
+    # Among reals an integer becomes a double.
     return tuple(_as_real(fact) if part.type is Type.INTEGER else fact for part, fact in zip(call.arguments, found))
-
-
-# Functions that yield one of their arguments. Among reals an integer becomes a double.
-CHOICES = frozenset({"least", "greatest", "clamp", "case", "coalesce"})
 
 
 def _as_real(fact: ColumnFacts) -> ColumnFacts:
@@ -238,248 +229,26 @@ def _know_nothing(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts
     return NOTHING
 
 
-def _make_interval(
-    low: Fraction | None, high: Fraction | None, *, step: Fraction | None, nullable: bool
-) -> ColumnFacts:
-    """The facts of a result that lies between two bounds. Without both bounds, only nullability is known."""
-    if low is None or high is None:
-        return ColumnFacts(nullable=nullable)
-    return ColumnFacts(nullable=nullable, low=low, high=high, resolution=step)
-
-
-def _can_be_null(arguments: tuple[ColumnFacts, ...]) -> bool:
-    return any(fact.nullable for fact in arguments)
-
-
-def _ends_of(fact: ColumnFacts) -> tuple[Fraction, Fraction] | None:
-    return None if fact.low is None or fact.high is None else (fact.low, fact.high)
-
-
-def _common_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
-    """The coarsest step that divides the steps of all arguments; None where an argument has no step."""
-    return _gcd_of([fact.resolution for fact in arguments])
-
-
-def _gcd_of(steps: Sequence[Fraction | None]) -> Fraction | None:
-    known = [step for step in steps if step is not None]
-    return reduce(_gcd, known) if len(known) == len(steps) else None
-
-
-def _gcd(a: Fraction, b: Fraction) -> Fraction:
-    while b:
-        a, b = b, a - (a // b) * b
-    return a
-
-
-def _make_arithmetic_rule(combine: Callable[[Fraction, Fraction], Fraction]) -> Rule:
-    """A rule for arithmetic: its bounds are the extremes of the four corners. Integers may overflow to NULL."""
-
-    def rule(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-        left, right = (_ends_of(fact) for fact in arguments)
-        if left is None or right is None:
-            return NOTHING
-        corners = [combine(a, b) for a in left for b in right]
-        overflow = call.type is Type.INTEGER and max(map(abs, corners)) >= 2**63
-        step = _common_step(arguments) if call.function != "multiply" else _product_step(arguments)
-        nullable = _can_be_null(arguments) or overflow
-        return _make_interval(min(corners), max(corners), step=step, nullable=nullable)
-
-    return rule
-
-
-def _product_step(arguments: tuple[ColumnFacts, ...]) -> Fraction | None:
-    """The step of a product: the product of the steps."""
-    left, right = (fact.resolution for fact in arguments)
-    return None if left is None or right is None else left * right
-
-
-def _facts_of_divide(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    top, bottom = (_ends_of(fact) for fact in arguments)
-    if top is None or bottom is None or bottom[0] <= 0 <= bottom[1]:
-        return NOTHING
-    corners = [a / b for a in top for b in bottom]
-    return _make_interval(min(corners), max(corners), step=None, nullable=_can_be_null(arguments))
-
-
-def _facts_of_negate(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    (only,) = arguments
-    ends = _ends_of(only)
-    if ends is None:
-        return NOTHING
-    return _make_interval(-ends[1], -ends[0], step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
-
-
-def _facts_of_abs(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    (only,) = arguments
-    ends = _ends_of(only)
-    if ends is None:
-        return NOTHING
-    low = Fraction(0) if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
-    return _make_interval(low, max(map(abs, ends)), step=only.resolution, nullable=only.nullable or ends[0] <= -(2**63))
-
-
-def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    value, low, high = arguments
-    if low.low is None or high.high is None or low.low > high.high:
-        return NOTHING
-    # The analyst's own bounds, also where they are wider than those that were declared or that limits suggest.
-    found = Range(low.low, high.high)
-    step = include_ends(value.resolution, found)
-    return _make_interval(found.low, found.high, step=step, nullable=value.nullable)
-
-
-def include_ends(step: Fraction | None, ends: Range) -> Fraction | None:
-    """A step of which the ends of a range are multiples, too: whole numbers that are clamped to 0.5 need halves.
-
-    None where that would be too fine, so that a default step is taken.
-    """
-    if step is None or ends.low is None or ends.high is None:
-        return None
-    finer = _gcd(_gcd(step, abs(ends.low)), abs(ends.high))
-    return finer if (ends.high - ends.low) / finer <= MOST_STEPS else None
-
-
-def _facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """The bins between the declared bounds are public keys."""
-    value, width = arguments
-    ends = _ends_of(value)
-    if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
-        return NOTHING
-    edges = [ends[0] + i * width.low for i in range(floor((ends[1] - ends[0]) / width.low) + 1)] + [ends[1]]
-    whole = call.type is Type.INTEGER
-    column = Column("", "", call.type)
-    bin_of = Call("bin", (column, call.arguments[1]), call.type)
-    places = [floor(edge) if whole else float(edge) for edge in edges]
-    keys = sorted({v for place in places if (v := evaluate(bin_of, {column: place})) is not None})
-    if not keys:
-        return NOTHING  # the bins lie outside of 64 bits
-    low, high = (Fraction(key) if whole else decimal(key) for key in (keys[0], keys[-1]))  # type: ignore[arg-type]  # numbers
-    lost = whole and low > ends[0]  # the lowest bin begins below 64 bits, so that its values have none
-    nullable = value.nullable or lost
-    all_keys: tuple[Value, ...] = (*keys, None) if nullable else tuple(keys)
-    return ColumnFacts(nullable=nullable, low=low, high=high, keys=all_keys, resolution=width.low if whole else None)
-
-
-def _facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    """All buckets between the bounds are public keys. Bounds of reals are widened a little, because doubles round."""
-    (only,) = arguments
-    whole = call.type is Type.INTEGER
-    lowest, highest = (INTEGER_MIN, INTEGER_MAX) if whole else (-LARGEST, LARGEST)
-    low, high = _ends_of(only) or (Fraction(lowest), Fraction(highest))
-    room = Fraction(0) if whole else _ROUNDING
-    wider = (low - room * abs(low), high + room * abs(high))
-    first, last = (max(Fraction(lowest), min(Fraction(highest), end)) for end in wider)
-    least, most = (ceil(first), floor(last)) if whole else (float(first), float(last))
-    kept = tuple(bucket for bucket in BUCKETS[call.type] if magnitude(least) <= bucket <= magnitude(most))
-    if not kept:
-        return NOTHING  # no whole number lies between the bounds
-    return ColumnFacts(
-        nullable=only.nullable,
-        low=Fraction(kept[0]),
-        high=Fraction(kept[-1]),
-        keys=(*kept, None) if only.nullable else kept,
-        resolution=Fraction(1) if whole else None,
-    )
-
-
-def _facts_of_sign(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return ColumnFacts(nullable=_can_be_null(arguments), low=Fraction(-1), high=Fraction(1), resolution=Fraction(1))
-
-
 def _facts_of_condition(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     """A condition is true, false or NULL, so its keys are always public."""
-    nullable = call.function != "is_null" and _can_be_null(arguments)
+    nullable = call.function != "is_null" and can_be_null(arguments)
     return ColumnFacts(nullable=nullable, keys=(False, True, None) if nullable else (False, True))
 
 
-def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
-    """The facts of a value that is one of several, where it is not known which."""
-    keys: tuple[Value, ...] | None = None
-    if all(fact.keys is not None for fact in facts):
-        union = {key: None for fact in facts for key in fact.keys or ()}
-        keys = sort_values(union)
-    known = [_ends_of(fact) for fact in facts]
-    low = high = None
-    if all(ends is not None for ends in known):
-        low, high = min(e[0] for e in known if e), max(e[1] for e in known if e)
-    return ColumnFacts(nullable=nullable, low=low, high=high, keys=keys, resolution=_common_step(facts))
-
-
-def _facts_of_case(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    results = _drop_null_literals((*arguments[1::2], arguments[-1]), (*call.arguments[1::2], call.arguments[-1]))
-    return _hull(results, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
-
-
-def _facts_of_coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return _hull(_drop_null_literals(arguments, call.arguments), nullable=all(fact.nullable for fact in arguments))
-
-
-def _drop_null_literals(facts: tuple[ColumnFacts, ...], sources: tuple[Expression, ...]) -> tuple[ColumnFacts, ...]:
-    """The facts without those of NULL literals, which add NULL to the keys and nothing else.
-
-    If there are only NULL literals, all facts stay.
-    """
-    real = tuple(f for f, s in zip(facts, sources) if not (isinstance(s, Literal) and s.value is None))
-    null = any(isinstance(s, Literal) and s.value is None for s in sources)
-    if not real:
-        return facts
-    if not null:
-        return real
-    return tuple(
-        replace(f, keys=None if f.keys is None else (*(k for k in f.keys if k is not None), None)) for f in real
-    )
-
-
-def _facts_of_extreme(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    found = range_of_extreme(arguments, least=call.function == "least")
-    nullable = all(fact.nullable for fact in arguments)
-    steps = [fact.resolution for fact in arguments if not (fact.constant and fact.low == fact.high)]
-    step = _gcd_of(steps) if steps else _common_step(arguments)
-    return ColumnFacts(nullable=nullable, low=found.low, high=found.high, resolution=include_ends(step, found))
-
-
-def _facts_of_cast(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    (only,) = arguments
-    source = call.arguments[0].type
-    if source is Type.BOOLEAN:
-        return ColumnFacts(nullable=only.nullable, low=Fraction(0), high=Fraction(1), resolution=Fraction(1))
-    ends = _ends_of(only)
-    if ends is None or not source.is_number:
-        return NOTHING
-    if call.function == "to_real":
-        return _make_interval(*ends, step=only.resolution, nullable=only.nullable)
-    low, high = Fraction(floor(ends[0])), Fraction(ceil(ends[1]))
-    overflow = low < -(2**63) or high >= 2**63
-    known = _make_interval(low, high, step=Fraction(1), nullable=only.nullable or overflow)
-    return list_steps(known, Type.INTEGER) if source is Type.REAL else known
-
-
-RULES: Mapping[str, Rule] = {
-    "add": _make_arithmetic_rule(lambda a, b: a + b),
-    "subtract": _make_arithmetic_rule(lambda a, b: a - b),
-    "multiply": _make_arithmetic_rule(lambda a, b: a * b),
-    "divide": _facts_of_divide,
-    "negate": _facts_of_negate,
-    "abs": _facts_of_abs,
-    "sign": _facts_of_sign,
+RULES: Mapping[str, FactsRule] = {
+    **ARITHMETIC_RULES,
+    **ELEMENTARY_RULES,
+    **CHOICE_RULES,
     **dict.fromkeys(("floor", "ceil", "trunc", "round"), facts_of_rounding),
     "quotient": facts_of_quotient,
-    **ELEMENTARY_RULES,
-    "clamp": _facts_of_clamp,
-    "bin": _facts_of_bin,
-    "magnitude": _facts_of_magnitude,
-    "least": _facts_of_extreme,
-    "greatest": _facts_of_extreme,
+    "bin": facts_of_bin,
+    "magnitude": facts_of_magnitude,
     **dict.fromkeys(
         ("equal", "unequal", "less", "at_most", "greater", "at_least", "in", "is_null", "not"), _facts_of_condition
     ),
     **dict.fromkeys(
         ("and", "or", "starts_with", "ends_with", "contains", "like", "ilike", "to_boolean"), _facts_of_condition
     ),
-    "case": _facts_of_case,
-    "coalesce": _facts_of_coalesce,
-    "to_integer": _facts_of_cast,
-    "to_real": _facts_of_cast,
     "part": facts_of_part,
     "date_trunc": facts_of_date_trunc,
     "date_diff": facts_of_date_diff,

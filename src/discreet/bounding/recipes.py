@@ -14,7 +14,7 @@ from math import ceil, floor, isqrt
 from typing import assert_never
 
 from discreet.bounding.contributions import Counts, Measure, Spread
-from discreet.bounding.facts import facts_of, include_ends
+from discreet.bounding.facts import facts_of
 from discreet.bounding.grids import (
     DEFAULT_STEPS,
     SPREAD_STEPS,
@@ -26,8 +26,9 @@ from discreet.bounding.grids import (
 )
 from discreet.bounding.limits import ValueLimits
 from discreet.bounding.ranges import Range
-from discreet.bounding.stability import Owner, RelationFacts
+from discreet.bounding.relation_facts import Owner, RelationFacts
 from discreet.bounding.time_grids import TimeGrid, make_time_grid
+from discreet.bounding.value_steps import include_ends
 from discreet.errors import InternalError, Unbounded, UnitLost, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import ColumnFacts

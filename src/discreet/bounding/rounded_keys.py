@@ -1,4 +1,4 @@
-"""Functions that take a bounded number to few whole steps: their values are public keys, as bins are.
+"""Functions that take a bounded number to few whole steps, bins or powers of two: these are public keys.
 
 ``age // 10``, ``floor(age / 10)``, ``round(cost, -2)`` and the like move a number that lies between declared bounds to
 a multiple of a step. There are only so many multiples, and they follow from the bounds alone, so they can be listed
@@ -12,14 +12,20 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, trunc
 
-from discreet.plan.catalog import ColumnFacts
-from discreet.plan.expressions import Call, Literal
-from discreet.plan.types import INTEGER_MAX, Type, Value
+from discreet.bounding.value_steps import ends_of
+from discreet.exact import decimal
+from discreet.plan.catalog import MAX_KEYS, ColumnFacts
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Call, Column, Literal
+from discreet.plan.magnitude import BUCKETS, LARGEST, magnitude
+from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 
 # The most steps that are listed; ``bin`` lists more.
 MAX_STEPS = 10_000
 # From here on doubles leave whole numbers out.
 EXACT = Fraction(1 << 53)
+# A bound on the relative rounding error of a few operations on doubles, with much room.
+_ROUNDING = Fraction(1, 10**9)
 
 
 def facts_of_rounding(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
@@ -76,3 +82,46 @@ def _find_step(call: Call) -> Fraction | None:
     if not isinstance(digits, Literal) or not isinstance(digits.value, int) or abs(digits.value) > 15:
         return None
     return Fraction(10) ** -digits.value
+
+
+def facts_of_bin(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """The bins between the declared bounds are public keys."""
+    value, width = arguments
+    ends = ends_of(value)
+    if ends is None or width.low is None or width.low <= 0 or (ends[1] - ends[0]) / width.low > MAX_KEYS:
+        return ColumnFacts()
+    edges = [ends[0] + i * width.low for i in range(floor((ends[1] - ends[0]) / width.low) + 1)] + [ends[1]]
+    whole = call.type is Type.INTEGER
+    column = Column("", "", call.type)
+    bin_of = Call("bin", (column, call.arguments[1]), call.type)
+    places = [floor(edge) if whole else float(edge) for edge in edges]
+    keys = sorted({v for place in places if (v := evaluate(bin_of, {column: place})) is not None})
+    if not keys:
+        return ColumnFacts()  # the bins lie outside of 64 bits
+    low, high = (Fraction(key) if whole else decimal(key) for key in (keys[0], keys[-1]))  # type: ignore[arg-type]  # numbers
+    lost = whole and low > ends[0]  # the lowest bin begins below 64 bits, so that its values have none
+    nullable = value.nullable or lost
+    all_keys: tuple[Value, ...] = (*keys, None) if nullable else tuple(keys)
+    return ColumnFacts(nullable=nullable, low=low, high=high, keys=all_keys, resolution=width.low if whole else None)
+
+
+def facts_of_magnitude(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
+    """All buckets between the bounds are public keys. Bounds of reals are widened a little, because doubles round."""
+    (only,) = arguments
+    whole = call.type is Type.INTEGER
+    lowest, highest = (INTEGER_MIN, INTEGER_MAX) if whole else (-LARGEST, LARGEST)
+    low, high = ends_of(only) or (Fraction(lowest), Fraction(highest))
+    room = Fraction(0) if whole else _ROUNDING
+    wider = (low - room * abs(low), high + room * abs(high))
+    first, last = (max(Fraction(lowest), min(Fraction(highest), end)) for end in wider)
+    least, most = (ceil(first), floor(last)) if whole else (float(first), float(last))
+    kept = tuple(bucket for bucket in BUCKETS[call.type] if magnitude(least) <= bucket <= magnitude(most))
+    if not kept:
+        return ColumnFacts()  # no whole number lies between the bounds
+    return ColumnFacts(
+        nullable=only.nullable,
+        low=Fraction(kept[0]),
+        high=Fraction(kept[-1]),
+        keys=(*kept, None) if only.nullable else kept,
+        resolution=Fraction(1) if whole else None,
+    )

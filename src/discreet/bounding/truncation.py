@@ -18,7 +18,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from discreet.bounding.fan_out import SideCap, choose_cap
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts, pair_sides
+from discreet.bounding.join_facts import pair_sides
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog

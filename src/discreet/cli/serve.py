@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,17 +11,32 @@ import typer
 
 
 def serve(
-    codebooks: Annotated[list[str], typer.Argument(metavar="CODEBOOK...", help="The TOML files of the datasets.")],
+    codebooks: Annotated[
+        list[str] | None, typer.Argument(metavar="CODEBOOK...", help="The TOML files of the datasets.")
+    ] = None,
     *,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)] = 8780,
     certificate: Annotated[Path | None, typer.Option(help="The certificate for TLS.", metavar="FILE")] = None,
     key: Annotated[Path | None, typer.Option(help="The key of the certificate.", metavar="FILE")] = None,
+    guide: Annotated[
+        Path | None, typer.Option(help="A folder of data files for the guide to a first codebook.", metavar="FOLDER")
+    ] = None,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy speaks TLS for it.")] = False,
 ) -> None:
     """Serve datasets to those who have a token, over HTTP."""
+    from discreet.errors import UsageError
     from discreet.service.server import ServerAddress
     from discreet.service.server import serve as run
 
     address = ServerAddress(host=host, port=port, certificate=certificate, key=key, behind_proxy=behind_proxy)
-    run(codebooks, address, lambda line: typer.echo(line, err=True), links=sys.stderr.isatty())
+    if not codebooks and guide is None:
+        raise UsageError("Name a codebook; or --guide FOLDER, where a first one is to be made from a data file there.")
+    if guide is not None and not guide.is_dir():
+        raise UsageError(f"{guide} is no folder. Give --guide the folder that has the data files.")
+    run(codebooks or [], address, lambda line: typer.echo(line, err=True), links=_shows_links(), guide=guide)
+
+
+def _shows_links() -> bool:
+    """Whether one-time links may be printed: to a terminal, which no log keeps; or where it is asked for."""
+    return sys.stderr.isatty() or os.environ.get("DISCREET_LINKS") == "print"

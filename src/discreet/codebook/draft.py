@@ -46,7 +46,7 @@ def draft(found: DataFiles, choices: Choices, folder: Path) -> str:
     shared = len(set(places.values())) == 1 and first.kind is SourceKind.DUCKDB
     lines = [
         "# A codebook: what is public about this dataset, who is protected, and what may be spent.",
-        f"# Fill in every {_to_text(BLANK)}, then: discreet check THIS_FILE     All words: docs/codebook.md",
+        f"# Fill in every {_to_text(BLANK)}, then: discreet check THIS_FILE     All words: discreet help codebook",
         f"name = {_to_text(name_table(first.path))}",
         "",
         '# Who is protected: the column that says whose row it is, or "row" where nobody has two rows.',

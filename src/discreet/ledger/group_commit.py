@@ -214,7 +214,7 @@ class GroupCommit:
         if (number, digest) != (state.number, state.hash):
             raise LedgerDamaged(
                 "The ledger is not the one it was a moment ago: entries were changed or taken away. Nothing is "
-                "released until a person has looked: see docs/ledger.md. Nothing was charged."
+                "released until a person has looked: see `discreet help ledger`. Nothing was charged."
             )
 
     def _check_halted(self) -> None:

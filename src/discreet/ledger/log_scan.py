@@ -26,7 +26,7 @@ from discreet.ledger.policy import Bucket, Policy
 from discreet.ledger.state import OLD_COUNTING, START_OF_LINE, Rules, State, sum_under
 from discreet.ledger.store import ReservationRow, Store
 
-_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+_LOOK = "Nothing is released until a person has looked: see `discreet help ledger`. Nothing was charged."
 # Sums with longer denominators than this, in bits, may have been rounded on the way.
 _EXACT = 100
 

@@ -31,7 +31,7 @@ from discreet.ledger.store import Lease, ReservationRow
 VERSION = 2
 # Seconds that a writer waits for its turn.
 PATIENCE = 60.0
-_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+_LOOK = "Nothing is released until a person has looked: see `discreet help ledger`. Nothing was charged."
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _TABLES = (
     "CREATE TABLE turns (version integer NOT NULL)",
@@ -122,7 +122,8 @@ class PostgresStore(BufferedStore):
     def _read_head(self) -> tuple[int, str]:
         found = self.connection.execute("SELECT number, hash FROM head").fetchall()
         if len(found) != 1:
-            raise LedgerDamaged("The ledger does not know its own end. See docs/ledger.md. Nothing was charged.")
+            rule = "The ledger does not know its own end."
+            raise LedgerDamaged(f"{rule} See `discreet help ledger`. Nothing was charged.")
         return found[0][0], found[0][1]
 
     def _read_lines(self, first: int) -> Iterator[tuple[int, str]]:

@@ -28,7 +28,7 @@ from discreet.ledger.sqlite_store import APPLICATION, PATIENCE, VERSION, SQLiteS
 
 LOG = logging.getLogger("discreet.ledger")
 
-_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+_LOOK = "Nothing is released until a person has looked: see `discreet help ledger`. Nothing was charged."
 
 
 class SQLiteLedger(BaseLedger):

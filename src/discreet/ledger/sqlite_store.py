@@ -62,7 +62,7 @@ _FOUND = """
 """
 # Files below this size are checked to the last page whenever they are opened.
 _SMALL = 1 << 24
-_LOOK = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+_LOOK = "Nothing is released until a person has looked: see `discreet help ledger`. Nothing was charged."
 
 
 # A file as the system knows it: device and inode, whatever its name is.

@@ -50,7 +50,7 @@ START_OF_LINE = re.compile(
 # and Σρ. They go on so until they are amended or renewed: a filter that changed while analysts look at answers would
 # promise less than either.
 COUNTING, OLD_COUNTING = "classes", "sums"
-_HALT = "Nothing is released until a person has looked: see docs/ledger.md. Nothing was charged."
+_HALT = "Nothing is released until a person has looked: see `discreet help ledger`. Nothing was charged."
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from discreet.plan.nodes import Question
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.columns import ColumnChoice, PublishedColumn, publish_column
 from discreet.publish.measurements import project
-from discreet.publish.range_strategies import Ranges, RangeStrategy, choose_strategy
+from discreet.publish.range_strategies import RangeStrategy, RangeWorkload, choose_strategy
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.workload import Attributes, Workload, list_subsets
 
@@ -138,7 +138,7 @@ def _bound(base: Question, plan: ReleasePlan, catalog: Catalog) -> tuple[Bounded
 def _choose_ranges(column: PublishedColumn, plan: ReleasePlan) -> RangeStrategy:
     if column.listed:
         raise UsageError(f"Ranges need numbers or days; {column.name!r} has listed values. Nothing was charged.")
-    return choose_strategy(column.fine, Ranges(plan.columns[column.name].ranges or ""))
+    return choose_strategy(column.fine, RangeWorkload(plan.columns[column.name].ranges or ""))
 
 
 def _choose_workload(plan: ReleasePlan, columns: Sequence[PublishedColumn]) -> Workload:

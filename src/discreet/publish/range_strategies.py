@@ -44,7 +44,7 @@ class StrategyKind(StrEnum):
     TOEPLITZ = "toeplitz"
 
 
-class Ranges(StrEnum):
+class RangeWorkload(StrEnum):
     """Which sums of cells are wanted."""
 
     ALL = "all"  # all ranges alike
@@ -181,21 +181,21 @@ class RangeStrategy:
         return np.asarray(sums[: self.cells])
 
 
-def list_ranges(cells: int, ranges: Ranges) -> list[Floats]:
+def list_ranges(cells: int, ranges: RangeWorkload) -> list[Floats]:
     """Some of the wanted sums, as numbers for each cell. Public: the same for everybody."""
     chance = PublicChance(f"ranges {ranges} {cells}".encode())
-    longest = max(1, cells // 32) if ranges is Ranges.SHORT else cells
+    longest = max(1, cells // 32) if ranges is RangeWorkload.SHORT else cells
     found = []
     for _ in range(_TRIED):
         length = 1 + chance.below(longest)
-        start = 0 if ranges is Ranges.DISTRIBUTION else chance.below(cells - length + 1)
+        start = 0 if ranges is RangeWorkload.DISTRIBUTION else chance.below(cells - length + 1)
         row = np.zeros(cells)
         row[start : start + length] = 1
         found.append(row)
     return found
 
 
-def choose_strategy(cells: int, ranges: Ranges) -> RangeStrategy:
+def choose_strategy(cells: int, ranges: RangeWorkload) -> RangeStrategy:
     """The strategy with the least mean variance of the wanted sums, at one price under add-remove."""
     wanted = list_ranges(cells, ranges)
     tried = [RangeStrategy(StrategyKind.IDENTITY, cells), RangeStrategy(StrategyKind.TOEPLITZ, cells)]

@@ -33,7 +33,7 @@ from discreet.plan.catalog import suggest_nearest
 from discreet.plan.types import Value
 from discreet.publish.columns import ColumnChoice
 from discreet.publish.constraints import Constraint
-from discreet.publish.range_strategies import Ranges
+from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
@@ -183,7 +183,7 @@ def read_choice(name: str, words: Any) -> ColumnChoice:
             stated[listed] = tuple(_settle(value) for value in stated[listed])
     for bound in ("low", "high"):
         stated[bound] = _settle(stated.get(bound))
-    if stated.get("ranges") not in (None, *Ranges):
+    if stated.get("ranges") not in (None, *RangeWorkload):
         raise UsageError(f"ranges of {name!r} is 'all', 'short' or 'distribution'. Nothing was charged.")
     if "resolution" in stated:
         stated["resolution"] = parameters.read_positive(stated["resolution"], "resolution")

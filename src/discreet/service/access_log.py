@@ -112,11 +112,6 @@ class AccessLog:
         found = [json.loads(line) for _, line in self._read_lines(after, limit)]
         return [{name: value for name, value in each.items() if name != "previous"} for each in found]
 
-    def read_latest(self, limit: int) -> Sequence[dict[str, Any]]:
-        """The latest lines, latest first."""
-        last = self.find_head()
-        return [] if last is None else list(reversed(self.read(last.number - limit, limit)))
-
     def find_head(self) -> Head | None:
         """The end of the log, to be kept elsewhere; None where nothing was written yet."""
         if not self._path.exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import partial
@@ -34,7 +33,7 @@ _FIRST_REFUSAL = 400
 class Service:
     """Datasets by name, and the limits of their tokens."""
 
-    datasets: Mapping[str, ServedDataset]
+    datasets: dict[str, ServedDataset]
     limits: RequestLimits = field(default_factory=RequestLimits)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
     threads: SpendingThreads = field(default_factory=SpendingThreads)

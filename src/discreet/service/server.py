@@ -6,16 +6,17 @@ import ipaddress
 import logging
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
+from discreet.service.data_folder import DataFolder
 from discreet.service.routes import Service
 from discreet.service.served_dataset import ServedDataset
-from discreet.service.sessions import SessionStore
+from discreet.service.sessions import GUIDE, SessionStore
 
 # How long a server that is told to stop waits for the questions that run.
 _PATIENCE = 30
@@ -69,21 +70,33 @@ def is_loopback(host: str) -> bool:
 def open_service(codebooks: Sequence[str | Path], stack: ExitStack) -> Service:
     """The service of some codebooks. The stack closes their curators."""
     datasets: dict[str, ServedDataset] = {}
+    stack.callback(_close_all, datasets)  # those of the guide, too
     for path in codebooks:
         dataset = ServedDataset(path)
-        stack.callback(dataset.close)
         if dataset.name in datasets:
+            dataset.close()
             raise UsageError(f"Two codebooks describe a dataset {dataset.name!r}. Serve one of them.")
         datasets[dataset.name] = dataset
     return Service(datasets=datasets)
 
 
+def _close_all(datasets: Mapping[str, ServedDataset]) -> None:
+    for dataset in datasets.values():
+        dataset.close()
+
+
 def serve(
-    codebooks: Sequence[str | Path], address: ServerAddress, announce: Callable[[str], None], *, links: bool = False
+    codebooks: Sequence[str | Path],
+    address: ServerAddress,
+    announce: Callable[[str], None],
+    *,
+    links: bool = False,
+    guide: Path | None = None,
 ) -> None:
     """Serve until told to stop. Questions that run then are finished, within half a minute.
 
     With ``links`` a one-time link for the owner of each dataset is announced: for a terminal, and not for a log.
+    ``guide`` is the folder of data files for which the guide makes a first codebook.
     """
     uvicorn = _load_uvicorn()
     from discreet.service.app import make_app
@@ -96,7 +109,8 @@ def serve(
         for name, dataset in service.datasets.items():
             if not dataset.tokens.list_all():
                 announce(f"Nobody may ask {name} yet: discreet token create CODEBOOK --name NAME")
-        site = Site(service=service, sessions=SessionStore(service.datasets), secure=address.secure)
+        sessions, folder = SessionStore(service.datasets), None if guide is None else DataFolder(guide.resolve())
+        site = Site(service=service, sessions=sessions, secure=address.secure, guide=folder)
         config = uvicorn.Config(
             make_app(service, site),
             ssl_certfile=address.certificate,
@@ -112,7 +126,10 @@ def serve(
         listening = stack.enter_context(_listen(address))
         for name in service.datasets if links else ():
             announce(f"The owner of {name} signs in, once, at {address.url}/once/{site.sessions.make_link(name)}")
-        announce(f"Serving {', '.join(service.datasets)} at {address.url}/ and {address.url}/api/v1/ (ctrl-C stops)")
+        if links and guide is not None:
+            announce(f"The guide to a first codebook opens, once, at {address.url}/once/{sessions.make_link(GUIDE)}")
+        what = ", ".join(service.datasets) or "the guide"
+        announce(f"Serving {what} at {address.url}/ and {address.url}/api/v1/ (ctrl-C stops)")
         uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -18,13 +18,15 @@ from discreet.late_dataclass import dataclass
 from discreet.service.callers import Caller, make_caller
 from discreet.service.roles import Role
 from discreet.service.served_dataset import ServedDataset
-from discreet.service.tokens import Token, hash_secret
+from discreet.service.tokens import hash_secret
 
 IDLE = timedelta(hours=1)
 LONGEST = timedelta(hours=12)
 LINK_LIFE = timedelta(minutes=15)
 _OWNER_LIFE = timedelta(days=1)
 _OWNER_NAME = "owner"
+GUIDE = ""
+"""In place of a dataset: the session opens the guide to a first codebook and nothing else."""
 MOST = 10_000
 
 
@@ -62,7 +64,7 @@ class SessionStore:
         for name, dataset in self._datasets.items():
             token = dataset.tokens.find(secret)
             if token is not None:
-                return self._open(name, token)
+                return self._open(name, token.id)
         return None
 
     def make_link(self, dataset: str) -> str:
@@ -78,8 +80,10 @@ class SessionStore:
             found = self._links.pop(hash_secret(code), None)
         if found is None or self._clock() - found[1] >= LINK_LIFE:
             return None
+        if found[0] == GUIDE:
+            return self._open(GUIDE, "")
         token, _ = self._datasets[found[0]].tokens.create(name=_OWNER_NAME, role=Role.OWNER, life=_OWNER_LIFE)
-        return self._open(found[0], token)
+        return self._open(found[0], token.id)
 
     def find(self, name: str) -> tuple[Caller, BrowserSession] | None:
         """Who is signed in under a name now; a session whose token opens nothing any more is forgotten."""
@@ -90,6 +94,8 @@ class SessionStore:
                 self._sessions.pop(key, None)
                 return None
             self._sessions[key] = replace(session, seen=now)
+        if session.dataset == GUIDE:
+            return None
         dataset = self._datasets[session.dataset]
         token = dataset.tokens.find_id(session.token)
         if token is None:
@@ -97,14 +103,25 @@ class SessionStore:
             return None
         return make_caller(token, dataset), session
 
+    def find_guided(self, name: str) -> BrowserSession | None:
+        """The session of somebody who may use the guide: of the guide's own link, or of an owner."""
+        with self._lock:
+            session = self._sessions.get(hash_secret(name))
+        if session is None or not session.is_open(self._clock()):
+            return None
+        if session.dataset == GUIDE:
+            return session
+        found = self.find(name)
+        return session if found is not None and found[0].token.role is Role.OWNER else None
+
     def sign_out(self, name: str) -> None:
         """The name opens nothing any more."""
         with self._lock:
             self._sessions.pop(hash_secret(name), None)
 
-    def _open(self, dataset: str, token: Token) -> str:
+    def _open(self, dataset: str, token: str) -> str:
         name, now = make_name(), self._clock()
-        made = BrowserSession(dataset=dataset, token=token.id, form_key=make_name(), made=now, seen=now)
+        made = BrowserSession(dataset=dataset, token=token, form_key=make_name(), made=now, seen=now)
         with self._lock:
             self._sessions = {key: each for key, each in self._sessions.items() if each.is_open(now)}
             while len(self._sessions) >= self._most:  # the oldest one goes; a token can sign in as often as it likes

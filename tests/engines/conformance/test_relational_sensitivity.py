@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach, Spread
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.engines.engine import Groups
 from discreet.errors import DiscreetError, UnitLost
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts

@@ -8,7 +8,8 @@ from functools import cache
 import duckdb
 import pytest
 
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
 from discreet.plan.relations import Distinct, Join, PerUnit, Relation, Union, Window, walk_relations

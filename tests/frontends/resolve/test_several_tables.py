@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError
 from discreet.frontends import read_sql
 from discreet.frontends.chain.aggregates import count, max_, mean, min_, sum_

@@ -10,7 +10,8 @@ from contextlib import suppress
 import pytest
 
 from discreet.bounding.bound import bound_all
-from discreet.bounding.stability import Owner, find_relation_facts
+from discreet.bounding.relation_facts import Owner
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import PrivacyError, QuestionError, UsageError
 from discreet.frontends import read_sql
 from discreet.plan.catalog import Catalog

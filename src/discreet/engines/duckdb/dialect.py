@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from discreet.engines.sql.dialect import quote_name
 from discreet.errors import InternalError
 from discreet.plan.relations import JoinKind
 from discreet.plan.types import Type, Value
@@ -19,8 +20,19 @@ TYPES: Mapping[Type, str] = {
     Type.DATE: "DATE",
     Type.TIMESTAMP: "TIMESTAMP",
 }
+# Values that are stored as integers, as these: the {0} is the value. No other type has a code.
+CODES: Mapping[Type, str] = {
+    Type.INTEGER: "{0}",
+    Type.BOOLEAN: "CAST({0} AS BIGINT)",
+    Type.DATE: "CAST({0} - DATE '1970-01-01' AS BIGINT)",
+    Type.TIMESTAMP: "epoch_us({0})",
+}
 # No text is longer, and DuckDB refuses positions beyond 32 bits.
 LONGEST = 2**31 - 1
+
+
+# So many layers of long columns are planned together.
+DEEPEST = 4
 
 
 class DuckDBDialect:
@@ -63,8 +75,10 @@ class DuckDBDialect:
         words = {True: "AS MATERIALIZED", False: "AS NOT MATERIALIZED", None: "AS"}
         return f"{name} {words[keep]} ({query})"
 
-    def stacked_table(self, name: str, query: str, apart: int) -> str:  # noqa: ARG002  # no column is ever repeated
-        return self.common_table(name, query, keep=False)
+    def stacked_table(self, name: str, query: str, apart: int) -> str:
+        # No column is ever repeated. But DuckDB's planner takes for ever over a deep stack on top of joins: so what is
+        # long several times over is stored, which parts the stack.
+        return self.common_table(name, query, keep=apart > 0 and apart % DEEPEST == 0)
 
     # Integers. TRY turns an overflow into NULL; doubles do not raise.
 
@@ -94,6 +108,9 @@ class DuckDBDialect:
 
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or less, it has 128
+
+    def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
+        return self.wide_sum(value)
 
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:  # noqa: ARG002  # one form for both
         return f"({left}) // ({right})"
@@ -221,6 +238,17 @@ class DuckDBDialect:
         within = f"PARTITION BY {', '.join(parts)} " if parts else ""
         return f"SELECT * FROM {source} QUALIFY row_number() OVER ({within}ORDER BY {', '.join(order)}) <= {most}"
 
+    @property
+    def counts_by_window(self) -> bool:
+        return False
+
+    def gather(self, by: str) -> str:  # noqa: ARG002  # there is one place
+        return ""
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        cells, places = ", ".join(values), ", ".join(map(str, range(len(values))))
+        return f"(SELECT *, unnest(ARRAY[{cells}]) AS cell, unnest(ARRAY[{places}]) AS place FROM {source}) AS own"
+
     def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
         return f"{word}({value}, {self.literal(offset, Type.INTEGER)}, {self.literal(None, kind)})"
 
@@ -237,31 +265,10 @@ class DuckDBDialect:
         return _write_keyed_hash([sql for sql, _ in values], salt)
 
     def code(self, value: str, kind: Type) -> str | None:
-        match kind:
-            case Type.INTEGER:
-                return value
-            case Type.BOOLEAN:
-                return f"CAST({value} AS BIGINT)"
-            case Type.DATE:
-                return f"CAST({value} - DATE '1970-01-01' AS BIGINT)"
-            case Type.TIMESTAMP:
-                return f"epoch_us({value})"
-            case Type.REAL | Type.TEXT:
-                return None
-            case _:
-                assert_never(kind)
+        return CODES[kind].format(value) if kind in CODES else None
 
 
 DIALECT = DuckDBDialect()
-
-
-def quote_name(name: str) -> str:
-    """A quoted name.
-
-    >>> quote_name('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def quote_text(text: str) -> str:

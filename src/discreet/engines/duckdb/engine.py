@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
-from discreet.engines.duckdb.dialect import DIALECT, quote_name
+from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Session, Settings
@@ -27,6 +27,7 @@ from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.private_folder import PrivateFolder
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
+from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table

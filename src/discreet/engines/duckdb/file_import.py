@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 from discreet.engines.duckdb import sqlite_rows
 from discreet.engines.duckdb.csv_lines import BLOCK_BYTES
-from discreet.engines.duckdb.dialect import TYPES, quote_name, quote_text
+from discreet.engines.duckdb.dialect import TYPES, quote_text
 from discreet.engines.duckdb.owner_checks import ANY_LENGTH, connect, count_unfit, describe, pair_columns
 from discreet.engines.duckdb.scanning import StoredColumn, write_stored_column
 from discreet.engines.duckdb.sources import Parquet
 from discreet.engines.duckdb.table_copies import open_private, write_texts
 from discreet.engines.duckdb.type_proposals import propose_types
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.dialect import quote_name
 from discreet.engines.unread import Unread, ValueReport
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass

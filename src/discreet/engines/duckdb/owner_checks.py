@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discreet.engines.duckdb.dialect import quote_name, quote_text
+from discreet.engines.duckdb.dialect import quote_text
 from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column
 from discreet.engines.duckdb.sources import Csv, Parquet, open_source
 from discreet.engines.duckdb.table_copies import TableCopy, write_lines, write_texts
 from discreet.engines.private_folder import PrivateFolder
+from discreet.engines.sql.dialect import quote_name
 from discreet.engines.unread import MISSING_WORDS, Unread, ValueReport
 from discreet.errors import UsageError
 from discreet.plan.csv_form import PLAIN_FORM, CsvForm

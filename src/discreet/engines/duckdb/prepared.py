@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.engines.duckdb.dialect import DIALECT, TYPES, quote_name, quote_text
+from discreet.engines.duckdb.dialect import DIALECT, TYPES, quote_text
 from discreet.engines.duckdb.scanning import StoredColumn, write_stored_column
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source
+from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.statement import RowSource
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import TableFacts

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
-from discreet.engines.duckdb.dialect import DIALECT, quote_name
+from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.stored_texts import FIRST_MOMENT, LAST_MOMENT, write_from_text
+from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.layers import write_real
 from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass

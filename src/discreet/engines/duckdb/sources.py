@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from discreet.engines.duckdb.csv_lines import read_names
-from discreet.engines.duckdb.dialect import quote_name, quote_text
+from discreet.engines.duckdb.dialect import quote_text
+from discreet.engines.sql.dialect import quote_name
 from discreet.errors import InternalError, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.arrow import to_arrow_table

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from discreet.engines.postgres import letters, reals, times
+from discreet.engines.sql import dialect
 from discreet.errors import InternalError
 from discreet.plan.relations import JoinKind
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
@@ -25,6 +26,13 @@ TYPES: Mapping[Type, str] = {
     Type.TEXT: "text",
     Type.DATE: "date",
     Type.TIMESTAMP: "timestamp",
+}
+# Values that are stored as integers, as these: the {0} is the value. No other type has a code.
+CODES: Mapping[Type, str] = {
+    Type.INTEGER: "{0}",
+    Type.BOOLEAN: "CAST(CAST({0} AS int) AS bigint)",
+    Type.DATE: "CAST({0} - CAST('1970-01-01' AS date) AS bigint)",
+    Type.TIMESTAMP: "CAST(extract(epoch FROM {0}) * 1000000 AS bigint)",
 }
 # A value of each type, for comparisons in which NULL is told apart beside it.
 _SOME_VALUE: Mapping[Type, Value] = {
@@ -132,6 +140,9 @@ class PostgresDialect:
 
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or of numerics, it is a numeric
+
+    def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
+        return self.wide_sum(value)
 
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         return f"div({left}, {right})" if wide else f"({left}) / ({right})"
@@ -295,6 +306,17 @@ class PostgresDialect:
         numbered = f"SELECT *, row_number() OVER ({within}ORDER BY {', '.join(order)}) AS {place} FROM {source}"
         return f"SELECT * FROM ({numbered}) AS numbered WHERE {place} <= {most}"
 
+    @property
+    def counts_by_window(self) -> bool:
+        return False
+
+    def gather(self, by: str) -> str:  # noqa: ARG002  # there is one place
+        return ""
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        cells, places = ", ".join(values), ", ".join(map(str, range(len(values))))
+        return f"(SELECT *, unnest(ARRAY[{cells}]) AS cell, unnest(ARRAY[{places}]) AS place FROM {source}) AS own"
+
     def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
         return f"{word}({value}, {min(max(offset, -LONGEST), LONGEST)}, {self.literal(None, kind)})"
 
@@ -319,33 +341,17 @@ class PostgresDialect:
         return f"hashint8extended({' # '.join(found)}, {_derive_key(salt, 0, 'last')})"
 
     def code(self, value: str, kind: Type) -> str | None:
-        match kind:
-            case Type.INTEGER:
-                return value
-            case Type.BOOLEAN:
-                return f"CAST(CAST({value} AS int) AS bigint)"
-            case Type.DATE:
-                return f"CAST({value} - CAST('1970-01-01' AS date) AS bigint)"
-            case Type.TIMESTAMP:
-                return f"CAST(extract(epoch FROM {value}) * 1000000 AS bigint)"
-            case Type.REAL | Type.TEXT:
-                return None
-            case _:
-                assert_never(kind)
+        return CODES[kind].format(value) if kind in CODES else None
 
 
 DIALECT = PostgresDialect()
 
 
 def quote_name(name: str) -> str:
-    """A quoted name.
-
-    >>> quote_name('a"b')
-    '"a""b"'
-    """
+    """A quoted name, in which the mark of parameters cannot be."""
     if MARK in name:
         raise InternalError("A name holds a NUL character.")
-    return '"' + name.replace('"', '""') + '"'
+    return dialect.quote_name(name)
 
 
 def _collate(text: str) -> str:

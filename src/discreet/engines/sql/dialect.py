@@ -117,6 +117,13 @@ class Dialect(Protocol):
         """
         ...
 
+    def bounded_sum(self, value: str, most: int) -> str:
+        """Aggregate: ``wide_sum`` of integers that are at most ``most`` in size, where that can be had for less.
+
+        Fewer than 2^47 values are added. Not over a window.
+        """
+        ...
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         """Quotient of 64-bit integers, or where one is ``wide`` a wide one, towards zero; ``right`` is not 0 or −1.
 
@@ -304,6 +311,21 @@ class Dialect(Protocol):
         """
         ...
 
+    @property
+    def counts_by_window(self) -> bool:
+        """Whether the rows of a unit are counted by a window over them; otherwise the counts are joined to the rows."""
+        ...
+
+    def gather(self, by: str) -> str:
+        """What to write after SELECT so that rows with the same value of a column lie together for what comes next."""
+        ...
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        """A relation to write after FROM, with a row for each row and each of some integers: its number ``place``, from
+        0 on, and the integer, ``cell``.
+        """
+        ...
+
     def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
         """A window function without its window: ``word`` is lag or lead, so many rows away; NULL where none is there.
 
@@ -331,3 +353,12 @@ class Dialect(Protocol):
     def code(self, value: str, kind: Type) -> str | None:
         """A 64-bit integer that is equal exactly where values are; None for types that have none at hand."""
         ...
+
+
+def quote_name(name: str) -> str:
+    """A name as standard SQL quotes it.
+
+    >>> quote_name('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'

@@ -120,7 +120,7 @@ class ReleasedSelects:
         """Refuse bounds that no aggregate has heeded."""
         for start, bound in self.bounds.items():
             if start not in self.used:
-                rule = "Contribution bounds belong to aggregates that docs/sql.md lists with them."
+                rule = "Contribution bounds belong to aggregates that `discreet help sql` lists with them."
                 raise refusal(bound.place, rule, "Leave them out here.")
 
 

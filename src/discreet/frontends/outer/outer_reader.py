@@ -83,7 +83,7 @@ def _list_tables(node: Expr, names: frozenset[str]) -> Iterator[str]:
 
 def read_computation(selects: ReleasedSelects, catalog: Catalog, public: Mapping[str, Values]) -> ReleasedComputation:
     """The computation that a statement is."""
-    reader = _OuterReader(selects, catalog, check_public(public, catalog))
+    reader = OuterReader(selects, catalog, check_public(public, catalog))
     tree = selects.tree.copy()
     tree = reader.visit(tree, {})
     selects.check_bounds()
@@ -100,7 +100,7 @@ def read_computation(selects: ReleasedSelects, catalog: Catalog, public: Mapping
 
 
 @dataclass(slots=True)
-class _OuterReader:
+class OuterReader:
     """Replaces what is released and public by tables, and checks all the rest."""
 
     selects: ReleasedSelects
@@ -267,7 +267,7 @@ class _OuterReader:
         kind = type(node).__name__
         if kind == "Anonymous":
             rule = f"The function {node.name} is not available."
-            raise refusal(self.places.of(node), rule, "docs/sql.md lists everything that is.")
+            raise refusal(self.places.of(node), rule, "`discreet help sql` lists everything that is.")
         if kind not in allowed_nodes.NODES:
             ExpressionReader(self.places, {}).refuse(node)
         parts = allowed_nodes.PARTS.get(kind)

@@ -231,7 +231,7 @@ def _explain(function: str, arguments: Arguments, place: Place | None, places: A
     """The refusal of a call: the reason, and what would be possible."""
     found = FUNCTIONS.get(function)
     if found is None:
-        return refusal(place, f"There is no function {function!r}.", "docs/sql.md lists the functions.")
+        return refusal(place, f"There is no function {function!r}.", "`discreet help sql` lists the functions.")
     shown = SHOWN.get(function) or f"{name_as_typed(place, function)}()"
     for position in sorted(found.constants):
         if position < len(arguments) and not isinstance(arguments[position], Literal):
@@ -274,4 +274,4 @@ def _suggest_fix(function: str, shown: str, arguments: Arguments) -> str:
         return "It needs two integers; FLOOR(a / b) takes reals."
     if function == "concat":
         return "CAST(x AS VARCHAR) makes a text; between conditions write OR."
-    return f"docs/sql.md says what {shown.removesuffix('()')} takes: {FUNCTIONS[function].help}."
+    return f"`discreet help sql` says what {shown.removesuffix('()')} takes: {FUNCTIONS[function].help}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from discreet.bounding.stability import RelationFacts
+from discreet.bounding.relation_facts import RelationFacts
 from discreet.frontends.resolve.rows import resolve_row
 from discreet.frontends.resolve.scope import Scope
 from discreet.frontends.terms.syntax import Constant, FunctionTerm, JoinTerm, NameTerm, Term, parts_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve.equalities import ExpressionPair
 from discreet.frontends.resolve.scope import Origin, Scope
 from discreet.late_dataclass import dataclass

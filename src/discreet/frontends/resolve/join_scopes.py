@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from discreet.bounding.facts import facts_of
 from discreet.bounding.limits import most_rows
-from discreet.bounding.stability import Owner, RelationFacts
+from discreet.bounding.relation_facts import Owner, RelationFacts
 from discreet.frontends.resolve.calls import check_condition, make, split_conditions
 from discreet.frontends.resolve.equalities import ExpressionPair, is_required, pair_of, reads_only
 from discreet.frontends.resolve.foreign_keys import find_missing_pairs, follows_key

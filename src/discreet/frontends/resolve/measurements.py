@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, assert_never
 
-from discreet.bounding.stability import Owner, RelationFacts
+from discreet.bounding.relation_facts import Owner, RelationFacts
 from discreet.errors import InternalError
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, make

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from discreet.bounding.stability import Owner, RelationFacts, find_relation_facts
+from discreet.bounding.relation_facts import Owner, RelationFacts
+from discreet.bounding.stability import find_relation_facts
 from discreet.errors import QuestionError, UnitLost
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import NameTerm, QueryTerm, SourceTerm, Star, Term

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.foreign_keys import fixes_unit
 from discreet.frontends.resolve.scope import (

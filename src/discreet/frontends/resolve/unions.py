@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve.equalities import cast_to
 from discreet.frontends.resolve.scope import RelationMaker, Scope, SourceName, VisibleColumn, find_facts_at
 from discreet.frontends.resolve.select_outputs import SelectResult, project

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
 from discreet.frontends.resolve.computations import make_feature_call, word_of

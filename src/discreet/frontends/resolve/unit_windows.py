@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.bounding.stability import Owner
+from discreet.bounding.relation_facts import Owner
 from discreet.frontends.resolve import output_names
 from discreet.frontends.resolve.calls import check_condition, split_conditions
 from discreet.frontends.resolve.computations import make_feature_call, word_of

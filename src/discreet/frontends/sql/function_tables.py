@@ -102,7 +102,7 @@ def suggest_function(name: str) -> str:
     "Did you mean 'avg'?"
     """
     hint = suggest_nearest(name, NAMES)
-    return hint if hint.startswith("Did") else "docs/sql.md lists the functions."
+    return hint if hint.startswith("Did") else "`discreet help sql` lists the functions."
 
 
 def write_function_table() -> str:

@@ -218,7 +218,7 @@ def _explain_parse_error(error: Exception, text: str, tokens: list[Token], place
         fix = f"Complete the expression or leave it out.{_explain_keyword(token, tokens)}"
         return refusal(place, f"Something is missing {side} this.", fix)
     if problem.startswith("The number of provided arguments"):
-        return refusal(place, "This function has too many arguments.", "docs/sql.md lists the functions.")
+        return refusal(place, "This function has too many arguments.", "`discreet help sql` lists the functions.")
     return refusal(place, "This was not expected here.", "Check for a missing comma, operator or quote before it.")
 
 

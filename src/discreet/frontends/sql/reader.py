@@ -95,7 +95,7 @@ class ExpressionReader:
         if reason is None:
             place = self.place_of(node)
             rule = f"{name_as_typed(place, name_of(node))} is not available in a question."
-            raise refusal(place, rule, "docs/sql.md lists everything that is.")
+            raise refusal(place, rule, "`discreet help sql` lists everything that is.")
         raise refusal(self.places.of(node, reason.word), reason.rule, reason.fix)
 
     def place_of(self, node: Node) -> Place:

@@ -73,7 +73,7 @@ _NO_SUBQUERY = RefusalReason(
     "Ask for it first and write the released number here, or join the subquery in FROM.",
     "SELECT",
 )
-_NOT_MEASURED = "Available are COUNT, SUM, AVG, MEDIAN and the others that docs/sql.md lists."
+_NOT_MEASURED = "Available are COUNT, SUM, AVG, MEDIAN and the others that `discreet help sql` lists."
 _TOP = "Use COUNT(*) with GROUP BY x, ORDER BY and LIMIT; MODE(x) is the most frequent of declared keys."
 _CLOCK = RefusalReason("A question does not read the clock.", "Write the day itself: DATE '2024-01-31'.")
 _BITS = RefusalReason("Operations on bits are not available.", "Use arithmetic, AND, OR and NOT.")

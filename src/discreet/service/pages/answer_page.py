@@ -10,9 +10,9 @@ from discreet.service.answer_forms import AnswerForm
 from discreet.service.documents import make_not_found
 from discreet.service.messages import ApiResponse
 from discreet.service.pages.charts import draw_bars, find_measured
-from discreet.service.pages.layout import make_cost, make_page, make_problem_page
+from discreet.service.pages.layout import make_cost, make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Child, Html, element, join, make_explanation, make_table
-from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response, quote_part
+from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response, quote_part, redirect
 
 _MOST_ROWS = 500
 _MOST_CHARGES = 200
@@ -29,15 +29,56 @@ def show_request(visit: Visit) -> ApiResponse:
     reply = visit.call("GET", "requests/{x}", argument=visit.argument)
     if not reply.is_good:
         return make_problem_page(visit, "/history", "Request", reply)
-    answers = reply.document["answers"]
-    link = path_of_request(visit.argument)
-    waiting = element(
-        "p", "This was charged, and has no answer yet. It runs, or it failed. Ask again under the same request id to "
-        "go on without a new charge, or tell the owner.", class_="notice",
-    )  # fmt: skip
-    body = [draw_answer(answer, link=link, files=len(answers) == 1) for answer in answers] or [waiting]
+    found = reply.document
     named = element("p", element("small", "Request ", element("code", visit.argument)))
-    return make_page_response(make_page(visit, "/history", "Answer", *body, named))
+    match found["state"]:
+        case "running" | "cancelling":
+            return make_page_response(make_page(visit, "/history", "Question", _draw_running(visit, found), named))
+        case "failed":
+            return make_page_response(make_page(visit, "/history", "Question", make_problem(found["problem"]), named))
+        case "answered":
+            link = path_of_request(visit.argument) if found["charged"] else None
+            answers = found["answers"]
+            body = [draw_answer(answer, link=link, files=len(answers) == 1) for answer in answers]
+            return make_page_response(make_page(visit, "/history", "Answer", *body, named))
+        case _:
+            said = (
+                "This was charged, and has no answer yet. Ask the same question again to go on without a new charge, "
+                "or tell the owner."
+            )
+            waiting = element("p", said, class_="notice", role="status")
+            return make_page_response(make_page(visit, "/history", "Question", waiting, named))
+
+
+def _draw_running(visit: Visit, found: Mapping[str, Any]) -> Html:
+    """How far a question is. The script follows it; without one the page loads itself anew."""
+    ending = found["state"] == "cancelling"
+    said = "It is being ended." if ending else "The data is being read. You may leave this page and come back."
+    bar = element("progress", value=f"{found['progress']:.3f}", max="1", id="progress", aria_label="How far it is")
+    stop = make_form(
+        visit, f"/cancel/{quote_part(visit.argument)}", element("button", "End the question", class_="danger"),
+    )  # fmt: skip
+    why = make_explanation(
+        "What happens if I end it?", "What was charged stays charged, because the data may have been read already. The "
+        "same question goes on later without a new charge.",
+    )  # fmt: skip
+    return element(
+        "section",
+        element("noscript", element("meta", http_equiv="refresh", content="2")),
+        element("p", said, role="status", id="progress-words"), bar, None if ending else stop, why,
+        id="running", data_follow=f"/progress/{quote_part(visit.argument)}",
+    )  # fmt: skip
+
+
+def follow(visit: Visit) -> ApiResponse:
+    """The progress of a request as events, for the script."""
+    return visit.send("GET", "requests/{x}/events", argument=visit.argument)
+
+
+def cancel(visit: Visit) -> ApiResponse:
+    """End a request; one that has just ended by itself is shown as it is."""
+    visit.send("POST", "requests/{x}/cancel", {}, argument=visit.argument)
+    return redirect(path_of_request(visit.argument))
 
 
 def download(visit: Visit) -> ApiResponse:
@@ -60,16 +101,21 @@ def draw_answer(document: Mapping[str, Any], *, link: str | None, files: bool = 
     below = link.replace("/requests/", "/downloads/") if link and files else ""
     links = [join(element("a", form.upper(), href=f"{below}.{form}"), " ") for form in _DOWNLOADS] if below else []
     return element(
-        "article",
+        "section",
         replayed,
-        element("p", "Download: ", links) if links else None,
+        element("p", "Download: ", links, class_="actions") if links else None,
         [draw_bars(rows, name) for name in find_measured(rows[0])[:4]] if len(rows) > 1 else None,
         _draw_rows(rows),
         element(
             "p", "Cost: ", make_cost(str(receipt["cost"])), ". ", element("small", "Left: ", document["remaining"])
         ),
         _draw_receipt(receipt),
+        element("p", element("a", "Use as a table in the next question", href=_use(link))) if below and rows else None,
     )
+
+
+def _use(link: str | None) -> str:
+    return f"/ask?use={(link or '').removeprefix('/requests/')}"
 
 
 def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> Html:
@@ -118,7 +164,8 @@ def show_history(visit: Visit) -> ApiResponse:
     )  # fmt: skip
     rows = [
         (each["number"], str(each["time"])[:19].replace("T", " "), each["analyst"], _link(visit, each),
-         element("pre", each["question"]), make_cost(str(each["cost"])), "yes" if each["answered"] else "not yet")
+         join(element("pre", each["question"]), _ask_again(visit, each)), make_cost(str(each["cost"])),
+         "yes" if each["answered"] else "not yet")
         for each in shown
     ]  # fmt: skip
     caption = ("1 charge" if len(kept) == 1 else f"{len(kept)} charges") + (
@@ -130,6 +177,13 @@ def show_history(visit: Visit) -> ApiResponse:
     return make_page_response(
         make_page(visit, "/history", "History", search, make_table(heads, rows, caption) if rows else empty)
     )
+
+
+def _ask_again(visit: Visit, charge: Mapping[str, Any]) -> Html | None:
+    """The question in the form again: asked in the same way it is free."""
+    if not visit.caller.token.role.may_ask:
+        return None
+    return element("a", "Write it again", href=f"/ask?sql={quote_part(str(charge['question']))}")
 
 
 def _make_searched(charge: Mapping[str, Any]) -> str:

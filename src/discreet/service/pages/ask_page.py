@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from discreet.service.messages import ApiResponse
@@ -18,6 +19,8 @@ from discreet.service.pages.markup import Child, Html, element, join, make_expla
 from discreet.service.pages.visits import ApiReply, Visit, make_page_response, read_decimal, redirect
 from discreet.service.sessions import make_name
 
+EARLIER = "earlier"
+_PATIENCE = "respond-async, wait=2"
 _FIRST_PERCENT = "5"
 _NOTHING_YET = "Write a question. Its cost and its error appear here, before anything is spent."
 
@@ -45,13 +48,16 @@ def ask(visit: Visit) -> ApiResponse:
     key, offer = visit.word("request"), _read_offer(visit)
     if offer is None:
         return _draw(visit, _refuse_offer(), key=key or _make_key(), status=422)
-    body = {"sql": visit.words.get("sql", ""), **offer}
-    reply = visit.call("POST", "datasets/{d}/ask", body, headers={"idempotency-key": key})
+    body = {"sql": visit.words.get("sql", ""), **offer, **_find_public(visit)}
+    reply = visit.call("POST", "datasets/{d}/ask", body, headers={"idempotency-key": key, "prefer": _PATIENCE})
+    if reply.status == HTTPStatus.ACCEPTED:
+        return redirect(path_of_request(key))
     if not reply.is_good:
         # A key whose charge stands is kept, so that trying again is not charged twice.
-        kept = reply.document.get("charged") is not False and reply.document.get("code") != "request-conflict"
-        return _draw(visit, make_problem(reply.document), key=key if kept else _make_key(), status=reply.status)
-    if visit.call("GET", "requests/{x}", argument=key).is_good:
+        same = reply.document.get("charged") is not False and reply.document.get("code") != "request-conflict"
+        return _draw(visit, make_problem(reply.document), key=key if same else _make_key(), status=reply.status)
+    kept = visit.call("GET", "requests/{x}", argument=key)
+    if kept.is_good and kept.document["charged"]:
         return redirect(path_of_request(key))
     # An answer that follows from the record has no charge, and so no address of its own.
     return make_page_response(make_page(visit, "/ask", "Answer", draw_answer(reply.document, link=None)))
@@ -59,8 +65,10 @@ def ask(visit: Visit) -> ApiResponse:
 
 def draw_preview(document: Mapping[str, Any]) -> Html:
     """Cost, error of each column, and what the limits leave out."""
-    free = element("p", element("strong", "Already answered: free."), " The same noise, so nothing more is told.")
-    price = element("p", "It costs ", make_cost(str(document["cost"])), ".")
+    free = element(
+        "p", element("strong", "Already answered: free."), " The same noise, so nothing more is told.", class_="good"
+    )
+    price = element("p", "It costs ", make_cost(str(document["cost"])), ".", class_="cost")
     short = element("p", "This is more than you may spend. ", document["nearest"], class_="notice")
     rows = [
         (element("code", column["name"]), _tell_error(column), column["what"])
@@ -96,7 +104,7 @@ def _find_preview(visit: Visit) -> ApiReply:
     offer = _read_offer(visit)
     if offer is None:
         return ApiReply(status=422, document={"detail": _OFFER_RULE, "charged": False})
-    body = {"sql": visit.words.get("sql", ""), **offer, "curve": True}
+    body = {"sql": visit.words.get("sql", ""), **offer, **_find_public(visit), "curve": True}
     return visit.call("POST", "datasets/{d}/preview", body)
 
 
@@ -117,6 +125,11 @@ def _read_offer(visit: Visit) -> dict[str, Any] | None:
     return None if percent is None else {"share": f"{percent / 100:f}"}
 
 
+def _find_public(visit: Visit) -> dict[str, Any]:
+    """The earlier answer that the question may use as a table."""
+    return {"public": {EARLIER: visit.word("use")}} if visit.word("use") else {}
+
+
 def _make_key() -> str:
     return f"page-{make_name()[:32]}"
 
@@ -126,30 +139,51 @@ def _draw(visit: Visit, shown: Html, *, key: str, status: int = 200) -> ApiRespo
     if not budget.is_good:
         return make_problem_page(visit, "/ask", "Ask", budget)
     live = element("section", element("h2", "Preview"), element("div", shown, id="preview", aria_live="polite"))
+    catalog = _find_catalog(visit)
     form = make_form(
-        visit, "/ask", _draw_editor(visit), _draw_offer(visit),
+        visit, "/ask", _draw_use(visit, catalog), _draw_editor(visit), _draw_offer(visit),
         element("input", type="hidden", name="request", value=key),
         element(
             "p", element("button", "Preview", formaction="/preview", class_="quiet", id="preview-button"), " ",
             element("button", "Ask", id="ask-button"), class_="actions",
         ),
-        id="ask-form",
+        id="ask-form", data_catalog=json.dumps(catalog),
     )  # fmt: skip
-    left = element("section", make_gauge(budget.document), class_="left")
-    tables = element("details", element("summary", "Tables and columns"), _list_columns(visit))
-    both = element("div", element("div", form, tables), live, class_="two")
-    page = make_page(visit, "/ask", "Ask", tell_if_spent(budget.document), both, left)
+    left = element("section", element("h2", "What is left"), make_gauge(budget.document))
+    listed = [element("p", element("code", name), ": ", ", ".join(columns)) for name, columns in catalog.items()]
+    tables = element("details", element("summary", "Tables and columns"), listed)
+    both = element("div", element("div", form, tables, class_="card"), element("div", live, left), class_="two")
+    page = make_page(visit, "/ask", "Ask", tell_if_spent(budget.document), both)
     return make_page_response(page, status)
 
 
 def _draw_editor(visit: Visit) -> Html:
     box = element(
         "textarea", visit.words.get("sql", ""), id="sql", name="sql", rows="8", spellcheck="false",
-        autocapitalize="off", autocomplete="off", aria_describedby="preview", required=True,
+        autocapitalize="off", autocomplete="off", aria_describedby="sql-hint", required=True,
         placeholder="SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
     )  # fmt: skip
     behind = element("pre", "", id="marks", aria_hidden="true")
-    return join(element("label", "Question in SQL", for_="sql"), element("div", behind, box, class_="editor"))
+    list_ = element("ul", "", id="completions", role="listbox", aria_label="Words that fit", hidden=True)
+    hint = element(
+        "small", "Words are completed as you type: arrows choose, Tab takes one, Escape closes. Ctrl-Enter shows the "
+        "preview.", id="sql-hint",
+    )  # fmt: skip
+    editor = element("div", behind, box, list_, class_="editor")
+    return join(element("label", "Question in SQL", for_="sql"), editor, hint)
+
+
+def _draw_use(visit: Visit, catalog: Mapping[str, Any]) -> Html | None:
+    """The earlier answer that is at hand as a table."""
+    if not visit.word("use"):
+        return None
+    there = EARLIER in catalog
+    if not there:
+        return element("p", "The earlier answer was not found.", class_="notice", role="status")
+    columns = ", ".join(catalog[EARLIER])
+    said = (element("code", EARLIER), f": {columns}. It is released, so using it costs nothing.")
+    kept = element("input", type="hidden", name="use", value=visit.word("use"))
+    return join(element("p", "The earlier answer is the table ", said, class_="good", role="status"), kept)
 
 
 def _draw_offer(visit: Visit) -> Html:
@@ -157,10 +191,12 @@ def _draw_offer(visit: Visit) -> Html:
     percent = visit.word("percent") or _FIRST_PERCENT
     sliders = element(
         "div",
-        element("label", "Cheaper, or more exact", for_="cost-slider"),
+        element("label", "Cost", for_="cost-slider"),
         element("input", type="range", id="cost-slider", min="0", max="1000", step="10"),
+        element("div", element("span", "cheaper"), element("span", "dearer"), class_="ends"),
         element("label", "Error ", element("output", "", id="error-output"), for_="error-slider"),
         element("input", type="range", id="error-slider", min="0", max="1000", step="10"),
+        element("div", element("span", "rougher"), element("span", "more exact"), class_="ends"),
         id="sliders", hidden=True,
     )  # fmt: skip
     return element(
@@ -182,11 +218,14 @@ def _draw_offer(visit: Visit) -> Html:
     )
 
 
-def _list_columns(visit: Visit) -> Child:
+def _find_catalog(visit: Visit) -> dict[str, list[str]]:
+    """The names that a question may use: columns by table, with those of the earlier answer."""
     facts = visit.call("GET", "datasets/{d}")
-    if not facts.is_good:
-        return make_problem(facts.document)
-    return [
-        element("p", element("code", table["name"]), ": ", ", ".join(column["name"] for column in table["columns"]))
-        for table in facts.document["tables"]
-    ]
+    tables = facts.document["tables"] if facts.is_good else []
+    catalog = {table["name"]: [column["name"] for column in table["columns"]] for table in tables}
+    if visit.word("use"):
+        used = visit.call("GET", "requests/{x}", argument=visit.word("use"))
+        answers = used.document["answers"] if used.is_good else []
+        if len(answers) == 1 and answers[0]["rows"]:
+            catalog[EARLIER] = list(answers[0]["rows"][0])
+    return catalog

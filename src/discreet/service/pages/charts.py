@@ -78,6 +78,8 @@ def draw_burndown(points: Sequence[Mapping[str, Any]]) -> Html:
         "svg",
         element("line", x1="10", x2=_WIDTH - 10, y1=_HEIGHT - 10, y2=_HEIGHT - 10, class_="axis"),
         element("path", d=path, class_="steps"),
+        element("text", f"whole {whole:.4g}", x="10", y="9"),
+        element("text", f"left {left:.4g}", x=_WIDTH - 10, y=_HEIGHT - 14, text_anchor="end"),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}", role="img", class_="burndown",
         aria_label=f"The budget went from {points[0]['left']:.4g} to {left:.4g} of {whole:.4g}",
     )  # fmt: skip

@@ -23,7 +23,7 @@ _CHARGES = {
 }
 
 
-def make_bare_page(title: str, *body: Child, header: Child = None) -> Html:
+def make_bare_page(title: str, *body: Child, header: Child = None, class_: str | None = None) -> Html:
     """A page without a visitor."""
     head = element(
         "head",
@@ -33,9 +33,9 @@ def make_bare_page(title: str, *body: Child, header: Child = None) -> Html:
         element("title", f"{title} · discreet"),
         element("link", rel="icon", href="/static/icon.svg", type="image/svg+xml"),
         element("link", rel="stylesheet", href="/static/discreet.css"),
-        element("script", src="/static/discreet.js", defer=True),
+        [element("script", src=f"/static/{name}.js", defer=True) for name in ("discreet", "completion", "progress")],
     )
-    main = element("main", element("h1", title), *body, id="main", tabindex="-1")
+    main = element("main", element("h1", title), *body, id="main", tabindex="-1", class_=class_)
     skip = element("a", "To the content", href="#main", class_="skip")
     return element("html", head, element("body", skip, header, main), lang="en")
 
@@ -48,6 +48,8 @@ def make_page(visit: Visit, here: str, title: str, *body: Child) -> Html:
         for path, words, roles in _LINKS
         if token.role in roles
     ]
+    if visit.guided and token.role is Role.OWNER:
+        links.append(element("a", "Guide", href="/guide"))
     leave = make_form(visit, "/sign-out", element("button", "Sign out", class_="quiet"))
     who = element("span", f"{token.name} ({token.role})", class_="who")
     top = element("strong", visit.dataset, class_="brand")
@@ -61,10 +63,10 @@ def make_form(visit: Visit, action: str, *children: Child, **attributes: str) ->
     return element("form", key, *children, method="post", action=action, **attributes)
 
 
-def make_field(words: str, name: str, hint: str = "", **attributes: str | bool | None) -> Html:
+def make_field(words: str, name: str, hint: str = "", /, **attributes: str | bool | None) -> Html:
     """A field of a form with its words, and a hint that screen readers tell, too."""
     told = f"{name}-hint" if hint else None
-    box = element("input", id=name, name=name, aria_describedby=told, **{"type": "text", **attributes})
+    box = element("input", id=name, aria_describedby=told, **{"type": "text", "name": name, **attributes})
     return element(
         "p", element("label", words, for_=name), box, element("small", hint, id=told) if hint else None, class_="field"
     )

@@ -13,6 +13,7 @@ from discreet.service.pages.visits import Visit, make_page_response, read_decima
 from discreet.service.roles import Role
 
 _HERE = "/owner"
+_MOST_LINES = 50
 
 
 def show_owner(visit: Visit) -> ApiResponse:
@@ -59,6 +60,16 @@ def renew(visit: Visit) -> ApiResponse:
     return _declare(visit, "datasets/{d}/renew", body)
 
 
+def amend(visit: Visit) -> ApiResponse:
+    """The terms of the changed codebook on record, and in force."""
+    return _declare(visit, "datasets/{d}/amend", {"reason": visit.word("reason")})
+
+
+def reload(visit: Visit) -> ApiResponse:
+    """The changed codebook in force."""
+    return _declare(visit, "datasets/{d}/reload", {})
+
+
 def _declare(visit: Visit, path: str, body: Any, argument: str = "") -> ApiResponse:
     reply = visit.call("POST", path, body, argument=argument)
     return redirect(_HERE) if reply.is_good else _draw(visit, make_problem(reply.document), status=reply.status)
@@ -66,17 +77,101 @@ def _declare(visit: Visit, path: str, body: Any, argument: str = "") -> ApiRespo
 
 def _draw(visit: Visit, first: Html | None = None, status: int = 200) -> ApiResponse:
     tokens, spent = visit.call("GET", "datasets/{d}/tokens"), visit.call("GET", "datasets/{d}/burndown")
-    for reply in (tokens, spent):
+    checked = visit.call("GET", "datasets/{d}/checklist")
+    for reply in (tokens, spent, checked):
         if not reply.is_good:
             return make_problem_page(visit, _HERE, "Owner", reply)
     body = [
         first,
+        _tell_waiting(visit, checked.document["waiting"]),
         element("section", element("h2", "Budget over time"), draw_burndown(spent.document["curve"]),
                 _list_analysts(spent.document["analysts"])),
         element("section", element("h2", "Tokens"), _list_tokens(visit, tokens.document["tokens"]), _make_maker(visit)),
+        element("section", element("h2", "Codebook"), _list_checks(checked.document["lines"]), _make_reloader(visit)),
+        element("section", element("h2", "Refusals and sign-ins"), _list_access(visit)),
         element("section", element("h2", "Declarations"), _make_declarations(visit)),
     ]  # fmt: skip
     return make_page_response(make_page(visit, _HERE, "Owner", *body), status)
+
+
+def _tell_waiting(visit: Visit, waiting: list[str]) -> Html | None:
+    """What waits for a look: a question failed, and nothing is answered until the owner says that it may go on."""
+    if not waiting:
+        return None
+    return element(
+        "div",
+        element("h2", "A failure waits for you"),
+        element("p", f"A question failed after it was charged, so questions of {', '.join(waiting)} are refused. Look "
+                "at the server's own log for the reason. If the data is as it should be, go on."),
+        make_form(
+            visit, "/owner/resume",
+            make_field("What did you find?", "found", "It stays on record in your name.", required=True, name="reason"),
+            element("p", element("button", "Go on")),
+        ),
+        class_="problem", role="alert",
+    )  # fmt: skip
+
+
+def _list_checks(lines: list[Mapping[str, Any]]) -> Html:
+    """The checklist: what to look at first, and what is good folded away."""
+    grades = {"✓": "good", "!": "weak", "✗": "wrong"}
+    open_ = [line for line in lines if line["grade"] != "✓"]
+    good = [line for line in lines if line["grade"] == "✓"]
+    told = [
+        element(
+            "li", element("strong", line["topic"]), ": ", line["finding"], " ", element("em", line["fix"]),
+            class_=grades[line["grade"]],
+        )
+        for line in open_
+    ]  # fmt: skip
+    rest = [element("li", element("strong", line["topic"]), ": ", line["finding"]) for line in good]
+    return join(
+        element("ul", told, class_="checks") if told else element("p", "Nothing to mend.", class_="empty"),
+        element("details", element("summary", f"{len(good)} choices are good"), element("ul", rest)) if rest else None,
+    )
+
+
+def _make_reloader(visit: Visit) -> Html:
+    """A changed codebook: what is public about the data at once, the terms of the budget with a reason."""
+    again = make_form(
+        visit, "/owner/reload", element("p", element("button", "Read the codebook again", class_="quiet"))
+    )
+    terms = make_form(
+        visit, "/owner/amend",
+        make_field("Why does the budget change?", "amend-reason", "It stays on record in your name.", required=True,
+                   name="reason"),
+        element("p", element("button", "Put the new terms on record")),
+    )  # fmt: skip
+    why = make_explanation(
+        "When is that needed?", "A codebook that was edited is in force when you say so, and not before. Another "
+        "budget, cap or list of names is a promise to people, so it goes on record with your name.",
+    )  # fmt: skip
+    return join(again, element("details", element("summary", "The budget or a cap was changed"), terms, why))
+
+
+def _list_access(visit: Visit) -> Html:
+    """The latest lines of the log of access."""
+    lines = _read_latest(visit)
+    if not lines:
+        return element("p", "Nothing was refused, and nobody has signed in.", class_="empty")
+    rows = [
+        (str(line["time"])[:19].replace("T", " "), line["name"] or "nobody known", line["kind"], line["route"],
+         line.get("code", ""))
+        for line in lines
+    ]  # fmt: skip
+    heads = ("time (UTC)", "who", "what", "where", "why")
+    return element(
+        "details", element("summary", f"The latest {len(rows)}"), make_table(heads, rows, "Refusals and sign-ins")
+    )
+
+
+def _read_latest(visit: Visit) -> list[Mapping[str, Any]]:
+    path = "datasets/{d}/access"
+    first = visit.call("GET", path, query={"limit": "1"})
+    head = first.document["head"] if first.is_good else None
+    before = {"after": str(head["number"] - _MOST_LINES)} if head and head["number"] >= _MOST_LINES else {}
+    found = visit.call("GET", path, query={**before, "limit": str(_MOST_LINES)})
+    return list(reversed(found.document["lines"])) if found.is_good else []
 
 
 def _list_analysts(analysts: list[Mapping[str, Any]]) -> Html:
@@ -126,13 +221,7 @@ def _make_maker(visit: Visit) -> Html:
 
 
 def _make_declarations(visit: Visit) -> Html:
-    """What stays on record in the owner's name; both ask for the reason."""
-    go_on = make_form(
-        visit, "/owner/resume",
-        element("p", "After a question that failed, the dataset may wait until you have looked at it."),
-        make_field("Reason", "reason", "It stays on record in your name.", required=True),
-        element("p", element("button", "Go on")),
-    )  # fmt: skip
+    """What stays on record in the owner's name."""
     box = element("input", type="checkbox", id="other_people", name="other_people", value="yes", required=True)
     anew = make_form(
         visit, "/owner/renew",
@@ -143,7 +232,4 @@ def _make_declarations(visit: Visit) -> Html:
     why = make_explanation(
         "When is that right?", "Only where the data is about other people. The same people have one budget, for ever."
     )
-    return join(
-        element("details", element("summary", "Go on after a failure"), go_on),
-        element("details", element("summary", "Start the budget anew"), why, anew),
-    )
+    return element("details", element("summary", "Start the budget anew"), why, anew)

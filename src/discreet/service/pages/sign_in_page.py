@@ -23,13 +23,16 @@ def show_sign_in(*, failed: bool = False) -> ApiResponse:
         element("p", element("button", "Sign in")),
         method="post", action="/sign-in",
     )  # fmt: skip
-    return make_page_response(make_bare_page("Sign in", said if failed else None, form), 401 if failed else 200)
+    body = element("div", said if failed else None, form, class_="card")
+    return make_page_response(make_bare_page("Sign in", body, class_="narrow"), 401 if failed else 200)
 
 
 def show_link(code: str) -> ApiResponse:
     """A button: a program that only looks at the address does not use the link up."""
     form = element(
-        "form", element("p", "This link signs you in as the owner, once."), element("p", element("button", "Sign in")),
+        "form", element("p", "This link opens the pages of the owner, once."),
+        element("p", element("button", "Sign in")),
         method="post", action=f"/once/{quote_part(code)}",
     )  # fmt: skip
-    return make_page_response(make_bare_page("Sign in as the owner", form))
+    body = element("div", form, class_="card")
+    return make_page_response(make_bare_page("Sign in, once", body, class_="narrow"))

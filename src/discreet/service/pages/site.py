@@ -7,23 +7,32 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import resources
+from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
+from discreet.errors import DiscreetError
 from discreet.late_dataclass import dataclass
 from discreet.service import problems
+from discreet.service.data_folder import DataFolder
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused, refuse_body
-from discreet.service.pages import answer_page, ask_page, audit_page, dataset_page, owner_page, sign_in_page
+from discreet.service.pages import answer_page, ask_page, audit_page, dataset_page, guide_page, owner_page, sign_in_page
+from discreet.service.pages.guide_page import GuideVisit
 from discreet.service.pages.layout import make_bare_page, make_problem
 from discreet.service.pages.markup import element
 from discreet.service.pages.visits import Visit, make_page_response, redirect
 from discreet.service.routes import SIGN_IN, Service
+from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import SessionStore, is_same_key
 
 LOG = logging.getLogger("discreet.service")
-_MOST_WORDS = 50
+_MOST_WORDS = 2000
 _FORM = "application/x-www-form-urlencoded"
-_STATIC = {"discreet.css": "text/css", "discreet.js": "text/javascript", "icon.svg": "image/svg+xml"}
+_MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STATIC = {
+    name: _MEDIA[name[name.rindex(".") :]]
+    for name in ("discreet.css", "discreet.js", "completion.js", "progress.js", "icon.svg")
+}
 
 PageHandler: TypeAlias = Callable[[Visit], ApiResponse]
 # Rights are those of the API: a page shows the refusal that the API gives.
@@ -34,12 +43,16 @@ _PAGES: Mapping[tuple[str, str], PageHandler] = {
     ("POST", "preview"): ask_page.preview,
     ("GET", "requests/{x}"): answer_page.show_request,
     ("GET", "downloads/{x}"): answer_page.download,
+    ("GET", "progress/{x}"): answer_page.follow,
+    ("POST", "cancel/{x}"): answer_page.cancel,
     ("GET", "history"): answer_page.show_history,
     ("GET", "owner"): owner_page.show_owner,
     ("POST", "owner/tokens"): owner_page.create_token,
     ("POST", "owner/revoke"): owner_page.revoke_token,
     ("POST", "owner/resume"): owner_page.resume,
     ("POST", "owner/renew"): owner_page.renew,
+    ("POST", "owner/amend"): owner_page.amend,
+    ("POST", "owner/reload"): owner_page.reload,
     ("GET", "audit"): audit_page.show_audit,
     ("POST", "audit/verify"): audit_page.verify,
     ("GET", "audit/export/{x}"): audit_page.export,
@@ -53,6 +66,7 @@ class Site:
     service: Service
     sessions: SessionStore
     secure: bool = False
+    guide: DataFolder | None = None
 
     @property
     def cookie(self) -> str:
@@ -89,8 +103,12 @@ class Site:
         return self._answer_visitor(request, path)
 
     def _answer_visitor(self, request: ApiRequest, path: str) -> ApiResponse:
+        if self.guide is not None and path in ("guide", "guide/save"):
+            return self._guide(request, path, self.guide)
         found = self.sessions.find(self._read_cookie(request))
         if found is None:
+            if request.method == "GET" and self.sessions.find_guided(self._read_cookie(request)) is not None:
+                return redirect("/guide")
             if request.method == "POST":
                 raise RequestRefused(RefusalCode.UNAUTHORIZED, "You are not signed in any more.", "Sign in again.")
             return redirect("/sign-in") if path != "sign-in" else sign_in_page.show_sign_in()
@@ -103,22 +121,57 @@ class Site:
         if request.method == "GET" and path in ("", "sign-in"):
             return redirect("/dataset")
         route, argument = find_page(request.method, path)
-        visit = Visit(service=self.service, caller=caller, form_key=session.form_key, argument=argument, words=words)
+        visit = Visit(
+            service=self.service, caller=caller, form_key=session.form_key, argument=argument, words=words,
+            guided=self.guide is not None,
+        )  # fmt: skip
         response = _PAGES[request.method, route](visit)
         return replace(response, route=f"pages/{route}", token=caller.token.id)
 
-    def _sign_in(self, request: ApiRequest, enter: Callable[[str], str | None], secret: str) -> ApiResponse:
+    def _sign_in(
+        self, request: ApiRequest, enter: Callable[[str], str | None], secret: str, then: str = "/dataset"
+    ) -> ApiResponse:
         """A new session under a new name. An earlier one of the same browser ends."""
         name = enter(secret)
+        if name is not None and self.sessions.find_guided(name) is not None and self.sessions.find(name) is None:
+            return replace(redirect("/guide", Set_Cookie=self._write_cookie(name)), route=SIGN_IN)
         found = None if name is None else self.sessions.find(name)
         if name is None or found is None:
             refused = sign_in_page.show_sign_in(failed=True)
             self.service.note_access(replace(refused, route=SIGN_IN), None)
             return refused
         self.sessions.sign_out(self._read_cookie(request))
-        made = replace(redirect("/dataset", Set_Cookie=self._write_cookie(name)), route=SIGN_IN)
+        made = replace(redirect(then, Set_Cookie=self._write_cookie(name)), route=SIGN_IN)
         self.service.note_access(made, found[0])
         return made
+
+    def _guide(self, request: ApiRequest, path: str, folder: DataFolder) -> ApiResponse:
+        """The guide to a first codebook: for whoever has its link, and for owners."""
+        session = self.sessions.find_guided(self._read_cookie(request))
+        if session is None:
+            return redirect("/sign-in")
+        words = read_form(request) if request.method == "POST" else dict(request.query)
+        if request.method == "POST" and not is_same_key(words.get("form_key", ""), session.form_key):
+            raise RequestRefused(RefusalCode.FORBIDDEN, "The form is not of this session.", "Load the page again.")
+        visit = GuideVisit(folder=folder, form_key=session.form_key, words=words)
+        if (request.method, path) != ("POST", "guide/save"):
+            return replace(guide_page.show_guide(visit), route="pages/guide")
+        made = guide_page.save(visit)
+        if isinstance(made, ApiResponse):
+            return replace(made, route="pages/guide/save")
+        return replace(self._serve_first(request, made, visit), route="pages/guide/save")
+
+    def _serve_first(self, request: ApiRequest, codebook: Path, visit: GuideVisit) -> ApiResponse:
+        """Serve the codebook that was made, and sign its owner in."""
+        try:
+            dataset = ServedDataset(codebook)
+        except DiscreetError as error:
+            return guide_page.show_guide(visit, error)
+        if dataset.name in self.service.datasets:
+            dataset.close()
+            raise refuse_body("A dataset of this name is served already.", "Rename the data file, and begin anew.")
+        self.service.datasets[dataset.name] = dataset
+        return self._sign_in(request, self.sessions.use_link, self.sessions.make_link(dataset.name), "/owner")
 
     def _sign_out(self, request: ApiRequest) -> ApiResponse:
         self.sessions.sign_out(self._read_cookie(request))

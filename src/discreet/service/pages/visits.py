@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -41,7 +42,7 @@ class ApiReply:
     @property
     def is_good(self) -> bool:
         """Whether it is no refusal."""
-        return self.status == 200
+        return self.status == HTTPStatus.OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class Visit:
     form_key: str
     argument: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
+    guided: bool = False
+    """Whether the server has a guide to a first codebook."""
 
     @property
     def dataset(self) -> str:
