@@ -7,10 +7,11 @@ VENV   := .venv
 PEERS  := .venvs
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SPARK  := $(VENV)/.spark
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types unit coverage test-long bench bench-accuracy lock clean
+.PHONY: help demo serve test lint types unit coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -21,6 +22,11 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python $(PIP) --require-hashes -r requirements-dev.lock
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(SPARK): $(READY) requirements-spark.lock
+	@echo "Adding Spark for the tests (once) ..."
+	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-spark.lock
 	@touch $@
 
 demo: $(READY)   ## a tour of discreet in the terminal
@@ -39,13 +45,13 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-unit: $(READY)   ## the tests alone
+unit: $(SPARK)   ## the tests alone
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
-coverage: $(READY)  ## which lines of src the tests run
+coverage: $(SPARK)  ## which lines of src the tests run
 	$(BIN)/python -m pytest -q -n 2 -m "not long" --cov --cov-report=term
 
-test-long: $(READY) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
+test-long: $(SPARK) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
 	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
 
 bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed against peers, each in its own environment
@@ -69,9 +75,14 @@ $(PEERS)/%: benchmarks/peers/%.txt
 	@$@/bin/python $(PIP) -r $< || { rm -rf $@; exit 1; }
 	@touch $@
 
+docs: $(READY)   ## the site with all pages, in site/; nothing is fetched for it
+	@$(BIN)/python -m website site
+
 lock: $(READY)   ## choose new versions for the development environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
+	$(BIN)/uv pip compile --group spark --constraints requirements-dev.lock --universal --generate-hashes --no-header \
+	    --upgrade --quiet -o requirements-spark.lock
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
