@@ -9,10 +9,10 @@ from typing import Any
 
 import nbformat
 import pytest
-from website.notebooks import FOLDER, make_notebook, write_list, write_notebook
 
 from discreet.lectures import Lecture, list_lectures
 from tests.worlds.kernel import run_notebook
+from website.notebooks import FOLDER, make_notebook, write_list, write_notebook
 
 LECTURES = list_lectures()
 

@@ -9,8 +9,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from benchmarks.equal_privacy.figures import Figure
 from diffprivlib import tools
+
+from benchmarks.equal_privacy.figures import Figure
 
 GROUPS, PEOPLE, BOUNDS = 100, 1000, (0, 100)
 
