@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-
 from benchmarks.questions import AMOUNT, MEASURES, REGION, ROW_LEVEL, SALT, USER, USER_LEVEL, make_data
+
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Spread, reach
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.mechanisms.quantiles.cells import CellQuantiles

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
-import discreet
 from benchmarks.equal_privacy import data
 from benchmarks.equal_privacy.figures import Figure
+
+import discreet
 from discreet import Budget
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.entropy import SeededForTestsOnly

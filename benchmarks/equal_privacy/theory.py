@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-
 from benchmarks.equal_privacy import data
 from benchmarks.equal_privacy.figures import Figure
 from benchmarks.equal_privacy.ours import APPROXIMATE, PURE
+
 from discreet.accounting.gdp import delta_of
 
 BUDGET_DELTA = 1e-6

@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from website.readme_pictures import QUESTION, draw_terminal
 
 from discreet import curate, demo
 from tests.cli.commands import Run
 from tests.house.page_commands import run_page
 from tests.house.test_house import ROOT
-from website.readme_pictures import QUESTION, draw_terminal
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

@@ -10,11 +10,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-
-from tests.service.pages.browser import CHROMIUM, Tab, open_tab
 from website.build import build_site
 from website.figures import PICTURE
 from website.navigation import ROOT, find_address, list_files, list_parts
+
+from tests.service.pages.browser import CHROMIUM, Tab, open_tab
 
 with_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed here")
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "use": "xlink:href"}

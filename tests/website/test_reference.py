@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-
-import discreet
-from discreet import errors
-from discreet.cli.main import Commands
 from website.navigation import ROOT
 from website.reference import PAGES
 from website.reference.api import MODULES, show_signature
 from website.reference.commands import list_commands
 from website.reference.error_codes import list_errors
 from website.reference.tables import quote, read_summary, write_table
+
+import discreet
+from discreet import errors
+from discreet.cli.main import Commands
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from website.rendering import Page, UnreadableMarkdown, colour_file, render_page
 
 

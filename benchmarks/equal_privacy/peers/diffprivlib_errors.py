@@ -9,9 +9,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from diffprivlib import tools
-
 from benchmarks.equal_privacy.figures import Figure
+from diffprivlib import tools
 
 GROUPS, PEOPLE, BOUNDS = 100, 1000, (0, 100)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import opendp.prelude as dp
-
 from benchmarks.equal_privacy.figures import Figure
 
 GROUPS, PEOPLE = 100, 1000

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pipeline_dp
-
 from benchmarks.equal_privacy.figures import Figure
 
 METRICS = pipeline_dp.Metrics

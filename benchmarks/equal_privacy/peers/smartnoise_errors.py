@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import snsql
-
 from benchmarks.equal_privacy.figures import Figure
 
 

@@ -7,10 +7,9 @@ import os
 import sys
 from pathlib import Path
 
+from benchmarks.equal_privacy.figures import Figure
 from pyspark.sql import SparkSession
 from tmlt.analytics import AddOneRow, ApproxDPBudget, KeySet, PureDPBudget, QueryBuilder, Session
-
-from benchmarks.equal_privacy.figures import Figure
 
 BUDGETS = {"ε = 1": PureDPBudget(1), "(1, 1e-6)": ApproxDPBudget(1, 1e-6)}
 

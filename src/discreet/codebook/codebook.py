@@ -44,7 +44,8 @@ class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
     PostgreSQL or Spark, of which ``path`` is the full name, and ``release`` a name for the state of its data.
 
-    ``form`` says how a CSV file is written; it is None for other kinds.
+    ``form`` says how a CSV file is written; it is None for other kinds. ``address`` says where Spark runs, if
+    Spark reads it.
     """
 
     kind: SourceKind
@@ -52,6 +53,7 @@ class TableSource:
     table: str | None = None
     release: str | None = None
     form: CsvForm | None = None
+    address: str | None = None
 
     def __str__(self) -> str:
         return self.path if self.table is None else f"{self.path}, table {self.table}"
@@ -238,7 +240,8 @@ class Codebook:
         shared = self.document.source
         folder = Path() if self.path is None else self.path.parent
         found = {name: table.source or shared for name, table in self.document.tables.items()}
-        return {name: _make_source(place, name, folder) for name, place in found.items() if place is not None}
+        spark = None if self.document.engine is None else self.document.engine.spark
+        return {name: _make_source(place, name, folder, spark) for name, place in found.items() if place is not None}
 
     def size(self, table: str) -> tuple[int | None, int | None]:
         """The declared numbers of rows and of units of a table; None where one is not declared."""
@@ -303,14 +306,15 @@ def _to_bins_entry(value: Any) -> dict[str, Any]:
     return {"edges": list(value)} if isinstance(value, Iterable) and not isinstance(value, str) else {"width": value}
 
 
-def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
+def _make_source(place: SourceEntry, name: str, folder: Path, spark: str | None) -> TableSource:
     kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES, SourceKind.SPARK)
     kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
     where = getattr(place, kind)
     path = where if kind in (SourceKind.POSTGRES, SourceKind.SPARK) else str(folder / where)
     form = _make_form(place) if kind is SourceKind.CSV else None
-    return TableSource(kind=kind, path=path, table=table, release=place.release, form=form)
+    address = spark if kind in (SourceKind.PARQUET, SourceKind.SPARK) else None
+    return TableSource(kind=kind, path=path, table=table, release=place.release, form=form, address=address)
 
 
 def _make_form(place: SourceEntry) -> CsvForm:

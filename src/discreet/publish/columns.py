@@ -50,6 +50,7 @@ class ColumnChoice:
     resolution: Fraction | None = None
     bins: int | None = None
     edges: tuple[Value, ...] | None = None
+    ranges: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,22 @@ class PublishedColumn:
             return Spread(argument=self.expression, values=self.values, last=len(self.values) - 1)
         start = self.low if self.points else self.low + self.width / 2
         return Spread(argument=self.expression, origin=start, resolution=self.width, first=0, last=self.fine - 1)
+
+    def find_steps(self, low: Value, high: Value) -> tuple[int, int]:
+        """The fine cells of a range of values, both ends included, and where cells are wide those that touch it."""
+        ends = [float(self._to_number(value)) for value in (low, high)]
+        first, last = ((end - float(self.low)) / float(self.width) for end in ends)
+        nudge = 1e-9 if self.points else -1e-9
+        start = math.ceil(first - nudge) if self.points else math.floor(first + 1e-9)
+        return max(0, start), min(self.fine, math.floor(last + nudge) + 1)
+
+    def _to_number(self, value: Value) -> float:
+        if self.origin is not None and isinstance(value, dt.date):
+            day = value.date() if isinstance(value, dt.datetime) else value
+            return float((day - self.origin).days)
+        if self.origin is not None or isinstance(value, bool) or not isinstance(value, int | float):
+            raise UsageError(f"The ends of a range of {self.name!r} are of its own type.")
+        return float(value)
 
     def view(self, spread: int) -> CellView:
         """In which cell each code counts."""

@@ -74,6 +74,10 @@ def make_manifest(
         "level": str(parameters.read_probability(plan.level, "level")),
         "columns": [dump_column(column) for column in design.columns],
         "tables": list_tables(measured, design.names),
+        "ranges": [
+            {"column": design.names[column], "cells": strategy.cells, "strategy": str(strategy.kind)}
+            for column, strategy in allocation.workload.strategies.items()
+        ],
         "total": measured.total,
         "receipt": dict(receipt),
         "versions": {"python": ".".join(map(str, sys.version_info[:3])), "numpy": np.__version__},

@@ -33,13 +33,14 @@ from discreet.plan.catalog import suggest_nearest
 from discreet.plan.types import Value
 from discreet.publish.columns import ColumnChoice
 from discreet.publish.constraints import Constraint
+from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
     "max_rows", "rows", "synthetic", "constraints", "supersedes", "level",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
-_COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges")
+_COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +181,8 @@ def read_choice(name: str, words: Any) -> ColumnChoice:
             stated[listed] = tuple(_settle(value) for value in stated[listed])
     for bound in ("low", "high"):
         stated[bound] = _settle(stated.get(bound))
+    if stated.get("ranges") not in (None, *RangeWorkload):
+        raise UsageError(f"ranges of {name!r} is 'all', 'short' or 'distribution'. Nothing was charged.")
     if "resolution" in stated:
         stated["resolution"] = parameters.read_positive(stated["resolution"], "resolution")
     return ColumnChoice(**stated)

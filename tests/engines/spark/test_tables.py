@@ -14,7 +14,6 @@ import pytest
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.registry import SPARK, find_engine
 from discreet.engines.spark.engine import SparkEngine
-from discreet.engines.spark.session import start_spark
 from discreet.errors import EngineFailure, UsageError
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.expressions import Column
@@ -96,8 +95,3 @@ def test_spark_s_own_words_reach_the_log_alone(
     assert PLANTED not in said.out + said.err + str(caught.value) and caught.value.__cause__ is None
     assert caplog.records
     engine.close()
-
-
-def test_connect_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"Spark Connect cannot be used.*Nothing was charged"):
-        start_spark("sc://host:15002")
