@@ -467,7 +467,7 @@ def test_questions_of_one_transaction_see_each_other(make: Opener) -> None:
 
     def reserve(asked: Charge) -> Reservation:
         dumped, loss = describe_events(asked.events)
-        return book._reserve(asked, book._price_charge(asked), loss, dumped)
+        return book._reserve(asked, book._prices.find_price(asked), loss, dumped)
 
     def work() -> list[Any]:
         reserve(charge("q", "1/100"))

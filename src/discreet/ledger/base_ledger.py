@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any, Self
 
 from discreet.accounting.currencies import Currency
-from discreet.accounting.events import Event
 from discreet.accounting.sums import Price
 from discreet.entropy import SYSTEM
 from discreet.errors import (
@@ -21,7 +20,6 @@ from discreet.errors import (
     InternalError,
     LedgerDamaged,
     LedgerError,
-    MixedGuarantees,
     ParameterError,
     RequestConflict,
     RequestInFlight,
@@ -30,16 +28,18 @@ from discreet.exact import Exact
 from discreet.ledger import chain, lease_owners
 from discreet.ledger.amount_text import dump_budget
 from discreet.ledger.chain import Head
-from discreet.ledger.charge_history import describe_events, entry_of, loss_of
+from discreet.ledger.charge_history import describe_events, entry_of
+from discreet.ledger.charge_price import ChargePrices
 from discreet.ledger.frame_index import FrameIndex
 from discreet.ledger.group_commit import GroupCommit
 from discreet.ledger.ledger import Charge, Entry, Record, Reservation
 from discreet.ledger.ledger_terms import LedgerTerms
 from discreet.ledger.log_scan import scan
 from discreet.ledger.policy import Policy, check_name
+from discreet.ledger.record_reader import RecordReader
 from discreet.ledger.state import COUNTING, EVERYONE, Rules, State, sum_under
 from discreet.ledger.store import Lease, ReservationRow, Store
-from discreet.privacy import Budget, Loss, Neighbours, Unit
+from discreet.privacy import Budget, Neighbours, Unit
 
 # After this many seconds a run may be started again by another process, if nobody can know whether the first one ended.
 LEASE = 600.0
@@ -69,8 +69,8 @@ class BaseLedger:
         self._clock = clock or (lambda: datetime.now(UTC))
         self._lease_time = lease
         self._frames = FrameIndex()
-        self._least: dict[tuple[Event, ...], Price] = {}
-        self._last_price: tuple[Loss | None, Price] = (None, ())
+        self._prices = ChargePrices(self._state)
+        self._records = RecordReader(store)
         self._session = lease_owners.begin_session()
         weakref.finalize(self, lease_owners.end_session, self._session)
 
@@ -113,8 +113,8 @@ class BaseLedger:
             for row in self._store.find_by_identity(identity):
                 if analyst not in (None, row.analyst):
                     continue
-                if row.answered is not None and self._read_record(row.number)["identity"] == identity:
-                    return self._read_reservation(row)
+                if row.answered is not None and self._records.read_record(row.number)["identity"] == identity:
+                    return self._records.read_reservation(row, self._state.ledger)
             return None
 
         return self._read(work)
@@ -125,7 +125,7 @@ class BaseLedger:
             for row in rows:
                 lost = row.claimed is not None and row.drawn is None
                 if (row.analyst == analyst and not lost) or (shared and row.answered is not None):
-                    record = self._read_record(row.number)
+                    record = self._records.read_record(row.number)
                     if record["identity"] == identity and record.get("paid"):
                         return str(record["paid"])
             return None
@@ -138,19 +138,19 @@ class BaseLedger:
             rows = (self._store.find_by_number(number) for number in reversed(self._frames.find(frame)))
             whose = (row for row in rows if row is not None and analyst in (None, row.analyst))
             answered = (row for row in whose if row.answered is not None)
-            return [self._read_reservation(row) for row in islice(answered, MOST_DRAWS)]
+            return [self._records.read_reservation(row, self._state.ledger) for row in islice(answered, MOST_DRAWS)]
 
         return self._read(work)
 
     def find_request(self, analyst: str, request: str) -> Reservation | None:
         def work() -> Reservation | None:
             row = self._store.find_by_request(analyst, request)
-            return None if row is None else self._read_reservation(row)
+            return None if row is None else self._records.read_reservation(row, self._state.ledger)
 
         return self._read(work)
 
     def fits(self, charge: Charge) -> bool:
-        price = self._price_charge(charge)
+        price = self._prices.find_price(charge)
 
         def work() -> bool:
             try:
@@ -162,7 +162,7 @@ class BaseLedger:
         return self._read(work)
 
     def reserve(self, charge: Charge) -> Reservation:
-        price = self._price_charge(charge)
+        price = self._prices.find_price(charge)
         dumped, loss = describe_events(charge.events)
         return self._write(lambda: self._reserve(charge, price, loss, dumped))
 
@@ -347,7 +347,7 @@ class BaseLedger:
     ) -> Reservation:
         body = _fingerprint(charge, dumped, self._state.generation)
         row = self._store.find_by_request(charge.analyst, charge.request)
-        if row is not None and self._read_record(row.number)["body"] != body:
+        if row is not None and self._records.read_record(row.number)["body"] != body:
             raise RequestConflict(
                 "This request id was used for another question, or on data that was since renewed. Use a new id. "
                 "Nothing was charged."
@@ -386,7 +386,7 @@ class BaseLedger:
         for row in self._store.find_by_identity(charge.identity):
             lost = row.claimed is not None and row.drawn is None
             unanswered = row.analyst == charge.analyst and row.answered is None and not lost
-            if unanswered and self._read_record(row.number)["body"] == body:
+            if unanswered and self._records.read_record(row.number)["body"] == body:
                 return row
         return None
 
@@ -405,7 +405,7 @@ class BaseLedger:
 
     def _resume(self, row: ReservationRow) -> Reservation:
         """A request that was made before: its answer, or leave to run it again under the same charge."""
-        reservation = self._read_reservation(row)
+        reservation = self._records.read_reservation(row, self._state.ledger)
         if reservation.record is not None or (reservation.draw is not None and self._is_due(reservation)):
             return reservation
         lease, now = self._store.find_lease(row.number), self._clock().timestamp()
@@ -424,19 +424,6 @@ class BaseLedger:
         """Whether what was drawn may be told. Until then a request that runs looks the same, drawn or not."""
         return reservation.not_before is None or self._clock() >= reservation.not_before
 
-    def _read_reservation(self, row: ReservationRow) -> Reservation:
-        """A charge with what was drawn and answered for it, as far as it came."""
-        return Reservation(
-            ledger=self._state.ledger,
-            number=row.number,
-            hash=chain.digest(next(self._store.read_lines(row.number))[1]),
-            analyst=row.analyst,
-            request=row.request,
-            record=None if row.answered is None else self._read_answer(row),
-            draw=None if row.drawn is None else self._read_draw(row),
-            not_before=None if row.drawn is None else self._read_not_before(row.drawn),
-        )
-
     def _commit(self, reservation: Reservation, record: Record, text: str) -> Record:
         row = self._find_row(reservation)
         if row.answered is None:
@@ -444,31 +431,7 @@ class BaseLedger:
             self._store.add_answer(row.number, number, text)
             self._store.set_lease(row.number, None)
             return record
-        return self._read_answer(row)
-
-    def _read_answer(self, row: ReservationRow) -> Record:
-        """The recorded answer, checked against the hash in the log."""
-        text = row.answer or ""
-        if row.answered is None or self._read_record(row.answered).get("answer") != chain.digest(text):
-            raise LedgerDamaged("A recorded answer was changed. See `discreet help ledger`. Nothing was charged.")
-        return _read_json(text)
-
-    def _read_draw(self, row: ReservationRow) -> Record:
-        """What was drawn, checked against the hash in the log."""
-        text = row.draw or ""
-        if row.drawn is None or self._read_record(row.drawn).get("draw") != chain.digest(text):
-            raise LedgerDamaged("A recorded draw was changed. See `discreet help ledger`. Nothing was charged.")
-        return _read_json(text)
-
-    def _read_not_before(self, drawn: int) -> datetime | None:
-        text = self._read_record(drawn).get("not_before")
-        return None if text is None else chain.time_from_text(text)
-
-    def _read_record(self, number: int) -> dict[str, Any]:
-        found = next(self._store.read_lines(number), None)
-        if found is None or found[0] != number:
-            raise LedgerDamaged("An entry of the ledger is missing. See `discreet help ledger`. Nothing was charged.")
-        return _read_json(found[1])
+        return self._records.read_answer(row)
 
     def _take_lease(self, number: int) -> None:
         until = self._clock().timestamp() + self._lease_time
@@ -485,41 +448,6 @@ class BaseLedger:
         """The time of the ledger, which is never earlier than any time in its log."""
         return max(self._state.time, chain.time_to_text(self._clock()))
 
-    def _find_least_price(self, events: tuple[Event, ...]) -> Price:
-        """The least price of these events; stored, because many questions have the same events."""
-        found = self._least.get(events)
-        if found is None:
-            if len(self._least) > 4096:
-                self._least.clear()
-            found = self._least[events] = self._state.rules.currency.price(loss_of(events))
-        return found
-
-    def _price_charge(self, charge: Charge) -> Price:
-        """What a charge costs in the ledger's currency; refused where that is not known or not possible."""
-        (
-            check_name(charge.request, "request"),
-            check_name(charge.analyst, "analyst"),
-            check_name(charge.project, "project"),
-        )
-        if self._state.dataset and charge.dataset != self._state.dataset:
-            raise LedgerError("This ledger is of another dataset. Nothing was charged.")
-        if not isinstance(charge.loss, Loss):
-            raise ParameterError("loss", "must be a loss", "Give for example mechanism.privacy. Nothing was charged.")
-        if (charge.loss.unit, charge.loss.neighbours) != (self._state.unit, self._state.neighbours):
-            raise MixedGuarantees(
-                f"The ledger protects {self._state.unit} ({self._state.neighbours}), the charge {charge.loss.unit} "
-                f"({charge.loss.neighbours}). Nothing was charged."
-            )
-        currency = self._state.rules.currency
-        known, price = self._last_price
-        if known is not charge.loss:
-            price = currency.price(charge.loss)
-            self._last_price = (charge.loss, price)
-        needed = self._find_least_price(charge.events)
-        if any(part is not None and part < 0 for part in price) or _is_less(price, needed):
-            raise InternalError("The price of a charge is below what its events cost. Nothing was charged.")
-        return price
-
 
 def _fingerprint(charge: Charge, dumped: list[dict[str, Any]], generation: int) -> str:
     """A hash of what a request id means: the question and its events, but not the version of the data."""
@@ -527,17 +455,7 @@ def _fingerprint(charge: Charge, dumped: list[dict[str, Any]], generation: int) 
     return chain.digest(json.dumps(facts, separators=(",", ":")))
 
 
-def _is_less(price: Price, needed: Price) -> bool:
-    """Whether any sum is below what it must be; a sum that is not known is never too low."""
-    return any(a is not None and (b is None or a < b) for a, b in zip(price, needed, strict=True))
-
-
 def _check_reason(reason: object) -> str:
     if not isinstance(reason, str) or not reason.strip():
         raise ParameterError("reason", "is missing", "Say why, in a sentence: it stays on record.")
     return reason.strip()
-
-
-def _read_json(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(text)
-    return found

@@ -22,6 +22,8 @@ from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
 from discreet.plan.gaps import Gap
 
+GAPS = frozenset(Gap) - {Gap.WIDE_SUMS}  # PostgreSQL takes what leaves a frame from a sum or a count
+
 
 class PostgresEngine(StoredEngine[PostgresSession]):
     """Runs bounded questions inside a PostgreSQL database.
@@ -40,7 +42,7 @@ class PostgresEngine(StoredEngine[PostgresSession]):
         order: EngineHash | None = None,
     ) -> None:
         super().__init__(sources, catalog, DIALECT, scanning, order)
-        self.capabilities = Capabilities(spills=True, gaps=frozenset(Gap))
+        self.capabilities = Capabilities(spills=True, gaps=GAPS)
         self._address = find_address() if address is None else address
         self._work_memory = work_memory
         self._names = {table: read_name(str(source.path), table) for table, source in sources.items()}
