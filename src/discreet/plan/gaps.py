@@ -71,7 +71,9 @@ def check_gaps(question: Question, gaps: Set[str]) -> None:
     """Refuse what the engine of a dataset cannot say. Nothing is read for this."""
     if not gaps:
         return
-    found = {gap for part in _walk((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)}
+    found = {
+        gap for part in walk_plan((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)
+    }
     for gap in sorted(found & gaps):
         words = GAPS[Gap(gap)]
         raise UsageError(
@@ -97,12 +99,12 @@ def _is_wide(frame: RowFrame) -> bool:
     return frame.first is not None and (frame.last is None or frame.last - frame.first >= MOST_FRAME_ROWS)
 
 
-def _walk(part: Any) -> Iterator[Any]:
+def walk_plan(part: Any) -> Iterator[Any]:
     """Every node of a plan, whatever it is."""
     if isinstance(part, tuple):
         for inner in part:
-            yield from _walk(inner)
+            yield from walk_plan(inner)
     elif is_dataclass(part):
         yield part
         for own in fields(part):
-            yield from _walk(getattr(part, own.name))
+            yield from walk_plan(getattr(part, own.name))

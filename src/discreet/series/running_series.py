@@ -53,6 +53,7 @@ class SeriesCurator(Protocol):
     """What a series needs of a curator. Member: ``Curator``."""
 
     name: str
+
     @property
     def catalog(self) -> Catalog:
         """What is declared."""

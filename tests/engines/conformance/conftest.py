@@ -16,6 +16,8 @@ FIXTURES: dict[str, list[EngineUnderTest]] = {
     "stored": [engine for engine in ENGINES if engine is not MEMORY and not engine.prepared],
     # One of those that share their expressions.
     "dialect_engine": [engine for engine in ENGINES if not engine.variant_of],
+    # The same without the oracle.
+    "sql_engine": [engine for engine in ENGINES if not engine.variant_of and engine is not MEMORY],
 }
 
 
