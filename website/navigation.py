@@ -75,7 +75,10 @@ def list_parts() -> tuple[Part, ...]:
                 Group("Start", _docs("your-csv", "how-to/many-rows", "how-to/choose-epsilon", "notebook")),
                 Group("Data", _docs("how-to/several-tables", "how-to/postgres-and-spark")),
                 Group("Release", _docs("how-to/publish-a-table", "how-to/read-a-receipt", "batch", "bounds")),
-                Group("Others", _docs("how-to/run-the-service", "how-to/collect-locally", "how-to/audit-it")),
+                Group(
+                    "Others",
+                    _docs("how-to/run-the-service", "service-setup", "how-to/collect-locally", "how-to/audit-it"),
+                ),
                 Group("Move", _docs("how-to/move-here")),
             ),
         ),
