@@ -1,15 +1,17 @@
 # Everything starts from a machine with python3 (3.11 or newer) and make.
 #   make demo    a tour of discreet in the terminal
+#   make serve   the same hospital in the browser
 #   make test    lint, strict types, the whole test suite
 PYTHON ?= python3
 VENV   := .venv
 PEERS  := .venvs
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SPARK  := $(VENV)/.spark
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy lock clean
+.PHONY: help demo serve test lint types unit coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -22,8 +24,17 @@ $(READY): requirements-dev.lock pyproject.toml
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(SPARK): $(READY) requirements-spark.lock
+	@echo "Adding Spark for the tests (once) ..."
+	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-spark.lock
+	@touch $@
+
 demo: $(READY)   ## a tour of discreet in the terminal
 	@$(BIN)/discreet demo
+
+serve: $(READY)  ## the demo's hospital in the browser, for its owner and analysts
+	@test -f demo/hospital.toml || $(BIN)/discreet demo > /dev/null
+	@$(BIN)/discreet serve demo/hospital.toml --guide demo
 
 test: lint types unit  ## lint, strict types, the whole test suite
 
@@ -34,13 +45,13 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-unit: $(READY)   ## the tests alone
+unit: $(SPARK)   ## the tests alone
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
-coverage: $(READY)  ## which lines of src the tests run
+coverage: $(SPARK)  ## which lines of src the tests run
 	$(BIN)/python -m pytest -q -n 2 -m "not long" --cov --cov-report=term
 
-test-long: $(READY) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
+test-long: $(SPARK) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer
 	DISCREET_DP_ACCOUNTING=$(PEERS)/dp-accounting/bin/python $(BIN)/python -m pytest -q -n 2
 
 bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed against peers, each in its own environment
@@ -50,6 +61,7 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
 	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python -m benchmarks.breadth
 
@@ -63,9 +75,14 @@ $(PEERS)/%: benchmarks/peers/%.txt
 	@$@/bin/python $(PIP) -r $< || { rm -rf $@; exit 1; }
 	@touch $@
 
+docs: $(READY)   ## the site with all pages, in site/; nothing is fetched for it
+	@$(BIN)/python -m website site
+
 lock: $(READY)   ## choose new versions for the development environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
+	$(BIN)/uv pip compile --group spark --constraints requirements-dev.lock --universal --generate-hashes --no-header \
+	    --upgrade --quiet -o requirements-spark.lock
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

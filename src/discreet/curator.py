@@ -92,7 +92,6 @@ class Curator:
     ) -> None:
         self.name = name
         self._statements = StatementReader(catalog, engine)
-        self.catalog = self._statements.catalog
         self._engine = engine
         self._ledger = ledger
         self._left = RemainingBudget(ledger)
@@ -498,6 +497,11 @@ class Curator:
     def contributions(self, table: str, by: Sequence[str] = (), **offer: Any) -> Contributions:
         """Buy good limits for a table: how many rows a unit has, and in how many groups by these columns."""
         return buy_contributions(self, table, by=by, **offer)
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared: tables, columns and their public facts."""
+        return self._statements.catalog
 
     @property
     def tables(self) -> tuple[str, ...]:

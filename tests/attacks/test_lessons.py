@@ -16,7 +16,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.attacks import LESSONS, census, differencing, fiction, float_bits, linkage, sum_order, timing
+from discreet.attacks import (
+    LESSONS,
+    census,
+    differencing,
+    fiction,
+    float_bits,
+    linkage,
+    sum_order,
+    synthetic_rows,
+    timing,
+)
 from discreet.attacks.outcome import Outcome
 from discreet.mechanisms import Sum
 
@@ -29,6 +39,7 @@ SIZES: dict[str, dict[str, int]] = {
     "reconstruction": {"people": 48, "questions": 240, "towns": 4, "programs": 4},
     "census": {"blocks": 150},
     "membership": {"members": 40, "places": 3000},
+    "synthetic-rows": {"towns": 300},
     "sparse-ratings": {"subscribers": 600, "targets": 120},
     "float-bits": {"people": 1000},
     "sum-order": {"attempts": 2000},
@@ -110,8 +121,9 @@ def test_outcomes_say_what_they_are(name: str) -> None:
         (sum_order, {"attempts": 300}),
         (timing, {"attempts": 300}),
         (census, {"blocks": 250}),
+        (synthetic_rows, {"towns": 60}),
     ],
-    ids=["differencing", "linkage", "sum-order", "timing", "census"],
+    ids=["differencing", "linkage", "sum-order", "timing", "census", "synthetic-rows"],
 )
 def test_too_little_noise_is_noticed(lesson: Any, size: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """If answers cost five hundred times what is claimed, the attack succeeds and the outcome does not hold."""

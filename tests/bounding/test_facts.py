@@ -223,3 +223,14 @@ def test_constancy_needs_every_column() -> None:
     assert facts_of(make_call("upper", COLUMNS["sex"]), CATALOG).constant
     assert not facts_of(make_call("concat", COLUMNS["sex"], COLUMNS["ward"]), CATALOG).constant
     assert isinstance(COLUMNS["sex"], Column)
+
+
+def test_keys_of_a_choice_have_its_type() -> None:
+    """A date among times is its midnight, and a whole number among reals a real: so that they can be sorted and met."""
+    day, moment = dt.date(2024, 1, 2), dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001  # plan times have no zone
+    is_null = make_call("is_null", COLUMNS["ward"])
+    mixed = facts_of(make_call("case", is_null, make_literal(day), make_literal(moment)), CATALOG).keys
+    assert mixed == (moment, dt.datetime(2024, 1, 2))  # noqa: DTZ001
+    assert facts_of(make_call("coalesce", make_literal(day), make_literal(moment)), CATALOG).keys is not None
+    numbers = facts_of(make_call("case", is_null, make_literal(2), make_literal(1.5)), CATALOG).keys or ()
+    assert [type(key) for key in numbers] == [float, float]

@@ -260,5 +260,5 @@ def test_the_attack_by_fan_out_is_refused_and_free() -> None:
 def test_the_attack_would_multiply_without_the_limit() -> None:
     """Negative control: the limit, and nothing else, refuses it."""
     holder = hospital()
-    holder.catalog = replace(holder.catalog, max_joined_rows=10**12)
+    holder._statements.catalog = replace(holder.catalog, max_joined_rows=10**12)
     assert holder.preview(MULTIPLIED, epsilon=0.001, public={"big": pa.table({"k": [1] * 1_000})})

@@ -212,3 +212,15 @@ def test_clamps_with_fractions_have_steps_that_reach_their_ends() -> None:
     assert found.resolution is None or found.resolution == Fraction(1, 2)
     whole = facts_of(make_call("clamp", SMALL, make_literal(0.5), make_literal(9.5)), CATALOG)
     assert (whole.low, whole.high, whole.resolution) == (Fraction(1, 2), Fraction(19, 2), Fraction(1, 2))
+
+
+def test_a_list_of_other_values_tells_no_range() -> None:
+    """Truths and texts in a list: nothing is known, and nothing fails; numbers tell their ends."""
+    truth, text = Column("t", "truth", Type.BOOLEAN), Column("t", "text", Type.TEXT)
+    for compared, members in ((truth, (True, False)), (text, ("a", "b"))):
+        listed = make_call("in", compared, *map(make_literal, members))
+        assert ranges.find_ranges(listed, lambda _: ColumnFacts(), holds=True) == {}
+    listed = make_call("in", WIDE, make_literal(3), make_literal(7))
+    assert ranges.find_ranges(listed, lambda _: ColumnFacts(), holds=True) == {
+        WIDE: ranges.Range(Fraction(3), Fraction(7))
+    }

@@ -39,7 +39,7 @@ def clinic(rows: int = 20, **more: Any) -> discreet.Curator:
     )
     tables = dict(holder.catalog.tables)
     tables["people"] = replace(tables["people"], limits=ContributionLimits(max_rows=1))
-    holder.catalog = replace(holder.catalog, tables=tables)
+    holder._statements.catalog = replace(holder.catalog, tables=tables)
     return holder
 
 

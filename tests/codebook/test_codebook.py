@@ -34,6 +34,7 @@ from discreet.codebook.entries import (
     CodebookEntry,
     ColumnEntry,
     Document,
+    EngineEntry,
     SourceEntry,
     TableEntry,
     did_you_mean,
@@ -299,6 +300,17 @@ RULES = [
         GOOD.replace('"visits.parquet"', '{ spark = "sc://host/;token=secret", release = "1" }'),
         "tables.visits.source.spark must not hold an address",
     ),
+    (
+        "a token of Spark in a codebook",
+        GOOD + '[engine]\nspark = "sc://host:15002/;token=secret"\n',
+        "engine.spark may hold a secret",
+    ),
+    (
+        "a password of Spark",
+        GOOD + '[engine]\nspark = "spark://me:secret@host:7077"\n',
+        "engine.spark may hold a secret",
+    ),
+    ("no address of Spark", GOOD + '[engine]\nspark = "host:7077"\n', "engine.spark is not an address of Spark"),
     (
         "a table without its schema",
         GOOD.replace('"visits.parquet"', '{ postgres = "visits" }'),
@@ -804,6 +816,7 @@ def reference() -> str:
     sections: list[tuple[str, type[CodebookEntry]]] = [
         ("At the top", Document),
         ("`[budget]`", BudgetEntry),
+        ("`[engine]`", EngineEntry),
         ("`[tables.NAME]`", TableEntry),
         ("`source`", SourceEntry),
         ("`[tables.NAME.columns]`", ColumnEntry),
@@ -859,6 +872,13 @@ def test_lengths_of_texts_are_facts() -> None:
     assert [given[name][1].max_length for name in "abn"] == [5, 1_000, None]
 
 
+def test_where_spark_runs_is_said_of_what_spark_reads() -> None:
+    text = GOOD + '[engine]\nspark = "spark://host:7077"\n'
+    assert Codebook.read(text).sources["visits"].address == "spark://host:7077"
+    assert Codebook.read(text.replace("visits.parquet", "visits.csv")).sources["visits"].address is None
+    assert Codebook.read(GOOD).sources["visits"].address is None
+
+
 def test_numbers_of_values_are_facts() -> None:
     """As declared, or unknown; from frames too, where public tables have none."""
     text = WIDE.replace("max_frequency = 50", "max_frequency = 50, max_values = 3")
@@ -883,7 +903,7 @@ def test_the_reference_is_current() -> None:
     assert page.partition(BEGIN)[2].partition(END)[0] == reference()
     assert all(
         f.description
-        for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins)
+        for m in (Document, BudgetEntry, EngineEntry, TableEntry, SourceEntry, ColumnEntry, Bins)
         for f in m.model_fields.values()
     )
 
@@ -896,7 +916,7 @@ def test_the_example_in_the_docs_is_a_codebook() -> None:
     used = set(re.findall(r"(\w+) =", examples[0]))
     words = {w for m in (Document, BudgetEntry, TableEntry, SourceEntry, ColumnEntry, Bins) for w in m.model_fields}
     replaced = {"exact_rows", "exact_units"}  # the example hides who is there
-    replaced |= {"postgres", "spark", "release"}  # its tables are in files
+    replaced |= {"postgres", "spark", "release", "engine"}  # its tables are in files
     assert words - used <= {"rho", "mu", "columns", "tables", "budget", "csv", "edges"} | replaced
     assert book.catalog().tables
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from discreet.codebook import TableSource
 from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.engines.registry import DUCKDB, ENGINES, RegisteredEngine, find_engine, open_engine
 from discreet.errors import UsageError
@@ -72,6 +73,12 @@ def test_kinds_without_an_engine_are_refused_with_those_that_have_one() -> None:
     only = {SourceKind.CSV: DUCKDB, SourceKind.FRAME: DUCKDB}
     with pytest.raises(UsageError, match=r"There are engines for csv, frame\. Nothing was charged"):
         find_engine({"t": "v.parquet"}, only)
+
+
+def test_where_spark_runs_makes_it_read_files() -> None:
+    source = TableSource(kind=SourceKind.PARQUET, path="t.parquet", address="spark://host:7077")
+    assert find_engine({"t": source}).name == "spark"
+    assert find_engine({"t": TableSource(kind=SourceKind.PARQUET, path="t.parquet")}).name == "duckdb"
 
 
 def test_one_dataset_has_one_engine() -> None:

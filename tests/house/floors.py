@@ -94,11 +94,11 @@ FLOORS: list[dict[str, str]] = [
         "opening": "a curator from a codebook or from frames",
         "magic": "questions in a cell of a notebook",
     },
+    {"publish": "releases that are paid for once: tables, synthetic rows"},
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
-        "publish": "releases that are paid for once: tables, synthetic rows",
     },
     {"cli": "the command line"},
 ]

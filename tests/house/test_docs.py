@@ -36,7 +36,7 @@ def test_documentation_links_resolve(page: Path) -> None:
             assert anchor in anchors(file), f"{page.name}: {target}"
 
 
-FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", "clients", ".ci", ".github")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", "clients", "website", ".ci", ".github")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*)`")
 
 
@@ -68,7 +68,7 @@ def test_nothing_unfinished_or_of_one_machine() -> None:
         assert not re.search(r"\bTODO\b|\bFIXME\b|NotImplementedError", path.read_text()), path
     # In a worktree .git is a file with a path, and .coverage is what `make coverage` leaves.
     own = [path for path in ROOT.glob("*") if path.name not in {".git", ".coverage"}]
-    folders = [ROOT / name for name in ("docs", "benchmarks", "examples", ".github", ".ci")]
+    folders = [ROOT / name for name in ("docs", "benchmarks", "examples", "website", ".github", ".ci")]
     for path in [*own, *(path for folder in folders for path in folder.rglob("*")), *MODULES.values()]:
         if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".lock", ".yml", ".yaml", ".cff", ""}:
             assert not path_of_machine.search(path.read_text()), path

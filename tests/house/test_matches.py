@@ -58,6 +58,7 @@ OPEN = {
     "mechanisms.keys._sort_key": VALUES,
     "plan.gaps._find_gaps": "nodes of a plan of every kind, most of which are no gap of any engine",
     "plan.types.type_of": VALUES,
+    "service.pages.answer_page.show_request": 'words of a JSON document, the last of which is "unfinished"',
     "sized_error._read_sample": ARITHMETIC,
     "sized_error._read_quotient": ARITHMETIC,
     "sized_error._read_scaled": ARITHMETIC,

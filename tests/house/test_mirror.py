@@ -15,6 +15,7 @@ BESIDE = {
     "laws": "laws that hold for every event",
     "questions": "whole questions, from words to answers",
     "statistical": "goodness of fit, for other tests",
+    "website": "the site, which is beside the package",
     "worlds": "data, catalogs and curators that tests share",
 }
 

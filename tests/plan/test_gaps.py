@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.bounding.bound import bound_all
+from discreet.engines.postgres.engine import GAPS as POSTGRES_GAPS
 from discreet.engines.spark.engine import GAPS as SPARK_GAPS
 from discreet.errors import UsageError
 from discreet.frontends import read_sql
@@ -54,9 +55,39 @@ def test_the_docs_print_the_gaps_of_every_engine() -> None:
     """One line for each gap of each engine, in the words of the table."""
     text = (ROOT / "docs" / "engines.md").read_text()
     printed = text.partition("<!-- gaps -->\n")[2].partition("<!-- /gaps -->")[0].strip().splitlines()[2:]
-    engines = {"postgres": frozenset(Gap), "spark": SPARK_GAPS}
+    engines = {"postgres": POSTGRES_GAPS, "spark": SPARK_GAPS}
     own = [(name, gap) for name, gaps in engines.items() for gap in Gap if gap in gaps]
     wanted = [f"| {name} | {GAPS[gap].what} | {GAPS[gap].why} | {GAPS[gap].fix} |" for name, gap in own]
     assert printed == wanted
-    source = (ROOT / "src" / "discreet" / "engines" / "postgres" / "engine.py").read_text()
-    assert "gaps=frozenset(Gap)" in source
+
+
+def frame(call: str, rows: str) -> str:
+    window = f"{call} OVER (PARTITION BY patient_id ORDER BY cost ROWS BETWEEN {rows})"
+    return f"SELECT COUNT(*) AS n FROM (SELECT patient_id, {window} AS x FROM visits) AS t WHERE x > 1"
+
+
+@pytest.mark.parametrize("call", ["MIN(cost)", "SUM(cost)"])
+def test_narrow_frames_and_those_that_only_grow_are_asked(call: str) -> None:
+    lacking = replace(HOSPITAL, gaps=frozenset(Gap))
+    for rows in (
+        *("99 PRECEDING AND CURRENT ROW", "50 PRECEDING AND 49 FOLLOWING"),
+        *("UNBOUNDED PRECEDING AND CURRENT ROW", "UNBOUNDED PRECEDING AND 5000 FOLLOWING"),
+    ):
+        assert bound_all(read_sql.read(frame(call, rows), lacking), lacking)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *("100 PRECEDING AND CURRENT ROW", "50 PRECEDING AND 50 FOLLOWING"),
+        *("CURRENT ROW AND UNBOUNDED FOLLOWING", "3 FOLLOWING AND 103 FOLLOWING"),
+    ],
+)
+def test_work_that_grows_with_the_square_of_a_persons_rows_is_refused(rows: str) -> None:
+    """Where an engine looks at the whole frame again for each row. PostgreSQL does so for extremes, Spark for all."""
+    for call, gap in (("MIN(cost)", Gap.WIDE_EXTREMES), ("MAX(age)", Gap.WIDE_EXTREMES), ("SUM(cost)", Gap.WIDE_SUMS)):
+        lacking, other = (replace(HOSPITAL, gaps=gaps) for gaps in (frozenset({gap}), frozenset(Gap) - {gap}))
+        question = read_sql.read(frame(call, rows), HOSPITAL)
+        with pytest.raises(UsageError, match=r"looked at again.*UNBOUNDED PRECEDING.*Nothing was charged"):
+            bound_all(question, lacking)
+        assert bound_all(question, other)

@@ -25,6 +25,7 @@ LESSONS = MappingProxyType(
         "reconstruction": "the whole table, from many subset counts; rounding does not help",
         "census": "the residents of a block, from tables of counts, means and medians",
         "membership": "who took part in a study, from allele frequencies",
+        "synthetic-rows": "who is in the data, from rows that were made up",
         "sparse-ratings": "a subscriber's record, from a few films they saw",
         "float-bits": "the true count, from the last digits of naive noise",
         "sum-order": "one row that moves a float sum by sixteen times its bound",

@@ -6,6 +6,7 @@ engine was told. None of them depends on chance, but for equal salts of 128 bits
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
@@ -20,7 +21,7 @@ from discreet.curator import Curator
 from discreet.engines.engine import Capabilities, Groups, ProgressCallback
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.engines.tabulation import Tabulation
-from discreet.errors import BudgetExceeded, EngineFailure, LedgerStopped
+from discreet.errors import BudgetExceeded, EngineFailure, LedgerStopped, UsageError
 from discreet.exact import Integers
 from discreet.frontends import read_sql
 from discreet.late_dataclass import dataclass
@@ -29,6 +30,7 @@ from discreet.ledger.memory import MemoryLedger
 from discreet.offer import Offer
 from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
 from discreet.plan.relations import Values
+from discreet.plan.times import to_days
 from discreet.plan.types import Type
 from discreet.privacy import Budget, Neighbours, Unit
 from discreet.quote import QuoteContext, quote
@@ -39,8 +41,32 @@ COUNTS = "SELECT ward, COUNT(*) AS n, COUNT(DISTINCT person) AS people FROM visi
 TOWNS = "SELECT town, COUNT(*) AS n FROM visits GROUP BY town"
 CHOICES = "SELECT MEDIAN(age) AS middle, COUNT(*) AS n FROM visits"
 SETS = "SELECT ward, town, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward), (town))"
+DATES = "SELECT ward, MEDIAN(day) AS middle, MAX(day) AS last FROM visits GROUP BY ward"
+DP = "SELECT WITH DIFFERENTIAL_PRIVACY"
+BY_WARD = f"{DP} ward, COUNT(*) AS n FROM visits GROUP BY ward"
+COMPUTED = f"SELECT r.ward, r.n / s.n AS share FROM ({BY_WARD}) r, ({DP} COUNT(*) AS n FROM visits WHERE age > 30) s"  # noqa: S608  # read by our own parser
+STATED = (
+    f"SELECT r.n, s.n AS old FROM ({DP} OPTIONS(epsilon=1) COUNT(*) AS n FROM visits) r, "  # noqa: S608  # as above
+    f"({DP} OPTIONS(epsilon=2) COUNT(*) AS n FROM visits WHERE age > 30) s"
+)
+# Statements that would show rows of people beside what is released.
+OUTSIDE = (
+    f"SELECT r.n, v.age FROM ({BY_WARD}) r, visits v",  # noqa: S608  # as above
+    f"SELECT r.n, (SELECT MAX(age) FROM visits) AS oldest FROM ({BY_WARD}) r",  # noqa: S608  # as above
+    f"WITH p AS (SELECT age FROM visits) SELECT r.n, p.age FROM ({BY_WARD}) r, p",  # noqa: S608  # as above
+    f"{BY_WARD} UNION ALL SELECT town, age FROM visits",  # noqa: S608  # as above
+    "SELECT MAX(age) AS oldest FROM visits UNION ALL SELECT 1",
+)
+FIRST_DAY = dt.date(2024, 1, 1)
 ROWS: list[dict[str, Any]] = [
-    {"person": i % 9, "ward": WARDS[i % 3], "town": ("North", "South")[i % 2], "age": 20 + i} for i in range(40)
+    {
+        "person": i % 9,
+        "ward": WARDS[i % 3],
+        "town": ("North", "South")[i % 2],
+        "age": 20 + i,
+        "day": FIRST_DAY + dt.timedelta(days=3 * i),
+    }
+    for i in range(40)
 ]
 
 
@@ -51,6 +77,7 @@ def make_catalog(limits: ContributionLimits | None = None) -> Catalog:
         "ward": (Type.TEXT, ColumnFacts(keys=WARDS)),
         "town": (Type.TEXT, ColumnFacts()),
         "age": (Type.INTEGER, ColumnFacts(low=Fraction(0), high=Fraction(110))),
+        "day": (Type.DATE, ColumnFacts(low=to_days(FIRST_DAY), high=to_days(dt.date(2024, 12, 31)))),
     }
     limits = limits or ContributionLimits(max_groups=2, max_rows_per_group=3)
     facts = TableFacts(name="visits", columns=columns, unit=Unit("person"), limits=limits)
@@ -135,6 +162,9 @@ def check_curator() -> Iterator[Finding]:
         ("groupings", lambda c: c.ask(SETS, epsilon=1)),
         ("a batch", lambda c: c.ask_batch([COUNTS, TOWNS, CHOICES], epsilon=2)),
         ("a fixed batch", lambda c: c.ask_batch([COUNTS, CHOICES], epsilon=1, fixed=True)),
+        ("quantiles of dates", lambda c: c.ask(DATES, epsilon=1, ends=True)),
+        ("a computation", lambda c: c.ask(COMPUTED, epsilon=2)),
+        ("a computation at stated prices", lambda c: c.ask(STATED)),
     ]
     for what, ask in asked:
         yield _time(f"charge of {what}", lambda ask=ask: find_uncharged(ask), "covers all that was drawn")  # type: ignore[misc]  # a loop's value
@@ -145,6 +175,7 @@ def check_curator() -> Iterator[Finding]:
     yield _time("one draw for one charge", find_second_draw, "an interrupted question is finished, not drawn again")
     yield _time("failures", find_free_failure, "the charge stands, and nothing is asked until a person has looked")
     yield _time("refusals", find_read_before_charge, "no data is read before the charge")
+    yield _time("computations", find_shown_rows, "no rows of people stand beside what is released")
 
 
 def find_uncharged(ask: Callable[[Curator], Any]) -> str:
@@ -285,6 +316,18 @@ def find_read_before_charge() -> str:
     except BudgetExceeded:
         return "data was read for a question that was refused" if engine.salts else ""
     return "a question beyond the budget was answered"
+
+
+def find_shown_rows() -> str:
+    """Whether a computation over released answers reads private rows."""
+    for text in OUTSIDE:
+        curator, _ = _open()
+        try:
+            curator.ask(text, epsilon=1)
+        except UsageError:
+            continue
+        return f"answered: {text}"
+    return ""
 
 
 def _time(name: str, find: Callable[[], str], good: str) -> Finding:

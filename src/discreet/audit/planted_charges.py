@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from discreet import batch_price, curator, quote
+from discreet import batch_price, computation_preview, curator, quote
 from discreet.accounting import spending_classes
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
@@ -16,8 +16,10 @@ from discreet.accounting.spending_classes import SUMS, ClassCurrency
 from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.batch_price import PricedBatch
 from discreet.curator import Curator
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.entropy import SYSTEM
 from discreet.exact import upper
+from discreet.frontends.outer.outer_reader import OuterReader
 from discreet.ledger import base_ledger, state
 from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.ledger import Charge
@@ -57,6 +59,31 @@ def _halve_batch(right: Any) -> Any:
         return found if fixed else replace(found, charged=found.charged[: len(found.charged) // 2])
 
     return price
+
+
+def _charge_first(right: Any) -> Any:
+    """Of several questions at stated prices the first is charged."""
+
+    def price(*given: Any) -> Any:
+        quoted = right(*given)
+        return replace(quoted, events=quoted.plans[0].events)
+
+    return price
+
+
+def _as_public(right: Any, place: str) -> Any:
+    """A method that takes all tables of its object's catalog for public ones."""
+
+    def call(self: Any, *given: Any) -> Any:
+        kept = getattr(self, place)
+        shown = {name: replace(table, public=True) for name, table in kept.tables.items()}
+        setattr(self, place, replace(kept, tables=shown))
+        try:
+            return right(self, *given)
+        finally:
+            setattr(self, place, kept)
+
+    return call
 
 
 def _without_delta(event: Event) -> Event:
@@ -179,6 +206,22 @@ CHARGES = (
             batch_price,
             "_find_largest",
             lambda right: lambda make_plans, epsilon, slack: right(make_plans, 2 * epsilon, slack),
+        ),
+    ),
+    PlantedBug(
+        name="a computation at the price of its first question",
+        changes="of the questions of a computation that state their prices the first is charged",
+        section="curator",
+        plant=swap(computation_preview, "quote_each", _charge_first),
+    ),
+    PlantedBug(
+        name="private tables beside released answers",
+        changes="what stands outside of SELECT WITH DIFFERENTIAL_PRIVACY reads private tables, and engines show them",
+        section="curator",
+        plant=swap_all(
+            swap(OuterReader, "_find_table", lambda right: _as_public(right, "catalog")),
+            swap(MemoryEngine, "count_public", lambda right: _as_public(right, "_catalog")),
+            swap(MemoryEngine, "read_public", lambda right: _as_public(right, "_catalog")),
         ),
     ),
     PlantedBug(

@@ -19,7 +19,10 @@ from discreet.privacy import Budget
 class CuratorProtocol(Protocol):
     """Prices and answers questions, which are given as plans with an offer. Member: ``Curator``."""
 
-    catalog: Catalog
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared."""
+        ...
 
     @property
     def budget(self) -> Budget:

@@ -15,8 +15,9 @@ from discreet.bounding.value_steps import (
     make_interval,
 )
 from discreet.plan.catalog import ColumnFacts
+from discreet.plan.evaluate import settle
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.types import Value, sort_values
+from discreet.plan.types import Type, Value, sort_values
 
 
 def _facts_of_clamp(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
@@ -39,18 +40,22 @@ def _facts_of_extreme(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnF
 
 def _facts_of_case(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
     results = _drop_null_literals((*arguments[1::2], arguments[-1]), (*call.arguments[1::2], call.arguments[-1]))
-    return _hull(results, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
+    return _hull(results, call.type, nullable=any(fact.nullable for fact in (*arguments[1::2], arguments[-1])))
 
 
 def _facts_of_coalesce(call: Call, arguments: tuple[ColumnFacts, ...]) -> ColumnFacts:
-    return _hull(_drop_null_literals(arguments, call.arguments), nullable=all(fact.nullable for fact in arguments))
+    results = _drop_null_literals(arguments, call.arguments)
+    return _hull(results, call.type, nullable=all(fact.nullable for fact in arguments))
 
 
-def _hull(facts: tuple[ColumnFacts, ...], *, nullable: bool) -> ColumnFacts:
-    """The facts of a value that is one of several, where it is not known which."""
+def _hull(facts: tuple[ColumnFacts, ...], kind: Type, *, nullable: bool) -> ColumnFacts:
+    """The facts of a value of a type that is one of several, where it is not known which.
+
+    Keys become values of that type: 1 among reals is 1.0, and a date among times its midnight.
+    """
     keys: tuple[Value, ...] | None = None
     if all(fact.keys is not None for fact in facts):
-        union = {key: None for fact in facts for key in fact.keys or ()}
+        union = {settle(key, kind): None for fact in facts for key in fact.keys or ()}
         keys = sort_values(union)
     known = [ends_of(fact) for fact in facts]
     low = high = None

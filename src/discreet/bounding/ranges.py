@@ -117,12 +117,12 @@ def _are_comparable(one: Type, other: Type) -> bool:
 def _find_listed(arguments: tuple[Expression, ...]) -> ExpressionRanges:
     """X IN (1, 2, 5): x lies between the least and the greatest of them. A NULL in the list would hide other values."""
     compared, *members = arguments
+    if not compared.type.is_number or isinstance(compared, Literal):
+        return {}
     values = [member.value if isinstance(member, Literal) else None for member in members]
     numbers = [Fraction(str(value)) for value in values if isinstance(value, int | float)]
     mixed = any(member.type is not compared.type for member in members)
-    if len(numbers) < len(values) or not compared.type.is_number or isinstance(compared, Literal):
-        return {}
-    if mixed and max(map(abs, numbers)) >= EXACT_AS_DOUBLE:
+    if len(numbers) < len(values) or (mixed and max(map(abs, numbers)) >= EXACT_AS_DOUBLE):
         return {}
     return {compared: Range(min(numbers), max(numbers))}
 

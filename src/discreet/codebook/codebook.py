@@ -44,7 +44,8 @@ class TableSource:
     """Where the rows of a table are: in files (``path`` may be a pattern), in a table of a DuckDB file, or in one of
     PostgreSQL or Spark, of which ``path`` is the full name, and ``release`` a name for the state of its data.
 
-    ``form`` says how a CSV file is written; it is None for other kinds.
+    ``form`` says how a CSV file is written; it is None for other kinds. ``address`` says where Spark runs, if
+    Spark reads it.
     """
 
     kind: SourceKind
@@ -52,6 +53,7 @@ class TableSource:
     table: str | None = None
     release: str | None = None
     form: CsvForm | None = None
+    address: str | None = None
 
     def __str__(self) -> str:
         return self.path if self.table is None else f"{self.path}, table {self.table}"
@@ -140,11 +142,8 @@ class Codebook:
         facts.add("type", types)
         facts.add("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
         facts.add("resolution", resolution)
-        all_keys = {column: list(values) for column, values in (keys or {}).items()}
-        facts.add("keys", {column: [key for key in values if key is not None] for column, values in all_keys.items()})
-        facts.add("bins", {column: _to_bins_entry(value) for column, value in (bins or {}).items()})
-        facts.add("null_key", {column: True for column, values in all_keys.items() if None in values})
-        facts.add("nullable", {column: True for column, values in all_keys.items() if None in values})
+        facts.add_keys(keys or {})
+        facts.add_bins(bins or {})
         facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
         facts.add("nullable", dict.fromkeys(not_null, False))
         facts.add("unique", dict.fromkeys(unique, True), public=True)
@@ -161,13 +160,13 @@ class Codebook:
             "name": name,
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
-            **({} if max_joined_rows is None else {"max_joined_rows": max_joined_rows}),
+            "max_joined_rows": max_joined_rows,
             "budget": _to_budget_entry(budget, per_query),
             "shared_answers": shared_answers,
-            **({} if answer_after is None else {"answer_after": answer_after}),
-            "tables": facts.to_tables({word: value for word, value in limits.items() if value is not None}),
+            "answer_after": answer_after,
+            "tables": facts.to_tables(_leave_out_none(limits)),
         }
-        return cls(_read_document(raw, "curate(...)", files=False))
+        return cls(_read_document(_leave_out_none(raw), "curate(...)", files=False))
 
     @property
     def name(self) -> str:
@@ -238,7 +237,8 @@ class Codebook:
         shared = self.document.source
         folder = Path() if self.path is None else self.path.parent
         found = {name: table.source or shared for name, table in self.document.tables.items()}
-        return {name: _make_source(place, name, folder) for name, place in found.items() if place is not None}
+        spark = None if self.document.engine is None else self.document.engine.spark
+        return {name: _make_source(place, name, folder, spark) for name, place in found.items() if place is not None}
 
     def size(self, table: str) -> tuple[int | None, int | None]:
         """The declared numbers of rows and of units of a table; None where one is not declared."""
@@ -294,23 +294,23 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
     if not isinstance(budget, Budget):
         fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9), Budget(rho=0.1) or Budget(mu=0.5)."
         raise CodebookError("curate(...)", (Problem("budget", f"must be in {' or '.join(PAYABLE)}", fix),))
-    words = {word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query}
-    return {word: value for word, value in words.items() if value is not None}
+    return _leave_out_none({word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query})
 
 
-def _to_bins_entry(value: Any) -> dict[str, Any]:
-    """A width, or a list of starts, as an entry of a codebook."""
-    return {"edges": list(value)} if isinstance(value, Iterable) and not isinstance(value, str) else {"width": value}
+def _leave_out_none(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that somebody has given."""
+    return {word: value for word, value in entries.items() if value is not None}
 
 
-def _make_source(place: SourceEntry, name: str, folder: Path) -> TableSource:
+def _make_source(place: SourceEntry, name: str, folder: Path, spark: str | None) -> TableSource:
     kinds = (SourceKind.PARQUET, SourceKind.CSV, SourceKind.DUCKDB, SourceKind.POSTGRES, SourceKind.SPARK)
     kind = next(kind for kind in kinds if getattr(place, kind) is not None)
     table = (place.table or name) if kind is SourceKind.DUCKDB else None
     where = getattr(place, kind)
     path = where if kind in (SourceKind.POSTGRES, SourceKind.SPARK) else str(folder / where)
     form = _make_form(place) if kind is SourceKind.CSV else None
-    return TableSource(kind=kind, path=path, table=table, release=place.release, form=form)
+    address = spark if kind in (SourceKind.PARQUET, SourceKind.SPARK) else None
+    return TableSource(kind=kind, path=path, table=table, release=place.release, form=form, address=address)
 
 
 def _make_form(place: SourceEntry) -> CsvForm:

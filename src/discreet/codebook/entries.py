@@ -271,6 +271,17 @@ class SourceEntry(CodebookEntry):
     )
 
 
+class EngineEntry(CodebookEntry):
+    """`[engine]`: where questions are computed, if not in the curator's own process."""
+
+    spark: str | None = Field(
+        None,
+        description='Where Spark runs: `"local[*]"`, `"spark://host:7077"` or, for Spark Connect, `"sc://host:15002"`, '
+        "without a token. The environment variable `DISCREET_SPARK` goes before it. With it, Spark reads Parquet "
+        "files, too.",
+    )
+
+
 class Bins(CodebookEntry):
     """The values of a column that holds starts of bins, written short. They become its `keys`."""
 
@@ -414,6 +425,7 @@ class Document(CodebookEntry):
             description="A DuckDB file that holds every table without a `source` of its own.",
         )
     )
+    engine: EngineEntry | None = Field(None, description="Where questions are computed.")
     analysts: Annotated[tuple[NameText, ...], ListField] | None = Field(
         None,
         description="Who may ask, by name. Without it, anyone who can open the codebook.",

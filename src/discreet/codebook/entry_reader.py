@@ -19,6 +19,7 @@ from discreet.codebook.entries import (
     CodebookEntry,
     ColumnEntry,
     Document,
+    EngineEntry,
     SourceEntry,
     TableEntry,
     did_you_mean,
@@ -119,6 +120,8 @@ def _find_model(path: list[str]) -> type[CodebookEntry]:
     match path:
         case ["budget"]:
             return BudgetEntry
+        case ["engine"]:
+            return EngineEntry
         case ["source"] | ["tables", _, "source"]:
             return SourceEntry
         case ["tables", _]:

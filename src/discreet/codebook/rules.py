@@ -8,6 +8,7 @@ wrong codebook is refused before any data is read.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import assert_never
@@ -45,6 +46,8 @@ def find_problems(document: Document, *, files: bool = True) -> Iterator[Problem
     yield from _check_distinct("tables", document.tables)
     if document.source is not None:
         yield from _check_place("source", document.source, shared=True)
+    if document.engine is not None and document.engine.spark is not None:
+        yield from _check_spark(document.engine.spark)
     yield from owners.find_problems(document)
     unit = owners.unit_name_of(document)
     for name, table in document.tables.items():
@@ -134,6 +137,16 @@ def _check_source(path: str, table: TableEntry, document: Document) -> Iterator[
         yield from _check_place(f"{path}.source", table.source)
     elif document.source is None:
         yield Problem(f"{path}.source", "is missing", 'Say where the rows are: source = "visits.parquet".')
+
+
+def _check_spark(address: str) -> Iterator[Problem]:
+    """An address without a secret, because a codebook is public."""
+    if re.fullmatch(r"local(\[(\*|[1-9][0-9]*)\])?|(spark|sc)://[^\s\0]+", address) is None:
+        fix = 'Write spark = "local[*]", "spark://host:7077" or "sc://host:15002".'
+        yield Problem("engine.spark", "is not an address of Spark", fix)
+    elif "@" in address or ";" in address:
+        fix = "Leave out what follows the host; put an address with a token into the environment: DISCREET_SPARK."
+        yield Problem("engine.spark", "may hold a secret, and a codebook is public", fix)
 
 
 def _check_place(path: str, place: SourceEntry, *, shared: bool = False) -> Iterator[Problem]:

@@ -8,8 +8,12 @@ it is shown beside the source (by Python, a notebook, the command line) and neve
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 from discreet.errors import DiscreetError, EngineFailure
+
+T = TypeVar("T")
 
 LOG = logging.getLogger("discreet.curator")
 # What a note about a source begins with.
@@ -23,6 +27,15 @@ def hide_error(error: Exception) -> DiscreetError:
         return error
     LOG.error("The engine failed.", exc_info=error)
     return EngineFailure()
+
+
+def hide_errors(work: Callable[[], T]) -> T:
+    """Do some work; what it raises is hidden. The error that leaves does not carry the other one as its context."""
+    try:
+        return work()
+    except Exception as error:
+        hidden = hide_error(error)
+    raise hidden
 
 
 def tell_owner(refused: DiscreetError, cause: Exception) -> None:

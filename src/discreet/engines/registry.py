@@ -96,7 +96,11 @@ def find_engine(
                 f"No engine reads the table {table!r}, whose source is of the kind {kind!r}. "
                 f"There are engines for {', '.join(engines)}. Nothing was charged."
             )
-        found.setdefault(engines[kind], table)
+        reader = engines[kind]
+        # Where Spark runs is said of files that Spark is to read.
+        if kind is SourceKind.PARQUET and getattr(source, "address", None):
+            reader = engines[SourceKind.SPARK]
+        found.setdefault(reader, table)
     if len(found) > 1:
         (one, first), (two, second), *_ = found.items()
         raise UsageError(

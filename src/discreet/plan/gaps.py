@@ -15,7 +15,10 @@ from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Feature, FeatureCall, Values
+from discreet.plan.relations import Feature, FeatureCall, RowFrame, Values
+
+# The rows that an engine may look at again for each row of a frame that moves.
+MOST_FRAME_ROWS = 100
 
 
 class Gap(StrEnum):
@@ -23,6 +26,8 @@ class Gap(StrEnum):
 
     NUL = "nul"
     DISTINCT_IN_FRAME = "distinct_in_frame"
+    WIDE_EXTREMES = "wide_extremes"
+    WIDE_SUMS = "wide_sums"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,10 @@ class GapWords:
     why: str
     fix: str
 
+
+# With r rows of one person such a frame is r² work, and whether that person is there would show in the time.
+_LOOKS_AGAIN = "the whole frame is looked at again for each row, so the time would tell who has many rows"
+_NARROWER = "Take a narrower frame, or begin it at UNBOUNDED PRECEDING, in the opposite order if need be"
 
 GAPS: Mapping[Gap, GapWords] = {
     Gap.NUL: GapWords(
@@ -45,6 +54,16 @@ GAPS: Mapping[Gap, GapWords] = {
         why="the database counts no distinct values in a frame",
         fix="Leave the frame out: the count then runs from the first row on",
     ),
+    Gap.WIDE_EXTREMES: GapWords(
+        what=f"MIN and MAX over a frame that moves at its start and may hold more than {MOST_FRAME_ROWS} rows",
+        why=_LOOKS_AGAIN,
+        fix=_NARROWER,
+    ),
+    Gap.WIDE_SUMS: GapWords(
+        what=f"COUNT, SUM and AVG over a frame that moves at its start and may hold more than {MOST_FRAME_ROWS} rows",
+        why=_LOOKS_AGAIN,
+        fix=_NARROWER,
+    ),
 }
 
 
@@ -52,7 +71,9 @@ def check_gaps(question: Question, gaps: Set[str]) -> None:
     """Refuse what the engine of a dataset cannot say. Nothing is read for this."""
     if not gaps:
         return
-    found = {gap for part in _walk((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)}
+    found = {
+        gap for part in walk_plan((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)
+    }
     for gap in sorted(found & gaps):
         words = GAPS[Gap(gap)]
         raise UsageError(
@@ -69,14 +90,21 @@ def _find_gaps(part: Any) -> Iterator[Gap]:
             yield Gap.NUL
         case FeatureCall() if part.feature is Feature.COUNT_DISTINCT and part.frame is not None:
             yield Gap.DISTINCT_IN_FRAME
+        case FeatureCall() if part.frame is not None and _is_wide(part.frame):
+            yield Gap.WIDE_EXTREMES if part.feature in (Feature.MIN, Feature.MAX) else Gap.WIDE_SUMS
 
 
-def _walk(part: Any) -> Iterator[Any]:
+def _is_wide(frame: RowFrame) -> bool:
+    """Whether a frame leaves rows behind on its way, and may hold many."""
+    return frame.first is not None and (frame.last is None or frame.last - frame.first >= MOST_FRAME_ROWS)
+
+
+def walk_plan(part: Any) -> Iterator[Any]:
     """Every node of a plan, whatever it is."""
     if isinstance(part, tuple):
         for inner in part:
-            yield from _walk(inner)
+            yield from walk_plan(inner)
     elif is_dataclass(part):
         yield part
         for own in fields(part):
-            yield from _walk(getattr(part, own.name))
+            yield from walk_plan(getattr(part, own.name))

@@ -53,7 +53,11 @@ class SeriesCurator(Protocol):
     """What a series needs of a curator. Member: ``Curator``."""
 
     name: str
-    catalog: Catalog
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared."""
+        ...
 
     @property
     def budget(self) -> Budget:

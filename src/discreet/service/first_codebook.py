@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from discreet.codebook.codebook import TableSource
 from discreet.codebook.data_files import DataFiles
@@ -215,10 +215,13 @@ def _make_column(kind: Type, told: ColumnAnswer, count: int, units: int) -> Sequ
         first = dt.date.fromisoformat(told.low) if told.low else dt.date(2024, 1, 1)
         last = dt.date.fromisoformat(told.high) if told.high else dt.date(2024, 12, 31)
         days = max(1, (last - first).days + 1)
-        moments = [first + dt.timedelta(days=place * _STEP % days) for place in range(count)]
-        return moments if kind is Type.DATE else [dt.datetime.combine(day, dt.time()) for day in moments]
+        return [_make_time(kind, first + dt.timedelta(days=place * _STEP % days)) for place in range(count)]
     low, high = int(float(told.low or 0)), int(float(told.high or 100))
     return [_convert(kind, low + place * _STEP % max(1, high - low + 1)) for place in range(count)]
+
+
+def _make_time(kind: Type, day: dt.date) -> dt.date:
+    return day if kind is Type.DATE else dt.datetime.combine(day, dt.time())
 
 
 def _read_key(kind: Type, key: str) -> Any:
@@ -233,8 +236,12 @@ def _convert(kind: Type, number: int) -> Any:
             return float(number)
         case Type.BOOLEAN:
             return number % 2 == 0
-        case _:
+        case Type.TEXT:
             return f"word {number}"
+        case Type.DATE | Type.TIMESTAMP:
+            return _make_time(kind, dt.date(2000, 1, 1) + dt.timedelta(days=number))
+        case _:
+            assert_never(kind)
 
 
 def _quote(name: str) -> str:

@@ -16,6 +16,8 @@ FIXTURES: dict[str, list[EngineUnderTest]] = {
     "stored": [engine for engine in ENGINES if engine is not MEMORY and not engine.prepared],
     # One of those that share their expressions.
     "dialect_engine": [engine for engine in ENGINES if not engine.variant_of],
+    # The same without the oracle.
+    "sql_engine": [engine for engine in ENGINES if not engine.variant_of and engine is not MEMORY],
 }
 
 
@@ -25,7 +27,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(fixture, engines, ids=[engine.name for engine in engines])
 
 
+# Of a test with more cases than this, an engine that takes long for each has only a share in short runs.
+FEW_CASES = 6
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
+    _leave_cases_to_long_runs(items)
     for item in items:
         for engine in getattr(getattr(item, "callspec", None), "params", {}).values():
             if isinstance(engine, EngineUnderTest) and engine.missing:
@@ -34,3 +42,16 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
                 reason = find_gap(engine, item.module.__name__.rpartition(".")[2], item.name)
                 if reason is not None:
                     item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def _leave_cases_to_long_runs(items: list[Any]) -> None:
+    """Mark all but every n-th case of a test with many, where an engine says so."""
+    cases: dict[tuple[Any, str], list[Any]] = {}
+    for item in items:
+        for engine in getattr(getattr(item, "callspec", None), "params", {}).values():
+            if isinstance(engine, EngineUnderTest) and engine.short_share > 1:
+                cases.setdefault((item.module, item.originalname), []).append((item, engine))
+    for found in cases.values():
+        for number, (item, engine) in enumerate(found if len(found) > FEW_CASES else ()):
+            if number % engine.short_share:
+                item.add_marker(pytest.mark.long)

@@ -50,7 +50,8 @@ class EngineUnderTest:
     these are tested once. ``prepared`` tables leave out rows without the declared unit, which only plans that no
     planner makes can see. ``slow`` engines are asked about fewer worlds. ``forms`` are the kinds of source that it
     reads, as ``discreet.audit.source_forms`` writes them; ``make_small`` opens it with little memory and one thread.
-    ``has_nul`` says whether its texts can hold the character NUL; ``missing`` why it cannot run here, if so.
+    ``has_nul`` says whether its texts can hold the character NUL; ``missing`` why it cannot run here, if so. Of tests
+    with many cases, every case of number ``short_share`` is in short runs, and the others in long ones.
     """
 
     name: str
@@ -65,6 +66,7 @@ class EngineUnderTest:
     make_small: Callable[[Mapping[str, Any], Catalog], Engine] | None = None
     has_nul: bool = True
     missing: str = ""
+    short_share: int = 1
 
     @contextmanager
     def open(self, tables: Mapping[str, Any], catalog: Catalog) -> Iterator[Engine]:
@@ -240,7 +242,7 @@ POSTGRES = EngineUnderTest(
     },
 )
 SPARK = EngineUnderTest(
-    "spark", spark_loading.open_loaded, _make_damaged_file, SparkOrder(), missing=spark_loading.missing()
+    "spark", spark_loading.open_loaded, _make_damaged_file, SparkOrder(), missing=spark_loading.missing(), short_share=4
 )
 ENGINES = (
     MEMORY,

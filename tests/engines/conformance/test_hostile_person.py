@@ -55,6 +55,24 @@ AIMED = (
     "FROM visits",
     "SELECT MEDIAN(age) AS m, QUANTILE(cost, 0.9) AS q, MODE(ward) AS w FROM visits WHERE age * age > -1",
 )
+YEAR = "BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'"
+# Times beyond all bounds, frames, sets, and rows that meet each other in EXISTS and outer joins.
+EXTREME = (
+    f"SELECT MEDIAN(day) AS m, MAX(day) AS last FROM visits WHERE day {YEAR}",
+    f"SELECT MIN(seen) AS m FROM visits WHERE CAST(seen AS DATE) {YEAR} AND seen > TIMESTAMP '2024-01-01' "
+    "AND seen < TIMESTAMP '2025-01-01'",
+    f"SELECT date_trunc('month', day) AS k, COUNT(*) AS n FROM visits WHERE day {YEAR} GROUP BY k",
+    "SELECT floor(age / 10) AS k, COUNT(*) AS n, COUNT(round(cost, -1)) AS m FROM visits GROUP BY k",
+    "SELECT COUNT(*) AS n FROM (SELECT patient_id, SUM(cost) OVER (PARTITION BY patient_id ORDER BY seen "
+    "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s, MIN(day) OVER (PARTITION BY patient_id ORDER BY note "
+    "ROWS BETWEEN CURRENT ROW AND 50 FOLLOWING) AS d FROM visits) AS t WHERE s > 3 OR d > DATE '2024-01-01'",
+    "SELECT COUNT(*) AS n FROM visits v WHERE age > 50 OR EXISTS (SELECT 1 FROM visits w "
+    "WHERE w.patient_id = v.patient_id AND w.note <> v.note)",
+    "SELECT COUNT(*) AS n FROM (SELECT patient_id, note, day FROM visits EXCEPT "
+    "SELECT patient_id, note, day FROM visits WHERE age > 9) AS t",
+    "SELECT COUNT(w.cost) AS n FROM visits v LEFT JOIN visits w ON v.patient_id = w.patient_id AND v.age > 3 "
+    "AND w.note > 'a'",
+)
 
 
 def is_accepted(text: str, catalog: Catalog) -> bool:
@@ -116,6 +134,23 @@ def test_no_person_decides_the_outcome(engine: EngineUnderTest) -> None:
     """A few questions about each person, on every form of source."""
     questions = list_questions(joins=12, written=12)
     assert find_all_tells(engine, some_tables(1), tight(HOSPITAL, 1), questions, each=1, many=FEW, quick=True) == []
+
+
+def test_all_aimed_questions_are_asked() -> None:
+    """What is refused would be left out of the lists and tell nothing."""
+    assert [text for text in (*AIMED, *EXTREME) if not is_accepted(text, HOSPITAL)] == []
+
+
+def test_no_extreme_value_decides_the_outcome(engine: EngineUnderTest) -> None:
+    """Days that no calendar has, numbers beyond all bounds, texts of all lengths: each such question about each."""
+    tables, catalog = some_tables(1), tight(HOSPITAL, 1)
+    dataset: Mapping[str, Any] = {name: tables[name] for name in catalog.tables}
+    persons = [p for p in make_hostile_persons(dataset, catalog, many=FEW) if p.what.startswith(("extreme", "texts"))]
+    assert len(persons) == 2
+    check = HostileCheck(
+        catalog=catalog, dataset=dataset, questions=EXTREME, budget=BUDGET, offer=OFFER, make=engine.make
+    )
+    assert list(check.find_tells(persons)) == []
 
 
 def test_no_row_decides_the_outcome(engine: EngineUnderTest) -> None:

@@ -19,12 +19,17 @@ from discreet.engines.spark.session import import_pyspark_sql
 from discreet.plan.catalog import Catalog
 
 _NUMBERS = count()
-# One process, little work for each question, and settings that a statement which trusted them would fall over.
+# One process, little work for each question, and settings that a statement which trusted them would fall over. Tables
+# are small and statements long, so that compiling them, by Spark or by Java, would take most of the time;
+# ``test_compiled`` asks with all of that on.
 SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "Asia/Kolkata",
@@ -51,9 +56,10 @@ def spark() -> Any:
 class LoadedSpark(SparkEngine):
     """An engine over files that were written for it, and that go with it."""
 
-    def __init__(self, tables: Mapping[str, Any], catalog: Catalog, **options: Any) -> None:
+    def __init__(self, tables: Mapping[str, Any], catalog: Catalog, *, session: Any = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="discreet-spark-"))
-        super().__init__({name: self.write(table) for name, table in tables.items()}, catalog, spark=spark(), **options)
+        written = {name: self.write(table) for name, table in tables.items()}
+        super().__init__(written, catalog, spark=session or spark())
 
     def write(self, table: Any) -> Any:
         if isinstance(table, Path):

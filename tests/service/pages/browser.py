@@ -98,6 +98,12 @@ class Tab:
         self.run(f"(box => {{ box.focus(); box.select(); }})(document.querySelector({json.dumps(selector)}))")
         self.send("Input.insertText", text=text)
 
+    def press_key(self, key: str) -> None:
+        """A key, down and up."""
+        code = {"Tab": 9, "Escape": 27}[key]
+        for kind in ("rawKeyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
     def show(self, *, dark: bool, width: int) -> None:
         """Choose the colour scheme and the width."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -105,6 +111,15 @@ class Tab:
         self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )
+
+    def check_access(self, axe: str) -> list[str]:
+        """The serious findings of axe-core in the page."""
+        self.run(f"{axe}; true")
+        found = self.run(
+            "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each => "
+            "`${each.impact} ${each.id}: ${each.nodes.map(node => node.html.slice(0, 200)).join(' ')}`))"
+        )
+        return [each for each in found if each.startswith(("serious", "critical"))]
 
     def take_picture(self, file: Path) -> None:
         """The whole page as a picture."""

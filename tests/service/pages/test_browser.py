@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -57,11 +59,25 @@ CHECK = """(() => {
 })()"""
 
 
+def find_axe() -> str:
+    """The program of axe-core: of the package that brings it, or in the file that DISCREET_AXE names; "" without."""
+    spec = find_spec("axe_playwright_python")
+    beside = None if spec is None or spec.origin is None else Path(spec.origin).with_name("axe.min.js")
+    named = os.environ.get("DISCREET_AXE")
+    file = Path(named) if named else beside
+    return file.read_text() if file is not None and file.exists() else ""
+
+
+AXE = find_axe()
+
+
 def look(tab: Tab, name: str, pictures: Path) -> None:
     """Check the page, and take its picture, in each look."""
     for word, (dark, width) in LOOKS.items():
         tab.show(dark=dark, width=width)
         assert tab.run(CHECK) == [], (name, word)
+        if AXE and word != "phone":
+            assert tab.check_access(AXE) == [], (name, word)
         tab.take_picture(pictures / f"{name}-{word}.png")
     tab.show(dark=False, width=1200)
 
@@ -70,6 +86,12 @@ def sign_in(tab: Tab, address: str, secret: str) -> None:
     tab.go(f"{address}/sign-in")
     tab.write("#token", secret)
     tab.press("main button", "location.pathname === '/dataset' && document.readyState === 'complete'")
+
+
+def check_addresses(tab: Tab, port: int) -> None:
+    """No complaint of the browser, and no request to anybody else."""
+    assert tab.complaints == []
+    assert {each.partition("/")[2].split("/")[1] for each in tab.addresses} == {f"127.0.0.1:{port}"}
 
 
 @with_browser
@@ -89,6 +111,7 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
         tab.go(f"{address}/history")
         look(tab, "history-empty", pictures)
         tab.go(f"{address}/ask")
+        complete(tab)
         tab.write("#sql", WARDS.replace("GROUP BY ward", "GROUP BY wrd"))
         tab.wait("document.querySelector('#marks mark')?.textContent === 'wrd'")
         look(tab, "ask-mistake", pictures)
@@ -97,8 +120,8 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
         assert tab.run("document.querySelector('#marks').textContent") == ""
         drag(tab)
         look(tab, "ask", pictures)
-        tab.press("#ask-button", "location.pathname.startsWith('/requests/') && document.readyState === 'complete'")
-        assert tab.run("document.querySelectorAll('svg .error').length") == 8
+        tab.press("#ask-button", "location.pathname.startsWith('/requests/') && !document.querySelector('#running')")
+        tab.wait("document.querySelectorAll('svg .error').length === 8")
         tab.run("document.querySelector('details.receipt').open = true")
         look(tab, "answer", pictures)
         assert tab.run("document.cookie") == ""
@@ -107,8 +130,53 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
             tab.go(f"{address}/{page}")
             tab.run("document.querySelectorAll('main details').forEach(each => each.open = true)")
             look(tab, page, pictures)
-        assert tab.complaints == []
-        assert {each.partition("/")[2].split("/")[1] for each in tab.addresses} == {f"127.0.0.1:{server.port}"}
+        check_addresses(tab, server.port)
+
+
+def complete(tab: Tab) -> None:
+    """Names are offered while one types; Tab takes one, Escape closes the list."""
+    tab.write("#sql", "SELECT war")
+    tab.wait("document.querySelector('#completions li')?.textContent.startsWith('ward')")
+    assert tab.run("document.querySelector('#sql').getAttribute('aria-activedescendant')") == "completion-0"
+    tab.press_key("Tab")
+    assert tab.run("document.querySelector('#sql').value") == "SELECT ward"
+    assert tab.run("document.querySelector('#completions').hidden")
+    tab.write("#sql", "SELECT v.a")
+    tab.wait("document.querySelectorAll('#completions li').length > 0")
+    tab.press_key("Escape")
+    assert tab.run("document.querySelector('#completions').hidden")
+    assert tab.run("document.activeElement.id") == "sql"
+
+
+@with_browser
+def test_a_new_owner_finds_the_way(tmp_path: Path) -> None:
+    """From a data file, by the guide's link, to a codebook, a served dataset, and a token."""
+    pictures = Path(os.environ.get("DISCREET_PICTURES", tmp_path))
+    data = tmp_path / "data"
+    data.mkdir()
+    rows = "".join(f"{n % 900},{n % 90},{'north' if n % 3 else 'south'}\n" for n in range(3000))
+    (data / "people.csv").write_text("person_id,age,ward\n" + rows)
+    with start_server(None, "--guide", str(data), folder=tmp_path) as server, open_tab(tmp_path / "profile") as tab:
+        (link,) = re.findall(r"http://\S+/once/\w+", server.announced)
+        tab.go(link)
+        tab.press("main button", "location.pathname === '/guide' && document.readyState === 'complete'")
+        look(tab, "guide-files", pictures)
+        tab.run("document.querySelector('input[type=radio]').click()")
+        tab.run("document.querySelector('input[type=checkbox]').click()")
+        tab.press("main button", "document.querySelector('#guide-form') !== null")
+        for box, text in (("#rows", "3000"), ("#units", "900"), ("#max_rows", "4"), ("[name=low-1]", "0"),
+                          ("[name=high-1]", "110"), ("[name=keys-2]", "north, south")):  # fmt: skip
+            tab.write(box, text)
+        tab.press("#guide-look", "document.querySelector('#meaning') !== null")
+        look(tab, "guide-meaning", pictures)
+        tab.press("#guide-save", "location.pathname === '/owner' && document.readyState === 'complete'")
+        tab.run("document.querySelectorAll('main details').forEach(each => each.open = true)")
+        tab.write("#name", "ana")
+        tab.press("form[action='/owner/tokens'] button", "document.querySelector('pre.secret') !== null")
+        look(tab, "owner-token", pictures)
+        assert tab.run("document.querySelector('pre.secret').textContent").startswith("discreet_")
+        check_addresses(tab, server.port)
+    assert "bounds = [0, 110]" in (data / "people.toml").read_text()
 
 
 def drag(tab: Tab) -> None:

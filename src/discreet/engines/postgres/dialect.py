@@ -141,6 +141,9 @@ class PostgresDialect:
     def wide_sum(self, value: str) -> str:
         return f"sum({value})"  # of 64 bits or of numerics, it is a numeric
 
+    def bounded_sum(self, value: str, most: int) -> str:  # noqa: ARG002  # all sums are wide
+        return self.wide_sum(value)
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         return f"div({left}, {right})" if wide else f"({left}) / ({right})"
 
@@ -302,6 +305,17 @@ class PostgresDialect:
         place = f"place_in_{source}"
         numbered = f"SELECT *, row_number() OVER ({within}ORDER BY {', '.join(order)}) AS {place} FROM {source}"
         return f"SELECT * FROM ({numbered}) AS numbered WHERE {place} <= {most}"
+
+    @property
+    def counts_by_window(self) -> bool:
+        return False
+
+    def gather(self, by: str) -> str:  # noqa: ARG002  # there is one place
+        return ""
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        cells, places = ", ".join(values), ", ".join(map(str, range(len(values))))
+        return f"(SELECT *, unnest(ARRAY[{cells}]) AS cell, unnest(ARRAY[{places}]) AS place FROM {source}) AS own"
 
     def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
         return f"{word}({value}, {min(max(offset, -LONGEST), LONGEST)}, {self.literal(None, kind)})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.engines.engine import Capabilities
+from discreet.engines.engine import Capabilities, ProgressCallback
 from discreet.engines.order import EngineHash
 from discreet.engines.postgres import scanning
 from discreet.engines.postgres.address import ADDRESS, find_address
@@ -21,6 +21,8 @@ from discreet.engines.sql.stored_engine import StoredEngine, TableColumns
 from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
 from discreet.plan.gaps import Gap
+
+GAPS = frozenset(Gap) - {Gap.WIDE_SUMS}  # PostgreSQL takes what leaves a frame from a sum or a count
 
 
 class PostgresEngine(StoredEngine[PostgresSession]):
@@ -40,7 +42,7 @@ class PostgresEngine(StoredEngine[PostgresSession]):
         order: EngineHash | None = None,
     ) -> None:
         super().__init__(sources, catalog, DIALECT, scanning, order)
-        self.capabilities = Capabilities(spills=True, gaps=frozenset(Gap))
+        self.capabilities = Capabilities(spills=True, gaps=GAPS)
         self._address = find_address() if address is None else address
         self._work_memory = work_memory
         self._names = {table: read_name(str(source.path), table) for table, source in sources.items()}
@@ -62,7 +64,12 @@ class PostgresEngine(StoredEngine[PostgresSession]):
         low, high, running = str(state).split(":")
         return f"snapshot {high}" if low == high else f"snapshot {high} from {low} without {running}"
 
-    def _connect(self, *, generous: bool = False) -> PostgresSession:
+    def _connect(
+        self,
+        *,
+        generous: bool = False,
+        watch: ProgressCallback | None = None,  # noqa: ARG002  # PostgreSQL tells no progress
+    ) -> PostgresSession:
         size = self._work_memory
         return PostgresSession(self._address, work_memory=_multiply_memory(size) if generous else size)
 

@@ -37,6 +37,8 @@ LONGEST = 2**30
 _WHOLE_FROM = 2.0**52
 # Where a wide integer is cut in two for a division.
 _LIMB = 10**19
+# Parts of integers that are summed in 64 bits: 2^47 of them stay below 2^63. More of them cost more than decimals.
+_PART_BITS, _MOST_PARTS = 16, 3
 
 
 class SparkDialect:
@@ -112,6 +114,21 @@ class SparkDialect:
 
     def wide_sum(self, value: str) -> str:
         return f"sum({self.to_wide(value)})"
+
+    def bounded_sum(self, value: str, most: int) -> str:
+        """In parts of 16 bits, each below 2^16 in size: fewer than 2^47 of them stay below 2^63, so none wraps.
+
+        The highest part has the sign; the others are the bits below it, which are never negative.
+        """
+        parts = -(-max(most, 1).bit_length() // _PART_BITS)
+        if parts > _MOST_PARTS:
+            return self.wide_sum(value)
+        whole = self.as_integer(value)
+        shifted = [f"shiftright({whole}, {_PART_BITS * i})" if i else whole for i in range(parts)]
+        low = [f"({part}) & {2**_PART_BITS - 1}L" for part in shifted[:-1]]
+        sums = [self.to_wide(f"sum({part})") for part in (*low, shifted[-1])]
+        scaled = [f"{each} * {self.wide_literal(2 ** (_PART_BITS * i))}" if i else each for i, each in enumerate(sums)]
+        return self.to_wide(" + ".join(scaled))
 
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         return _divide_wide(f"({left})", f"({right})") if wide else f"(({left}) div ({right}))"
@@ -261,6 +278,16 @@ class SparkDialect:
         place = f"place_in_{source}"
         numbered = f"SELECT *, row_number() OVER ({within}ORDER BY {', '.join(order)}) AS {place} FROM {source}"
         return f"SELECT * FROM ({numbered}) AS numbered WHERE {place} <= {most}"
+
+    @property
+    def counts_by_window(self) -> bool:
+        return True  # rows move to their units once, instead of once for the counts and once for the join
+
+    def gather(self, by: str) -> str:
+        return f"/*+ REPARTITION({by}) */ "
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        return f"{source} LATERAL VIEW posexplode(array({', '.join(values)})) each_cell AS place, cell"
 
     def row_away(self, word: str, value: str, offset: int, kind: Type) -> str:
         return f"{word}({value}, {min(max(offset, -LONGEST), LONGEST)}, {self.literal(None, kind)})"

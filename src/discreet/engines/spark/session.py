@@ -9,12 +9,18 @@ hides it.
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from discreet.engines.engine import ProgressCallback
+from discreet.engines.failure import LOG
+from discreet.engines.spark.jobs import JobWatch, is_classic, watch_connect
 from discreet.errors import UsageError
 
 T = TypeVar("T")
@@ -23,7 +29,11 @@ SETTINGS: Mapping[str, str] = {
     # What statements mean.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.caseSensitive": "true",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.orderByOrdinal": "false",
     "spark.sql.groupByAliases": "true",
@@ -32,6 +42,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.mergeSchema": "false",
     "spark.sql.readSideCharPadding": "false",
     # A file that cannot be read is an error, not a table with fewer rows.
@@ -49,16 +60,32 @@ _OWN_SETTINGS: Mapping[str, str] = {
 }
 
 
-class SparkQuestion:
-    """A session that reads and changes nothing, with views that nobody else sees."""
+# PySpark repeats the words of the engine, which quote values, in logs of its own that print.
+_PRINTING_LOGS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
-    def __init__(self, owner: Any) -> None:
-        # PySpark repeats the words of the engine, which quote values, in a log of its own that prints.
-        logging.getLogger("SQLQueryContextLogger").disabled = True
+
+class SparkQuestion:
+    """A session that reads and changes nothing, with views that nobody else sees. It ends with what it runs."""
+
+    def __init__(self, owner: Any, watch: ProgressCallback | None = None) -> None:
+        for name in _PRINTING_LOGS:
+            logging.getLogger(name).disabled = True
         self._spark = owner.newSession()
-        for name, value in SETTINGS.items():
-            self._spark.conf.set(name, value)
         self._views: list[str] = []
+        self._jobs = JobWatch(self._spark, watch) if is_classic(self._spark) else None
+        self._end_watch: Callable[[], None] | None = None
+        try:
+            for name, value in SETTINGS.items():
+                # Spark Connect prints a warning for some that are set, even to what they are.
+                if self._jobs is not None or self._spark.conf.get(name) != value:
+                    self._spark.conf.set(name, value)
+            if self._jobs is not None:
+                self._jobs.start()
+            elif watch is not None:
+                self._end_watch = watch_connect(self._spark, watch)
+        except BaseException:
+            self.close(cancel=True)
+            raise
 
     @property
     def spark(self) -> Any:
@@ -93,7 +120,7 @@ class SparkQuestion:
         sql: str,
         parameters: Mapping[str, str],
         batch_rows: int,
-        watch: ProgressCallback | None = None,  # noqa: ARG002  # the end is told by the engine
+        watch: ProgressCallback | None = None,  # noqa: ARG002  # the session watches all of its statements
     ) -> Iterator[Any]:
         """Run one statement that yields integers and give its rows as Arrow batches."""
         yield from self.run(sql, parameters).to_batches(batch_rows)
@@ -103,11 +130,27 @@ class SparkQuestion:
         for job in jobs:
             yield job()
 
-    def close(self) -> None:
-        """Forget the views."""
-        for view in self._views:
-            self._spark.catalog.dropTempView(view)
+    def close(self, *, cancel: bool = False) -> None:
+        """Forget the views; ``cancel`` whatever still runs. What fails here is for the log: the question is over."""
+        try:
+            if self._jobs is not None:
+                self._jobs.finish(cancel=cancel)
+                for view in self._views:
+                    self._spark.catalog.dropTempView(view)
+            else:
+                self._close_connect(cancel=cancel)
+        except Exception as error:
+            LOG.error("A session of Spark was not closed.", exc_info=error)
         self._views.clear()
+
+    def _close_connect(self, *, cancel: bool) -> None:
+        """Behind Spark Connect a session is the server's, and goes with its views."""
+        if self._end_watch is not None:
+            self._end_watch()
+        if cancel:
+            self._spark.interruptAll()
+        self._spark.client.release_session()
+        self._spark.client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -115,21 +158,53 @@ class SparkQuestion:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(cancel=error is not None)
 
 
-def start_spark(address: str) -> Any:
-    """A session at an address such as ``local[*]`` or ``spark://host:7077``; one that is there is used again."""
+def start_spark(address: str | None = None) -> Any:
+    """A session at ``local[*]``, ``spark://host:7077`` or ``sc://host:15002``; one that is there is used again.
+
+    Without an address it is the one that is there, or one on this machine.
+    """
     sql = import_pyspark_sql()
-    if address.startswith("sc://"):
+    if address is not None and address.startswith("sc://"):
+        return _start_connect(address)
+    if not find_java():
         raise UsageError(
-            "Spark Connect cannot be used: a plan cannot be looked at there. Use an address such as spark://host:7077. "
+            "Spark needs Java 17. Install it (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME. "
             "Nothing was charged."
         )
-    builder = sql.SparkSession.builder.appName("discreet").master(address)
+    builder = sql.SparkSession.builder.appName("discreet").master(address or "local[*]")
     for name, value in _OWN_SETTINGS.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    if address is not None and session.sparkContext.master != address:
+        raise UsageError(
+            f"This process has a Spark already, at {session.sparkContext.master}, and not at {address}: a process can "
+            "have one. Stop it, or give its data frames to discreet.curate. Nothing was charged."
+        )
+    return session
+
+
+def _start_connect(address: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about pandas, which is not used here
+            sessions = import_module("pyspark.sql.connect.session")
+    except ImportError:
+        raise UsageError(
+            "Spark Connect needs more of PySpark. Install it: pip install 'pyspark[connect]>=4.3'. Nothing was charged."
+        ) from None
+    session = sessions.SparkSession.builder.remote(address).create()
+    if not hasattr(session, "newSession"):
+        raise UsageError("Spark Connect needs PySpark 4.3 or later. Nothing was charged.")
+    return session
+
+
+def find_java() -> bool:
+    """Whether there is a Java to start Spark with."""
+    home = os.environ.get("JAVA_HOME")
+    return bool(shutil.which("java")) if not home else Path(home, "bin", "java").exists()
 
 
 def import_pyspark_sql() -> Any:

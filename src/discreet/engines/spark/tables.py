@@ -12,21 +12,25 @@ import glob
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
+from discreet.engines.spark.jobs import is_classic
 from discreet.engines.spark.session import SparkQuestion
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.source_kinds import SourceKind, is_spark_frame, kind_of_source
 
-_NUMBERS = count()
 # Nodes of a plan that compute nothing.
-_PLAIN_NODES = {"SubqueryAlias", "Project", "LogicalRelation", "LocalRelation", "HiveTableRelation"}
-_PLAIN_NODES |= {"DataSourceV2Relation"}
-_PLAIN_FORMATS = ("Parquet", "Orc")
+_PLAIN_NODES = {"SubqueryAlias", "LocalRelation"}
+# Files and tables whose values have types, by what the names of their classes hold; Iceberg's table is a SparkTable.
+_PLAIN_FORMATS = ("parquet", "orc")
+_PLAIN_TABLES = (*_PLAIN_FORMATS, "delta", "sparktable")
+_PLAIN_PROVIDERS = (*_PLAIN_FORMATS, "delta", "iceberg")
 _PLAIN_EXPRESSIONS = {"AttributeReference", "Alias"}
+# Options of files that make values raise.
+_RAISING_OPTION = "rebasemode"
 
 
 class SparkSource(Protocol):
@@ -74,7 +78,10 @@ class CatalogTable:
 
     def load(self, question: SparkQuestion, table: str) -> Any:
         frame = question.spark.table(self.name)
-        check_plain(frame, table)
+        if is_classic(question.spark):
+            check_plain(frame, table)
+        else:
+            _check_described(question.spark, self.name, table)
         return frame
 
 
@@ -83,18 +90,21 @@ class SparkFrame:
     """A data frame of the owner's. Its version is given once, so what it reads must not be changed afterwards."""
 
     frame: Any = field(repr=False)
-    number: int = field(default_factory=lambda: next(_NUMBERS))
+    number: str = field(default_factory=lambda: uuid4().hex)
 
     def version(self) -> str:
         return f"spark frame {self.number}"
 
     @property
     def view(self) -> str:
-        """The name under which sessions of questions know it."""
+        """The name under which sessions of questions know it; many processes may share a server."""
         return f"discreet_frame_{self.number}"
 
     def load(self, question: SparkQuestion, table: str) -> Any:
-        check_plain(self.frame, table)
+        if is_classic(question.spark):
+            check_plain(self.frame, table)
+        else:
+            _check_connect_plan(question.spark, self.frame._plan, table)  # noqa: SLF001  # there is no other way
         return question.spark.table(f"global_temp.{self.view}")
 
 
@@ -117,19 +127,49 @@ def open_source(value: Any, table: str) -> SparkSource:
 
 
 def check_plain(frame: Any, table: str) -> None:
-    """Refuse a frame that computes something."""
-    if not hasattr(frame, "_jdf"):
-        raise UsageError(
-            f"The source of the table {table!r} is a frame of Spark Connect, whose plan cannot be looked at. Use a "
-            "classic session. Nothing was charged."
-        )
+    """Refuse a frame that computes something. For classic sessions."""
     for node in _walk(frame._jdf.queryExecution().analyzed()):  # noqa: SLF001  # there is no other way to see its plan
         name = node.getClass().getSimpleName()
         if not _is_plain(node, name):
-            raise UsageError(
-                f"The source of the table {table!r} computes something ({name}), and that could fail on somebody's "
-                "values. Write it to a table or to Parquet files first. Nothing was charged."
-            )
+            raise _refuse_computing(table, name)
+
+
+def _refuse_computing(table: str, what: str) -> UsageError:
+    return UsageError(
+        f"The source of the table {table!r} computes something ({what}), and that could fail on somebody's "
+        "values. Write it to a table or to Parquet files first. Nothing was charged."
+    )
+
+
+def _check_described(spark: Any, name: str, table: str) -> None:
+    """Refuse a table of a catalog that is a view or is parsed, by what the catalog says of it."""
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").toArrow().to_pylist()
+    said = {str(row["col_name"]): str(row["data_type"]).lower() for row in rows}
+    if said.get("Type") not in ("managed", "external") or said.get("Provider") not in _PLAIN_PROVIDERS:
+        raise _refuse_computing(table, f"{said.get('Type')} {said.get('Provider')}")
+
+
+def _check_connect_plan(spark: Any, plan: Any, table: str) -> None:
+    """Refuse a frame of Spark Connect that computes something, by the plan that its client holds."""
+    while (name := type(plan).__name__) in ("SubqueryAlias", "WithColumnsRenamed", "Drop", "Project"):
+        if name == "Project" and not all(_is_plain_column(column._expr) for column in plan._columns):  # noqa: SLF001
+            raise _refuse_computing(table, name)
+        plan = plan._child  # noqa: SLF001
+    if name == "Read":
+        _check_described(spark, plan.table_name, table)
+    elif name != "DataSource" or plan._format not in _PLAIN_FORMATS or _raises(str(plan._options)):  # noqa: SLF001
+        raise _refuse_computing(table, name)
+
+
+def _is_plain_column(expression: Any) -> bool:
+    """Whether a column is another one, perhaps under a new name."""
+    if type(expression).__name__ == "ColumnAlias":
+        expression = expression._child  # noqa: SLF001
+    return type(expression).__name__ == "ColumnReference"
+
+
+def _raises(options: str) -> bool:
+    return _RAISING_OPTION in options.lower()
 
 
 def _is_plain(node: Any, name: str) -> bool:
@@ -139,8 +179,17 @@ def _is_plain(node: Any, name: str) -> bool:
     if name == "LogicalRelation":
         relation = node.relation()
         files = relation.getClass().getSimpleName() == "HadoopFsRelation"
-        return files and any(word in relation.fileFormat().getClass().getSimpleName() for word in _PLAIN_FORMATS)
+        return files and _names(relation.fileFormat(), _PLAIN_FORMATS) and not _raises(str(relation.options()))
+    if name == "DataSourceV2Relation":
+        return _names(node.table(), _PLAIN_TABLES)
+    if name == "HiveTableRelation":
+        return any(word in str(node.tableMeta().storage().serde()).lower() for word in _PLAIN_FORMATS)
     return name in _PLAIN_NODES
+
+
+def _names(value: Any, words: tuple[str, ...]) -> bool:
+    """Whether the name of a class holds one of some words."""
+    return any(word in value.getClass().getSimpleName().lower() for word in words)
 
 
 def _computes(expression: Any) -> bool:

@@ -117,6 +117,13 @@ class Dialect(Protocol):
         """
         ...
 
+    def bounded_sum(self, value: str, most: int) -> str:
+        """Aggregate: ``wide_sum`` of integers that are at most ``most`` in size, where that can be had for less.
+
+        Fewer than 2^47 values are added. Not over a window.
+        """
+        ...
+
     def trunc_divide(self, left: str, right: str, *, wide: bool = False) -> str:
         """Quotient of 64-bit integers, or where one is ``wide`` a wide one, towards zero; ``right`` is not 0 or −1.
 
@@ -301,6 +308,21 @@ class Dialect(Protocol):
         """A query: all columns of the first ``most`` rows of each part of a named relation, in an order.
 
         It may add a column of its own, under a name that no other relation has.
+        """
+        ...
+
+    @property
+    def counts_by_window(self) -> bool:
+        """Whether the rows of a unit are counted by a window over them; otherwise the counts are joined to the rows."""
+        ...
+
+    def gather(self, by: str) -> str:
+        """What to write after SELECT so that rows with the same value of a column lie together for what comes next."""
+        ...
+
+    def number_each(self, source: str, values: Sequence[str]) -> str:
+        """A relation to write after FROM, with a row for each row and each of some integers: its number ``place``, from
+        0 on, and the integer, ``cell``.
         """
         ...
 

@@ -21,7 +21,7 @@ from discreet.engines.engine import EMPTY, GroupHistogram, Groups, ProgressCallb
 from discreet.engines.lookups import make_groups_table
 from discreet.engines.sql.runner import Runner
 from discreet.engines.sql.statement import BoundedStatement
-from discreet.engines.sql.unit_sums import write_cell_weights, write_public_rows, write_same_pair, write_unit_counts
+from discreet.engines.sql.unit_sums import weigh_rows, write_cell_weights, write_public_rows, write_same_pair
 from discreet.engines.steps import steps_of
 from discreet.exact import Integers
 
@@ -120,14 +120,14 @@ def _write_cells_of_rows(statement: BoundedStatement, position: int) -> str:
 def _write_cells_of_units(statement: BoundedStatement, position: int) -> str:
     """Cells with the weights of rows, which follow from what each unit has."""
     value = f"v{statement.steps.index(steps_of(statement.bounded.spreads[position]))}"
-    dialect, owner = statement.dialect, statement.owner
+    dialect = statement.dialect
     if statement.bounded.max_rows is not None:
-        weights, source = [write_unit_counts(statement)], f"public JOIN counts USING ({owner})"
+        weights, source = weigh_rows(statement)
     else:
         weights = write_cell_weights(statement)
         source = f"public JOIN weighed ON {write_same_pair(statement, 'public', 'weighed')}"
     code = "observed.code" if statement.keys else "0"
-    total = dialect.wide_sum("w")
+    total = dialect.bounded_sum("w", 1 << statement.bounded.weight_bits)
     return statement.write_query(
         [write_public_rows(statement, once=False), *weights],
         f"SELECT {code} AS place, {value} AS cell, {dialect.as_integer(total)} "

@@ -175,6 +175,7 @@ class BoundedStatement:
             if measure.counts is not Counts.ROWS:
                 each = f"CASE WHEN {value} IS NOT NULL THEN {each} ELSE 0 END"
             return self.write_total(each)
+        most = max(-measure.row_low, measure.row_high)
         match measure.counts:
             case Counts.ROWS:
                 return "count(*)"
@@ -183,9 +184,9 @@ class BoundedStatement:
             case Counts.VALUES | Counts.UNITS:
                 return f"count({value})"
             case Counts.STEPS:
-                return self.write_total(value)
+                return self.write_total(value, most)
             case Counts.SQUARES:
-                return self.write_total(self.write_square(self.source_of(measure) or 0))
+                return self.write_total(self.write_square(self.source_of(measure) or 0), most)
             case Counts.DISTINCT:
                 return f"count(DISTINCT x{self.distinct_of(measure)})"
             case Counts.NAMED:
@@ -205,9 +206,10 @@ class BoundedStatement:
         wide = max(-self.steps[source].first, self.steps[source].last) >= 2**31
         return f"{self.dialect.to_wide(f'v{source}')} * v{source}" if wide else f"v{source} * v{source}"
 
-    def write_total(self, value: str) -> str:
-        """The sum over a group, 0 without values."""
-        return f"coalesce({self.dialect.wide_sum(value)}, 0)"
+    def write_total(self, value: str, most: int | None = None) -> str:
+        """The sum over a group, 0 without values. ``most`` is their size, where it is known."""
+        total = self.dialect.wide_sum(value) if most is None else self.dialect.bounded_sum(value, most)
+        return f"coalesce({total}, 0)"
 
     def write_clamp(self, total: str, ends: tuple[int, int]) -> str:
         """A unit's sum within bounds of its own; wide, because it has not been scaled."""

@@ -10,13 +10,13 @@ columns are read. Before anything is charged, what goes wrong is refused with on
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.engine import Groups, ProgressCallback, key_order
-from discreet.engines.failure import LOG, hide_error
+from discreet.engines.failure import LOG, hide_errors
 from discreet.engines.lookups import make_lookups
 from discreet.engines.order import EngineHash
 from discreet.engines.sql.coded_rows import mark_empty, tabulate_rows
@@ -105,8 +105,8 @@ class StoredEngine(ABC, Generic[S]):
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
 
     @abstractmethod
-    def _connect(self, *, generous: bool = False) -> S:
-        """A session for one question."""
+    def _connect(self, *, generous: bool = False, watch: ProgressCallback | None = None) -> S:
+        """A session for one question; ``watch`` hears shares of its work, where there are some to tell."""
 
     @abstractmethod
     def _read_stored(self, session: S, table: str) -> TableColumns:
@@ -167,11 +167,11 @@ class StoredEngine(ABC, Generic[S]):
     def run(
         self, bounded: BoundedPlan, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> Groups:
-        try:
-            with self._connect(generous=generous) as session:
-                groups = self._run(session, bounded, salt)
-        except Exception as error:
-            raise hide_error(error) from None
+        def ask() -> Groups:
+            with self._connect(generous=generous, watch=watch) as session:
+                return self._run(session, bounded, salt)
+
+        groups = hide_errors(ask)
         if watch is not None:
             watch(1.0)
         return groups
@@ -179,19 +179,23 @@ class StoredEngine(ABC, Generic[S]):
     def tabulate(
         self, tabulation: Tabulation, *, salt: bytes, watch: ProgressCallback | None = None, generous: bool = False
     ) -> tuple[Integers, ...]:
-        try:
-            with self._connect(generous=generous) as session:
+        def ask() -> tuple[Integers, ...]:
+            with self._connect(generous=generous, watch=watch) as session:
                 statement = self._write_statement(session, mark_empty(tabulation.bounded), salt)
                 return tabulate_rows(session, statement, tabulation, watch)
-        except Exception as error:
-            raise hide_error(error) from None
+
+        return hide_errors(ask)
 
     def _run(self, session: S, bounded: BoundedPlan, salt: bytes) -> Groups:
         statement = self._write_statement(session, bounded, salt)
         query = statement.write_by_rows() if bounded.unit is None else write_by_units(statement)
-        found = session.read(sort_groups(query, statement.keys), statement.parameters)
+        found = self._read_sorted(session, query, statement)
         groups = add_distinct_values(session, statement, make_groups(found, bounded))
         return add_spreads(session, statement, groups)
+
+    def _read_sorted(self, session: S, query: str, statement: BoundedStatement) -> Iterable[tuple[Any, ...]]:
+        """The rows of an answer in the order of their keys."""
+        return session.read(sort_groups(query, statement.keys), statement.parameters)
 
     def _write_statement(self, session: S, bounded: BoundedPlan, salt: bytes) -> BoundedStatement:
         """The statement of a question, with the public tables that it reads made known."""
@@ -275,8 +279,8 @@ class StoredEngine(ABC, Generic[S]):
         try:
             with self._connect() as session:
                 return work(session, *arguments, **options)
+        except UsageError:
+            raise
         except Exception as error:
-            if isinstance(error, UsageError):
-                raise
             LOG.error("%s.", problem, exc_info=error)
-            raise self._refuse(problem) from None
+        raise self._refuse(problem)  # outside of the handler, so that it does not carry the engine's words as context

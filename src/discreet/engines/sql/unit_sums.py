@@ -9,9 +9,12 @@ unit are counted, and the counts are joined to the rows:
 Otherwise one row for each unit and group is made first, which joins and several groups need anyway:
 
     pairs     n rows, counts n0 … and sums s0 … of integers
-    owners    one row for each unit: its rows in all, its groups g
+    owners    one row for each unit: its rows in all, its groups g; or pairs that have these
     weighed   pairs with the weight w of each of their rows, and the weight v of their unit
     totals    sums of w times sums, by group
+
+Where rows are moved between machines, windows over the rows or the pairs of a unit do the work of the joins
+(``Dialect.counts_by_window``): rows move twice, once to their unit and once to their group.
 
 No order is needed for this, and nothing is chosen. What is chosen by lot stands beside it (``lots``).
 """
@@ -19,6 +22,7 @@ No order is needed for this, and nothing is chosen. What is chosen by lot stands
 # ruff: noqa: S608  # all SQL is written here, from our own plans; names are quoted and texts bound
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from discreet.bounding.contributions import Counts, Measure, group_cap, limits_groups
@@ -79,16 +83,26 @@ def write_unit_counts(statement: BoundedStatement) -> str:
     return statement.define("counts", f"SELECT {owner}, {weight} AS w FROM public GROUP BY {owner}")
 
 
+def weigh_rows(statement: BoundedStatement) -> tuple[list[str], str]:
+    """Clauses, and what to write after FROM for public rows under this name with their weights w, by ``max_rows``."""
+    if not statement.dialect.counts_by_window:
+        return [write_unit_counts(statement)], f"public JOIN counts USING ({statement.owner})"
+    rows = f"count(*) OVER (PARTITION BY {statement.owner})"
+    weight = _write_share(statement, statement.bounded.max_rows or 1, rows)
+    return [statement.define("counted", f"SELECT *, {weight} AS w FROM public")], "counted AS public"
+
+
 def write_cell_weights(statement: BoundedStatement) -> list[str]:
     """One row for each unit and group with the weight w that its rows have in spreads."""
     pair = ", ".join([statement.owner, *_names_groups(statement)])
-    clauses = [statement.define("pairs", f"SELECT {pair}, count(*) AS n FROM public GROUP BY {pair}", keep=True)]
+    query = f"SELECT {pair}, count(*) AS n FROM {_gather_rows(statement, [])} GROUP BY {pair}"
+    clauses = [statement.define("pairs", query, keep=True)]
     weight, source = _write_group_weight(statement, "n"), "pairs"
     if limits_groups(statement.bounded):
         clauses.append(_write_owners(statement))
-        source = f"pairs JOIN owners USING ({statement.owner})"
+        source = _join_owners(statement)
         most = statement.bounded.max_groups or 1
-        parts = statement.dialect.trunc_divide(f"owners.g + {most - 1}", str(most))
+        parts = statement.dialect.trunc_divide(f"g + {most - 1}", str(most))
         each = statement.dialect.trunc_divide(_whole(statement), parts)
         weight = _shift(statement, f"({weight}) * ({each})")
     names = ", ".join(f"pairs.{name}" for name in (statement.owner, *_names_groups(statement)))
@@ -117,9 +131,9 @@ def _write_totals(statement: BoundedStatement) -> list[str]:
 def _write_counts(statement: BoundedStatement) -> list[str]:
     measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
     sums = [f"{_write_row_sum(statement, m)} AS m{i}" for i, m in measures]
-    source = f"public JOIN counts USING ({statement.owner})"
+    clauses, source = weigh_rows(statement)
     totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM {source}{_group_by(statement)}"
-    return [write_unit_counts(statement), statement.define("totals", totals)]
+    return [*clauses, statement.define("totals", totals)]
 
 
 def _write_row_sum(statement: BoundedStatement, measure: Measure) -> str:
@@ -134,51 +148,76 @@ def _write_row_sum(statement: BoundedStatement, measure: Measure) -> str:
             wide = max(-measure.row_low, measure.row_high) << statement.bounded.weight_bits >= 2**62
             each = f"{statement.dialect.to_wide('w') if wide else 'w'} * {value}"
             each += f" * {value}" if measure.counts is Counts.SQUARES else ""
+            if wide:
+                return statement.write_total(each)
         case Counts.UNITS | Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
             raise InternalError("Only integers of rows are summed over rows.")
         case _:
             assert_never(measure.counts)
-    return statement.write_total(each)
+    return statement.write_total(each, max(-measure.row_low, measure.row_high) << statement.bounded.weight_bits)
 
 
 def _write_pairs(statement: BoundedStatement) -> list[str]:
-    wide_sum, owner = statement.dialect.wide_sum, statement.owner
-    counts = [f"count(v{i}) AS n{i}, {wide_sum(f'v{i}')} AS s{i}" for i in range(len(statement.steps))]
-    counts += [f"{wide_sum(statement.write_square(i))} AS q{i}" for i in statement.find_squared()]
-    pair = ", ".join([owner, *_names_groups(statement)])
+    total, owner = statement.dialect.bounded_sum, statement.owner
+    sizes = [max(-steps.first, steps.last) for steps in statement.steps]
+    counts = [f"count(v{i}) AS n{i}, {total(f'v{i}', size)} AS s{i}" for i, size in enumerate(sizes)]
+    counts += [f"{total(statement.write_square(i), sizes[i] ** 2)} AS q{i}" for i in statement.find_squared()]
+    pair, read = ", ".join([owner, *_names_groups(statement)]), [f"v{i}" for i in range(len(sizes))]
     if statement.relation.identity and owner == "u":
         counts.append("min(identity) AS identity")  # all are equal
+        read.append("identity")
     items = ", ".join([pair, "count(*) AS n", *counts])
-    clauses = [statement.define("pairs", f"SELECT {items} FROM public GROUP BY {pair}", keep=True)]
+    query = f"SELECT {items} FROM {_gather_rows(statement, read)} GROUP BY {pair}"
+    clauses = [statement.define("pairs", query, keep=True)]
     source = "pairs"
     if statement.keys and (statement.bounded.max_rows is not None or limits_groups(statement.bounded)):
         clauses.append(_write_owners(statement))
-        source = f"pairs JOIN owners USING ({owner})"
+        source = _join_owners(statement)
     weights = f"{_write_pair_weight(statement)} AS w, {_write_unit_weight(statement)} AS v"
     clauses.append(statement.define("weighed", f"SELECT pairs.*, {weights} FROM {source}"))
     measures = [(i, m) for i, m in enumerate(statement.bounded.measures) if m.weighed]
-    sums = [f"{statement.write_total(_write_partial(statement, m))} AS m{i}" for i, m in measures]
+    sums = [f"{_write_unit_total(statement, m)} AS m{i}" for i, m in measures]
     totals = f"SELECT {', '.join([*_names_groups(statement), *sums, ALL])} FROM weighed{_group_by(statement)}"
     return [*clauses, statement.define("totals", totals)]
 
 
 def _write_owners(statement: BoundedStatement) -> str:
-    """One row for each unit: its rows and its groups."""
-    owner, total = statement.owner, statement.dialect.as_integer(statement.dialect.wide_sum("n"))
+    """One row for each unit: its rows and its groups; or one for each pair, where windows count."""
+    owner, total = statement.owner, statement.dialect.wide_sum("n")
+    if statement.dialect.counts_by_window:
+        over = f"OVER (PARTITION BY {owner})"
+        everywhere = statement.dialect.as_integer(f"{total} {over}")
+        query = f"SELECT *, {everywhere} AS everywhere, count(*) {over} AS g FROM pairs"
+        return statement.define("owners", query)
+    total = statement.dialect.as_integer(total)
     return statement.define(
         "owners", f"SELECT {owner}, {total} AS everywhere, count(*) AS g FROM pairs GROUP BY {owner}"
     )
+
+
+def _join_owners(statement: BoundedStatement) -> str:
+    """What to write after FROM for pairs under this name with what their unit has."""
+    by_window = statement.dialect.counts_by_window
+    return "owners AS pairs" if by_window else f"pairs JOIN owners USING ({statement.owner})"
+
+
+def _gather_rows(statement: BoundedStatement, read: Sequence[str]) -> str:
+    """What to write after FROM for public rows, to be grouped by unit and group; ``read`` are columns besides these."""
+    hint = statement.dialect.gather(statement.owner)
+    if not hint:
+        return "public"
+    return f"(SELECT {hint}{', '.join([statement.owner, *_names_groups(statement), *read])} FROM public) AS gathered"
 
 
 def _write_pair_weight(statement: BoundedStatement) -> str:
     """W of the rows of a pair."""
     bounded = statement.bounded
     if bounded.max_rows is not None:
-        return _write_share(statement, bounded.max_rows, "owners.everywhere" if statement.keys else "pairs.n")
+        return _write_share(statement, bounded.max_rows, "everywhere" if statement.keys else "pairs.n")
     weight = _write_group_weight(statement, "pairs.n")
     if not limits_groups(bounded):
         return weight
-    return _shift(statement, f"({weight}) * ({_write_share(statement, bounded.max_groups or 1, 'owners.g')})")
+    return _shift(statement, f"({weight}) * ({_write_share(statement, bounded.max_groups or 1, 'g')})")
 
 
 def _write_group_weight(statement: BoundedStatement, rows: str) -> str:
@@ -190,7 +229,7 @@ def _write_unit_weight(statement: BoundedStatement) -> str:
     cap = group_cap(statement.bounded)
     if cap is None or not limits_groups(statement.bounded):
         return _whole(statement)
-    return _write_share(statement, cap, "owners.g")
+    return _write_share(statement, cap, "g")
 
 
 def _whole(statement: BoundedStatement) -> str:
@@ -210,6 +249,21 @@ def _write_share(statement: BoundedStatement, most: int, count: str) -> str:
 def _shift(statement: BoundedStatement, product: str) -> str:
     """A product of two weights as a weight."""
     return statement.dialect.trunc_divide(product, _whole(statement))
+
+
+def _write_unit_total(statement: BoundedStatement, measure: Measure) -> str:
+    """The sum over a group of what its units add.
+
+    The rows of a pair weigh together at most their limit, so what a unit adds is bounded by that times a row's most,
+    although the sum of its rows is not.
+    """
+    bounded, each = statement.bounded, _write_partial(statement, measure)
+    if measure.counts is Counts.UNITS:
+        return statement.write_total(each, 1 << bounded.weight_bits)
+    limit = bounded.max_rows or bounded.max_rows_per_group
+    if limit is None or measure.partial is not None:
+        return statement.write_total(each)
+    return statement.write_total(each, limit * max(-measure.row_low, measure.row_high) << bounded.weight_bits)
 
 
 def _write_partial(statement: BoundedStatement, measure: Measure) -> str:

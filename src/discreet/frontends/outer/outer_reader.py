@@ -83,7 +83,7 @@ def _list_tables(node: Expr, names: frozenset[str]) -> Iterator[str]:
 
 def read_computation(selects: ReleasedSelects, catalog: Catalog, public: Mapping[str, Values]) -> ReleasedComputation:
     """The computation that a statement is."""
-    reader = _OuterReader(selects, catalog, check_public(public, catalog))
+    reader = OuterReader(selects, catalog, check_public(public, catalog))
     tree = selects.tree.copy()
     tree = reader.visit(tree, {})
     selects.check_bounds()
@@ -100,7 +100,7 @@ def read_computation(selects: ReleasedSelects, catalog: Catalog, public: Mapping
 
 
 @dataclass(slots=True)
-class _OuterReader:
+class OuterReader:
     """Replaces what is released and public by tables, and checks all the rest."""
 
     selects: ReleasedSelects

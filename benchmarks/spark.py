@@ -1,0 +1,139 @@
+"""How fast bounded questions run on Spark, as ratios to the plain query in the same session, and what they shuffle.
+
+python benchmarks/spark.py                              # 5 million rows of Parquet, on this machine
+python benchmarks/spark.py --rows 20000000 --times 4
+python benchmarks/spark.py --slope                      # 1, 5 and 20 million rows
+
+Needs the extra ``spark`` and Java 17. Seconds are of the processor, best of several, because other work on the machine
+does not change them so much; bytes are what Spark writes for its exchanges.
+"""
+# ruff: noqa: S608  # the statements are constants of this file
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
+from discreet.engines.spark.engine import SparkEngine
+from discreet.engines.spark.session import import_pyspark_sql
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.expressions import Column
+from discreet.plan.relations import Scan
+from discreet.plan.types import Type
+from discreet.privacy import Neighbours, Unit
+
+SALT = bytes(range(16))
+USER = Column("events", "user_id", Type.INTEGER)
+REGION = Column("events", "region", Type.TEXT)
+AMOUNT = Column("events", "amount", Type.REAL)
+MEASURES = (
+    Measure(counts=Counts.ROWS),
+    Measure(counts=Counts.STEPS, argument=AMOUNT, resolution=Fraction(1, 100), first=0, last=10_000),
+)
+ROW_LEVEL = BoundedPlan(source=Scan("events"), keys=(REGION,), domain=None, unit=None, measures=MEASURES)
+MAX_ROWS = replace(ROW_LEVEL, unit=USER, max_rows=15, weight_bits=24)
+GROUPS_ROWS = replace(ROW_LEVEL, unit=USER, max_groups=5, max_rows_per_group=3, weight_bits=24)
+PLAIN = "SELECT region, count(*), sum(amount) FROM events GROUP BY region"
+DISTINCT = "SELECT region, count(*), sum(amount), count(DISTINCT user_id) FROM events GROUP BY region"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run took: seconds of the processor, seconds of the clock, bytes written for exchanges."""
+
+    cpu: float
+    clock: float
+    shuffled: int
+
+
+def make_data(path: Path, rows: int) -> None:
+    """Events of one user for every twenty rows, in 50 regions, the same for the same number of rows."""
+    duckdb.sql(
+        f"COPY (SELECT CAST(hash(i, 1) % {max(rows // 20, 1)} AS BIGINT) AS user_id, "
+        "'region ' || (hash(i, 2) % 50) AS region, CAST(hash(i, 3) % 12000 AS DOUBLE) / 100 AS amount "
+        f"FROM range({rows}) AS t(i)) TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE 500000)"
+    )
+
+
+def measure(spark: Any, times: int, work: Callable[[], object]) -> Cost:
+    """The least processor time of several runs, and what went with it."""
+    found = []
+    for _ in range(times):
+        before, started, written = read_cpu(spark), time.perf_counter(), read_shuffled(spark)
+        work()
+        found.append(
+            Cost(read_cpu(spark) - before, time.perf_counter() - started, read_shuffled(spark) - written),
+        )
+    return min(found, key=lambda cost: cost.cpu)
+
+
+def read_cpu(spark: Any) -> float:
+    """Seconds of the processor that Java has used, on this machine."""
+    fields = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/stat").read_text()  # noqa: SLF001
+    user, system = map(int, fields.rpartition(")")[2].split()[11:13])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
+
+
+def read_shuffled(spark: Any) -> int:
+    """Bytes that all stages so far have written for exchanges."""
+    store = spark._jsparkSession.sparkContext().statusStore()  # noqa: SLF001
+    executors = store.executorList(False)  # of Scala: all of them, active or not
+    return sum(executors.apply(i).totalShuffleWrite() for i in range(executors.size()))
+
+
+def compare(spark: Any, rows: int, times: int, path: Path) -> None:
+    """Print one line for each form."""
+    make_data(path, rows)
+    columns = {column.name: (column.type, ColumnFacts(max_length=20)) for column in (USER, REGION, AMOUNT)}
+    table = TableFacts(name="events", columns=columns, unit=Unit("user_id"), limits=ContributionLimits())
+    catalog = Catalog(tables={"events": table}, neighbours=Neighbours.ADD_REMOVE)
+    spark.read.parquet(f"file://{path}").createOrReplaceTempView("events")
+    engine = SparkEngine({"events": path}, catalog, spark=spark)
+    plain, distinct = (
+        measure(spark, times, lambda sql=sql: spark.sql(sql).toArrow())  # type: ignore[misc]
+        for sql in (PLAIN, DISTINCT)
+    )
+    print(f"{rows:,} rows; processor, clock, shuffled")
+    for name, cost in (("plain", plain), ("COUNT(DISTINCT)", distinct)):
+        print(f"  {name:16} {cost.cpu:7.2f} s {cost.clock:7.2f} s {cost.shuffled / 2**20:9.1f} MiB")
+    for name, plan, base in (
+        ("row level", ROW_LEVEL, plain),
+        ("max_rows", MAX_ROWS, distinct),
+        ("groups x rows", GROUPS_ROWS, distinct),
+    ):
+        own = measure(spark, times, partial(engine.run, plan, salt=SALT))
+        ratio = f"{own.cpu / base.cpu:5.2f} x {'plain' if base is plain else 'COUNT(DISTINCT)'}"
+        print(f"  {name:16} {own.cpu:7.2f} s {own.clock:7.2f} s {own.shuffled / 2**20:9.1f} MiB  {ratio}", flush=True)
+    engine.close()
+
+
+def main() -> None:
+    """Measure one size, or several."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--slope", action="store_true", help="1, 5 and 20 million rows")
+    options = parser.parse_args()
+    builder = import_pyspark_sql().SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    quiet = builder.config("spark.log.level", "OFF").config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
+    spark = quiet.config("spark.driver.memory", "4g").getOrCreate()
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (1_000_000, 5_000_000, 20_000_000) if options.slope else (options.rows,):
+            compare(spark, rows, options.times, Path(folder, f"events-{rows}.parquet"))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
