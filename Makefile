@@ -1,5 +1,6 @@
 # Everything starts from a machine with python3 (3.11 or newer) and make.
 #   make demo    a tour of discreet in the terminal
+#   make serve   the same hospital in the browser
 #   make test    lint, strict types, the whole test suite
 PYTHON ?= python3
 VENV   := .venv
@@ -10,7 +11,7 @@ SPARK  := $(VENV)/.spark
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage test-long bench bench-accuracy docs lock clean
+.PHONY: help demo serve test lint types unit coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -30,6 +31,10 @@ $(SPARK): $(READY) requirements-spark.lock
 
 demo: $(READY)   ## a tour of discreet in the terminal
 	@$(BIN)/discreet demo
+
+serve: $(READY)  ## the demo's hospital in the browser, for its owner and analysts
+	@test -f demo/hospital.toml || $(BIN)/discreet demo > /dev/null
+	@$(BIN)/discreet serve demo/hospital.toml --guide demo
 
 test: lint types unit  ## lint, strict types, the whole test suite
 
@@ -56,6 +61,7 @@ bench: $(READY) $(PEERS)/opendp $(PEERS)/dp-accounting $(PEERS)/ldp  ## speed ag
 	$(BIN)/python benchmarks/local.py --ldp $(PEERS)/ldp/bin/python
 	$(BIN)/python benchmarks/start.py
 	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/questions.py --opendp $(PEERS)/opendp/bin/python
 	$(BIN)/python -m benchmarks.breadth
 

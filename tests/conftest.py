@@ -57,3 +57,13 @@ def served(hospital: Path) -> Iterator[Hospital]:
     made = serve_hospital(hospital)
     yield made
     made.dataset.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the whole site of pages, built once."""
+    from website.build import build_site
+
+    folder = tmp_path_factory.mktemp("built") / "site"
+    build_site(folder)
+    return folder

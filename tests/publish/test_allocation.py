@@ -11,6 +11,7 @@ import pytest
 from discreet.privacy import Neighbours, Unit
 from discreet.publish import allocation as module
 from discreet.publish.allocation import Allocation, allocate, find_distance
+from discreet.publish.range_strategies import RangeStrategy, StrategyKind
 from discreet.publish.workload import Attributes, Workload
 from tests.publish.cubes import list_cells, stack
 
@@ -83,6 +84,30 @@ def test_fine_histograms_are_part_of_the_claim(neighbours: Neighbours) -> None:
     moves = [sum((a - b) ** 2 for a, b in zip(one, two)) for one in rows for two in others]
     assert max(moves) == found.squared_sensitivity
     assert m * m / found.squared_sensitivity < 0.06
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("kind", StrategyKind)
+def test_strategies_for_ranges_are_part_of_the_claim(neighbours: Neighbours, kind: StrategyKind) -> None:
+    """Six finer cells measured by each strategy: no row or pair of rows beyond the claim; half of it is exceeded."""
+    strategy = RangeStrategy(kind, 6, (3, 1, 2, 5) if kind is StrategyKind.HAAR else ())
+    workload = Workload((2, 3), {(0, 1): 1.0}, {0: 6}, {0: strategy})
+    found = allocate_any(workload, neighbours, max_rows=2)
+    multipliers, m = dict(found.multipliers), found.fine_multipliers[0]
+
+    def vector(fine: int, other: int) -> list[int]:
+        cube = np.zeros(workload.sizes, dtype=np.int64)
+        cube[fine // 3, other] = 2
+        block = strategy.encode(2 * np.eye(6, dtype=np.int64)[fine])
+        return [*stack(cube, workload, multipliers).tolist(), *(m * int(value) for value in block)]
+
+    rows = [vector(fine, other) for fine in range(6) for other in range(3)]
+    others = rows if neighbours is Neighbours.REPLACE else [[0] * len(rows[0])]
+    moves = [sum((a - b) ** 2 for a, b in zip(one, two)) for one in rows for two in others]
+    assert found.squared_sensitivity / 2 < max(moves) <= found.squared_sensitivity
+    if neighbours is Neighbours.ADD_REMOVE:
+        assert max(moves) == found.squared_sensitivity
+        assert 0.45 < 4 * m * m * strategy.length / found.squared_sensitivity < 0.55
 
 
 def test_the_rule_of_root_two_is_false_for_residuals() -> None:

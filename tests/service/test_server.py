@@ -189,31 +189,6 @@ def _check_slow_clients(server: RunningServer, secret: str) -> None:
         client.close()
 
 
-def test_many_analysts_never_exceed_the_budget(hospital: Path) -> None:
-    """24 analysts race; what was accepted is within the budget, and the rest is refused without a charge."""
-    secrets = [create(hospital, f"analyst {number}") for number in range(24)]
-    found: list[tuple[int, Any]] = []
-    with start_server(hospital) as server:
-
-        def race(number: int) -> None:
-            sql = f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"
-            found.append(server.ask(secrets[number], "one", sql, epsilon="0.3"))
-
-        threads = [threading.Thread(target=race, args=(number,)) for number in range(24)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    answered = [made for status, made in found if status == 200]
-    refused = [made for status, made in found if status != 200]
-    assert {made["code"] for made in refused} == {"budget-exceeded"} and not any(made["charged"] for made in refused)
-    with discreet.open(hospital) as curator:
-        assert len(curator.history()) == len(answered) >= 1
-        assert all(entry.answered for entry in curator.history())
-        whole = curator.budget.amount()
-        assert curator.ledger.spent <= whole
-
-
 def test_a_server_that_is_told_to_stop_finishes_what_runs(hospital: Path) -> None:
     secret = create(hospital, "ana")
     _slow_down(hospital)

@@ -54,7 +54,13 @@ def test_links_of_notebooks_lead_somewhere() -> None:
 
 def test_all_notebooks_run(tmp_path: Path) -> None:
     """One stock kernel runs all of them, one after the other with no names left, and shows what the pages show."""
-    blank = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": "%reset -f"}
+    blank: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": "%reset -f",
+    }
     cells = [cell for lecture in LECTURES for cell in [blank, *make_notebook(lecture)["cells"]]]
     stored = [tell(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
     document = json.dumps({**make_notebook(LECTURES[0]), "cells": cells})

@@ -48,6 +48,8 @@ def run(console: Console, path: Path, curator: Curator) -> None:
     _print_step(console, "What is left?")
     _print_command(console, f"discreet budget {path}")
     print_budget(console, curator.ledger, find_worst_odds(codebook).sentence())
+    _print_step(console, "The same in the browser, with cost and error while you type")
+    _print_command(console, f"discreet serve {path}    (here also: make serve; needs discreet[serve])")
 
 
 def run_as_record(path: Path, curator: Curator) -> dict[str, Any]:

@@ -22,6 +22,10 @@ def serve(
     guide: Annotated[
         Path | None, typer.Option(help="A folder of data files for the guide to a first codebook.", metavar="FOLDER")
     ] = None,
+    oidc: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file about the OpenID provider with which people sign in.", metavar="FILE"),
+    ] = None,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy speaks TLS for it.")] = False,
 ) -> None:
     """Serve datasets to those who have a token, over HTTP."""
@@ -34,7 +38,7 @@ def serve(
         raise UsageError("Name a codebook; or --guide FOLDER, where a first one is to be made from a data file there.")
     if guide is not None and not guide.is_dir():
         raise UsageError(f"{guide} is no folder. Give --guide the folder that has the data files.")
-    run(codebooks or [], address, lambda line: typer.echo(line, err=True), links=_shows_links(), guide=guide)
+    run(codebooks or [], address, lambda line: typer.echo(line, err=True), links=_shows_links(), guide=guide, oidc=oidc)
 
 
 def _shows_links() -> bool:

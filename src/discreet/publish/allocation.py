@@ -13,8 +13,9 @@ same for every x.
   D(S) = Σ_A 2·m_A²·N_A²·(p_A − Π_{i∈A}(1 − 1/n_i if i∈S, else −1/n_i)). The rule of thumb 2·λ is too small here.
   With more columns than can be gone through, the maximum is taken for each A by itself, which is no less.
 
-A column may also be counted in finer cells: a block h of the vector is m_h times this histogram. A row adds m_h in one
-place, so λ grows by m_h²; two rows are at most √2·m_h apart in it, so D grows by 2·m_h².
+A column may also be counted in finer cells: a block h of the vector is m_h times this histogram, or what a strategy
+for ranges makes of it (``range_strategies``). λ grows by m_h²·length, and D by m_h²·pair_distance: 1 and 2 where cells
+are measured one by one.
 
 docs/proofs/residuals.md proves it. What follows from the noisy vector is post-processing.
 """
@@ -42,8 +43,11 @@ from discreet.publish.workload import Attributes, Workload
 MOST_ENUMERATED = 16
 # What fine histograms get of μ², all of them together.
 FINE_SHARE = Fraction(1, 20)
+# What they get where ranges of them are wanted.
+RANGE_SHARE = Fraction(1, 2)
 # The least multiplier: with it the shape of an allocation is right to a thousandth.
 _LEAST = 256
+_LEAST_FINE = 64
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,10 @@ class Allocation:
     def squared_sensitivity(self) -> int:
         """Δ²: how far one unit can move the vector, squared."""
         distance = find_distance(self.workload, self.multipliers, self.neighbours)
-        fine = sum(m * m for m in self.fine_multipliers.values())
-        distance += fine if self.neighbours is Neighbours.ADD_REMOVE else 2 * fine
+        for column, m in self.fine_multipliers.items():
+            strategy = self.workload.strategy(column)
+            alone = self.neighbours is Neighbours.ADD_REMOVE
+            distance += m * m * (strategy.length if alone else strategy.pair_distance)
         return max(1, (self.max_rows * self.steps) ** 2 * distance)
 
     @property
@@ -104,7 +110,7 @@ class Allocation:
         return found
 
     def fine_variance(self, column: int) -> float:
-        """The variance of one fine cell, in squared rows."""
+        """The variance of one number that is measured of a fine histogram, in squared rows."""
         scale = self.fine_multipliers[column] * self.steps
         return float((self.variance + Fraction(1, 12)) / scale**2)
 
@@ -132,15 +138,21 @@ def allocate(
     wanted = {part: _find_precision(workload, part) for part in workload.closure}
     least = min(wanted.values())
     multipliers = {part: max(1, round(_LEAST * precision / least)) for part, precision in wanted.items()}
-    fine = dict.fromkeys(workload.fine, _share_fine(workload, multipliers))
+    fine = {column: _share_fine(workload, multipliers, column) for column in workload.fine}
+    coarse = _LEAST_FINE // min(fine.values(), default=_LEAST_FINE)
+    if coarse > 1:  # finer whole numbers for all, so that shares are right
+        multipliers = {part: coarse * multiplier for part, multiplier in multipliers.items()}
+        fine = {column: _share_fine(workload, multipliers, column) for column in workload.fine}
     found = Allocation(workload, multipliers, fine, Fraction(1), steps, max_rows, neighbours, unit or Unit())
     return replace(found, variance=shorten(found.squared_sensitivity / mu_squared))
 
 
-def _share_fine(workload: Workload, multipliers: Mapping[Attributes, int]) -> int:
-    """The multiplier of each fine histogram, where all of them together get their share of μ²."""
+def _share_fine(workload: Workload, multipliers: Mapping[Attributes, int], column: int) -> int:
+    """The multiplier of a fine histogram, where all of them together get their share of μ², each the same."""
     whole = find_distance(workload, multipliers, Neighbours.ADD_REMOVE)
-    return max(1, math.isqrt(int(whole * FINE_SHARE / (1 - FINE_SHARE)) // max(1, len(workload.fine))))
+    share = RANGE_SHARE if workload.strategies else FINE_SHARE
+    length = workload.strategy(column).length
+    return max(1, math.isqrt(int(whole * share / (1 - share)) // (len(workload.fine) * length)))
 
 
 def _find_precision(workload: Workload, part: Attributes) -> float:

@@ -4,7 +4,7 @@ manifest.json       what was released, of whom, at which loss, with which receip
 disclosure.txt      the same in plain words
 measurements.json   the noisy integers, before anything was made of them
 tables.parquet      every measured table: value without bias, interval, consistent estimate
-synthetic.parquet   synthetic rows, if the plan asks for them
+synthetic.parquet   synthetic rows, if the plan asks for them; both also as CSV, if it says csv = true
 croissant.json      metadata for catalogs
 index.html          a page that opens offline
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,13 +22,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.publish.bundle_question import BundleAnswer, answer_question
 from discreet.publish.chance import PublicChance
 from discreet.publish.columns import PublishedColumn
 from discreet.publish.constraints import Constraint
-from discreet.publish.intervals import suppress_cells, tabulate_rows
+from discreet.publish.intervals import cut, round_cells, suppress_cells, tabulate_rows
 from discreet.publish.manifest import write_disclosure
 from discreet.publish.measurements import Measurements
 from discreet.publish.metadata import make_croissant
@@ -36,7 +39,7 @@ from discreet.publish.records import hash_measurements, load_column, load_measur
 from discreet.publish.synthetic_rows import decode_rows, make_cells
 from discreet.publish.synthetic_table import SyntheticTable
 from discreet.publish.workload import Attributes
-from discreet.row_formats import to_parquet
+from discreet.row_formats import to_csv, to_parquet
 
 MANIFEST, MEASUREMENTS, TABLES, ROWS = "manifest.json", "measurements.json", "tables.parquet", "synthetic.parquet"
 
@@ -90,14 +93,39 @@ class Bundle:
         """The names of the columns."""
         return [column.name for column in self.columns]
 
-    def table(self, *names: str, suppress: float | None = None) -> Any:
+    def table(self, *names: str, suppress: float | None = None, whole: bool = False) -> Any:
         """A measured table by the names of its columns, as Arrow: value, low, high and estimate of each cell.
 
         ``suppress=0.5`` leaves out the numbers of cells whose interval is wider than half of the estimate to each side.
-        That is decided by released numbers alone, so it hides nothing and costs nothing.
+        That is decided by released numbers alone, so it hides nothing and costs nothing. ``whole=True`` adds values
+        that are rounded to whole numbers, none below zero. They have a bias, which the table's metadata state.
         """
-        found = tabulate_rows(self.measurements, self.columns, self.find_attributes(names), self.level)
+        attributes = self.find_attributes(names)
+        found = tabulate_rows(self.measurements, self.columns, attributes, self.level)
+        if whole:
+            found = round_cells(found, math.sqrt(self.measurements.allocation.cell_variance(attributes)))
         return found if suppress is None else suppress_cells(found, suppress)
+
+    def ranges(self, name: str, *ends: tuple[Any, Any]) -> Any:
+        """How many rows have a value from ``low`` to ``high``, for each pair of ends, with its interval, as Arrow.
+
+        For columns whose plan says ``ranges``. Both ends belong to a range. Values beyond the declared bounds count at
+        the bounds. ``value`` has no bias; ``low`` and ``high`` hold the measured count at the plan's level.
+        """
+        import pyarrow as pa
+
+        number = self.names.index(name) if name in self.names else -1
+        if number not in self.measurements.allocation.workload.strategies:
+            raise UsageError(f"No ranges of {name!r} were measured: its plan says nothing of ranges.")
+        column, rows = self.columns[number], []
+        for start, end in ends:
+            first, last = column.find_steps(start, end)
+            wanted = np.zeros(column.fine)
+            wanted[first:last] = 1
+            value, deviation = self.measurements.answer_fine(number, wanted)
+            low, high = cut(value, deviation, self.level)
+            rows.append({"from": start, "to": end, "value": value, "low": low, "high": high})
+        return pa.Table.from_pylist(rows)
 
     def find_attributes(self, names: Sequence[str]) -> Attributes:
         """The numbers of columns by their names; refused where the table was not measured."""
@@ -172,9 +200,10 @@ def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Ma
     columns = tuple(load_column(column) for column in manifest["columns"])
     if manifest["plan"]["synthetic"]:
         rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"])
-        (part / ROWS).write_bytes(to_parquet(rows))
+        _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
     (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
-    (part / TABLES).write_bytes(to_parquet(stack_tables(measured, columns, Fraction(manifest["level"]))))
+    tables = stack_tables(measured, columns, Fraction(manifest["level"]))
+    _write_table(part / TABLES, tables, csv=manifest["plan"]["csv"])
     (part / "disclosure.txt").write_text(write_disclosure(manifest), encoding="utf-8")
     (part / "index.html").write_text(make_page(manifest, measured, columns), encoding="utf-8")
     (part / "croissant.json").write_text(json.dumps(make_croissant(manifest), indent=1), encoding="utf-8")
@@ -182,6 +211,13 @@ def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Ma
     (part / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
     os.replace(part, folder)
     return Bundle(folder, manifest)
+
+
+def _write_table(path: Path, table: Any, *, csv: bool) -> None:
+    """A table as Parquet, and as CSV beside it where the plan says so."""
+    path.write_bytes(to_parquet(table))
+    if csv:
+        path.with_suffix(".csv").write_bytes(to_csv(table))
 
 
 def stack_tables(measured: Measurements, columns: tuple[PublishedColumn, ...], level: Fraction) -> Any:

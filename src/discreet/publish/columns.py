@@ -50,6 +50,7 @@ class ColumnChoice:
     resolution: Fraction | None = None
     bins: int | None = None
     edges: tuple[Value, ...] | None = None
+    ranges: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +102,22 @@ class PublishedColumn:
         start = self.low if self.points else self.low + self.width / 2
         return Spread(argument=self.expression, origin=start, resolution=self.width, first=0, last=self.fine - 1)
 
+    def find_steps(self, low: Value, high: Value) -> tuple[int, int]:
+        """The fine cells of a range of values, both ends included, and where cells are wide those that touch it."""
+        ends = [float(self._to_number(value)) for value in (low, high)]
+        first, last = ((end - float(self.low)) / float(self.width) for end in ends)
+        nudge = 1e-9 if self.points else -1e-9
+        start = math.ceil(first - nudge) if self.points else math.floor(first + 1e-9)
+        return max(0, start), min(self.fine, math.floor(last + nudge) + 1)
+
+    def _to_number(self, value: Value) -> float:
+        if self.origin is not None and isinstance(value, dt.date):
+            day = value.date() if isinstance(value, dt.datetime) else value
+            return float((day - self.origin).days)
+        if self.origin is not None or isinstance(value, bool) or not isinstance(value, int | float):
+            raise UsageError(f"The ends of a range of {self.name!r} are of its own type.")
+        return float(value)
+
     def view(self, spread: int) -> CellView:
         """In which cell each code counts."""
         codes = count_codes(self.spread)
@@ -127,8 +144,9 @@ class PublishedColumn:
             return str(self.values[cell - self.first])
         start = self.starts[cell - self.first]
         end = self.starts[cell - self.first + 1] if cell - self.first + 1 < len(self.starts) else self.fine
-        low, high = self._value_at(start, 0.0), self._value_at(end - 1, 1.0 if not self.points else 0.0)
-        return str(low) if low == high else f"{low} to {high}"
+        ends = self._value_at(start, 0.0), self._value_at(end - 1, 1.0 if not self.points else 0.0)
+        low, high = (f"{value:g}" if isinstance(value, float) else str(value) for value in ends)
+        return low if low == high else f"{low} to {high}"
 
     def find_value(self, cell: int) -> tuple[bool, Value]:
         """The one value that a cell stands for, if it stands for one."""

@@ -27,6 +27,7 @@ from discreet.plan.nodes import Question
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.columns import ColumnChoice, PublishedColumn, publish_column
 from discreet.publish.measurements import project
+from discreet.publish.range_strategies import RangeStrategy, RangeWorkload, choose_strategy
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.workload import Attributes, Workload, list_subsets
 
@@ -134,6 +135,12 @@ def _bound(base: Question, plan: ReleasePlan, catalog: Catalog) -> tuple[Bounded
     ), rows
 
 
+def _choose_ranges(column: PublishedColumn, plan: ReleasePlan) -> RangeStrategy:
+    if column.listed:
+        raise UsageError(f"Ranges need numbers or days; {column.name!r} has listed values. Nothing was charged.")
+    return choose_strategy(column.fine, RangeWorkload(plan.columns[column.name].ranges or ""))
+
+
 def _choose_workload(plan: ReleasePlan, columns: Sequence[PublishedColumn]) -> Workload:
     """The tables that are wanted, with their weights; refused where they are too large for memory."""
     sizes = tuple(column.size for column in columns)
@@ -146,7 +153,11 @@ def _choose_workload(plan: ReleasePlan, columns: Sequence[PublishedColumn]) -> W
     narrow = max(sizes) <= _NARROW
     weights = {p: _ONE_WAY_WEIGHT if len(p) == 1 and not narrow else 1.0 for p in wanted}
     fine = {i: column.fine_size for i, column in enumerate(columns) if column.fine_size and plan.synthetic}
-    workload = Workload(sizes, weights, fine)
+    strategies = {
+        i: _choose_ranges(column, plan) for i, column in enumerate(columns) if plan.columns[column.name].ranges
+    }
+    fine |= {i: columns[i].fine for i in strategies}
+    workload = Workload(sizes, weights, dict(sorted(fine.items())), strategies)
     cells = sum(map(workload.cells, workload.closure))
     if cells > MOST_CELLS:
         widest = sorted(zip(sizes, names), reverse=True)[:3]

@@ -7,6 +7,7 @@ up, but has a bias, so no interval is promised around it; it is moved into the i
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -53,6 +54,19 @@ def tabulate_rows(
         for column, size, place in zip(attributes, shape, places)
     }
     return pa.table(named | {name: pa.array(v) for name, v in tabulate_cells(measured, attributes, level).items()})
+
+
+def round_cells(table: Any, deviation: float) -> Any:
+    """The same rows with whole numbers, none below zero, and what that adds to a true zero on average.
+
+    The mean of max(0, N(0, σ²)) is σ/√(2π): small counts are too large by up to that much, large ones are not.
+    """
+    import pyarrow as pa
+
+    whole = np.maximum(0, np.round(table.column("value").to_numpy())).astype(np.int64)
+    bias = deviation / math.sqrt(2 * math.pi)
+    told = {"bias_of_a_true_zero": f"{bias:.4g}"}
+    return table.append_column("whole", pa.array(whole)).replace_schema_metadata(told)
 
 
 def suppress_cells(table: Any, most: float) -> Any:

@@ -45,8 +45,18 @@ class Measurements:
 
     def fine_table(self, column: int) -> Floats:
         """The fine histogram of a column in rows, without bias."""
+        return self.allocation.workload.strategy(column).decode(self._scale_fine(column))
+
+    def _scale_fine(self, column: int) -> Floats:
+        """What was measured of a fine histogram, in rows."""
         scale = self.allocation.fine_multipliers[column] * self.allocation.steps
         return np.asarray(self.noisy_fine[column], dtype=np.float64) / scale
+
+    def answer_fine(self, column: int, values: Floats) -> tuple[float, float]:
+        """Σ values·fine cells, without bias, and its standard deviation in closed form."""
+        read = self.allocation.workload.strategy(column).read(values)
+        deviation = math.sqrt(float((read * read).sum()) * self.allocation.fine_variance(column))
+        return float(read @ self._scale_fine(column)), deviation
 
     def table(self, attributes: Attributes) -> Floats:
         """A marginal without bias: its cells may be negative, and they add up like all other tables of the release."""
@@ -82,7 +92,8 @@ def measure(
     exact = {part: take_residual(_check(np.asarray(tables[part]), workload.shape(part))) for part in workload.closure}
     vector = [_multiply(residual, allocation.multipliers[part]) for part, residual in exact.items()]
     for column, size in workload.fine.items():
-        vector.append(_multiply(_check(np.asarray(fine[column]), (size,)), allocation.fine_multipliers[column]))
+        encoded = workload.strategy(column).encode(_check(np.asarray(fine[column]), (size,)))
+        vector.append(_multiply(encoded, allocation.fine_multipliers[column]))
     drawn = np.asarray(allocation.noise.release(np.concatenate([each.reshape(-1) for each in vector]), source=source))
     ends = np.cumsum([each.size for each in vector])[:-1]
     return to_measurements(allocation, np.split(drawn, ends))
@@ -116,4 +127,4 @@ def project(table: Integers, attributes: Attributes, part: Attributes) -> Intege
 def find_cells(allocation: Allocation) -> int:
     """How many noisy numbers are drawn."""
     workload = allocation.workload
-    return sum(map(workload.cells, workload.closure)) + sum(workload.fine.values())
+    return sum(map(workload.cells, workload.closure)) + sum(workload.strategy(column).size for column in workload.fine)

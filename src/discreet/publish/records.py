@@ -24,6 +24,7 @@ from discreet.privacy import Neighbours, Unit
 from discreet.publish.allocation import Allocation
 from discreet.publish.columns import PublishedColumn
 from discreet.publish.measurements import Measurements, to_measurements
+from discreet.publish.range_strategies import RangeStrategy, StrategyKind
 from discreet.publish.workload import Workload
 
 TABLE = "release"
@@ -40,6 +41,7 @@ def dump_measurements(measured: Measurements) -> dict[str, Any]:
         "sizes": list(workload.sizes),
         "weights": [[list(part), weight] for part, weight in workload.weights.items()],
         "fine": [[column, size] for column, size in workload.fine.items()],
+        "strategies": [[c, str(s.kind), s.cells, list(s.weights)] for c, s in workload.strategies.items()],
         "multipliers": [[list(part), str(m)] for part, m in allocation.multipliers.items()],
         "fine_multipliers": [[column, str(m)] for column, m in allocation.fine_multipliers.items()],
         "variance": str(allocation.variance),
@@ -57,6 +59,10 @@ def load_measurements(record: Mapping[str, Any]) -> Measurements:
         tuple(record["sizes"]),
         {tuple(part): float(weight) for part, weight in record["weights"]},
         {int(column): int(size) for column, size in record["fine"]},
+        {
+            int(column): RangeStrategy(StrategyKind(kind), int(cells), tuple(map(int, weights)))
+            for column, kind, cells, weights in record.get("strategies", ())
+        },
     )
     allocation = Allocation(
         workload,
@@ -70,7 +76,7 @@ def load_measurements(record: Mapping[str, Any]) -> Measurements:
     )
     if set(allocation.multipliers) != set(workload.closure):
         raise UsageError("These measurements do not belong to their tables. The bundle was changed or is damaged.")
-    sizes = [workload.cells(part) for part in workload.closure] + list(workload.fine.values())
+    sizes = [workload.cells(part) for part in workload.closure] + [workload.strategy(c).size for c in workload.fine]
     vector = _unpack(record["numbers"], sum(sizes))
     return to_measurements(allocation, np.split(vector, np.cumsum(sizes)[:-1]))
 

@@ -33,13 +33,14 @@ from discreet.plan.catalog import suggest_nearest
 from discreet.plan.types import Value
 from discreet.publish.columns import ColumnChoice
 from discreet.publish.constraints import Constraint
+from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
-    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level",
+    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
-_COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges")
+_COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,7 @@ class ReleasePlan:
     synthetic: bool = True
     constraints: tuple[Constraint, ...] = ()
     supersedes: str = ""
+    csv: bool = False
     codebook: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +117,7 @@ class ReleasePlan:
             "synthetic": self.synthetic,
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "supersedes": self.supersedes,
+            "csv": self.csv,
         }
 
     @classmethod
@@ -180,6 +183,8 @@ def read_choice(name: str, words: Any) -> ColumnChoice:
             stated[listed] = tuple(_settle(value) for value in stated[listed])
     for bound in ("low", "high"):
         stated[bound] = _settle(stated.get(bound))
+    if stated.get("ranges") not in (None, *RangeWorkload):
+        raise UsageError(f"ranges of {name!r} is 'all', 'short' or 'distribution'. Nothing was charged.")
     if "resolution" in stated:
         stated["resolution"] = parameters.read_positive(stated["resolution"], "resolution")
     return ColumnChoice(**stated)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
+from discreet.publish.range_strategies import RangeStrategy, StrategyKind
 
 Attributes: TypeAlias = tuple[int, ...]
 """The columns of a marginal, by their numbers, ascending."""
@@ -37,6 +38,12 @@ class Workload:
     weights: Mapping[Attributes, float]
     # Columns that are also counted in finer cells, with how many of these there are.
     fine: Mapping[int, int] = field(default_factory=dict)
+    # How finer cells are measured where ranges of them are wanted; others are measured cell by cell.
+    strategies: Mapping[int, RangeStrategy] = field(default_factory=dict)
+
+    def strategy(self, column: int) -> RangeStrategy:
+        """How the finer cells of a column are measured."""
+        return self.strategies.get(column) or RangeStrategy(StrategyKind.IDENTITY, self.fine[column])
 
     def __post_init__(self) -> None:
         if any(size < 1 for size in self.sizes):

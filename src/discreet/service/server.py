@@ -14,6 +14,7 @@ from typing import Any
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.service.data_folder import DataFolder
+from discreet.service.oidc import OidcProvider, read_settings
 from discreet.service.routes import Service
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import GUIDE, SessionStore
@@ -92,11 +93,13 @@ def serve(
     *,
     links: bool = False,
     guide: Path | None = None,
+    oidc: Path | None = None,
 ) -> None:
     """Serve until told to stop. Questions that run then are finished, within half a minute.
 
     With ``links`` a one-time link for the owner of each dataset is announced: for a terminal, and not for a log.
-    ``guide`` is the folder of data files for which the guide makes a first codebook.
+    ``guide`` is the folder of data files for which the guide makes a first codebook. ``oidc`` is the file about an
+    OpenID provider.
     """
     uvicorn = _load_uvicorn()
     from discreet.service.app import make_app
@@ -110,7 +113,8 @@ def serve(
             if not dataset.tokens.list_all():
                 announce(f"Nobody may ask {name} yet: discreet token create CODEBOOK --name NAME")
         sessions, folder = SessionStore(service.datasets), None if guide is None else DataFolder(guide.resolve())
-        site = Site(service=service, sessions=sessions, secure=address.secure, guide=folder)
+        provider = None if oidc is None else OidcProvider(read_settings(oidc))
+        site = Site(service=service, sessions=sessions, secure=address.secure, guide=folder, oidc=provider)
         config = uvicorn.Config(
             make_app(service, site),
             ssl_certfile=address.certificate,

@@ -8,7 +8,7 @@ from discreet.service.pages.markup import element
 from discreet.service.pages.visits import make_page_response, quote_part
 
 
-def show_sign_in(*, failed: bool = False) -> ApiResponse:
+def show_sign_in(*, failed: bool = False, provided: bool = False) -> ApiResponse:
     """The form. An unknown, an ended and a revoked token get the same words."""
     said = element(
         "p", "This does not open anything: it is not known, it has ended, or it was used already.",
@@ -23,8 +23,18 @@ def show_sign_in(*, failed: bool = False) -> ApiResponse:
         element("p", element("button", "Sign in")),
         method="post", action="/sign-in",
     )  # fmt: skip
-    body = element("div", said if failed else None, form, class_="card")
+    other = element("p", "Or ", element("a", "sign in with your organisation", href="/oidc"), ".") if provided else None
+    body = element("div", said if failed else None, form, other, class_="card")
     return make_page_response(make_bare_page("Sign in", body, class_="narrow"), 401 if failed else 200)
+
+
+def show_way_on(cookie: str) -> ApiResponse:
+    """A page that goes on to the dataset by itself."""
+    body = element(
+        "div", element("meta", http_equiv="refresh", content="0; url=/dataset"),
+        element("p", "You are signed in. ", element("a", "Go on", href="/dataset")), class_="card",
+    )  # fmt: skip
+    return make_page_response(make_bare_page("Signed in", body, class_="narrow"), Set_Cookie=cookie)
 
 
 def show_link(code: str) -> ApiResponse:

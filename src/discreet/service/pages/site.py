@@ -16,6 +16,7 @@ from discreet.late_dataclass import dataclass
 from discreet.service import problems
 from discreet.service.data_folder import DataFolder
 from discreet.service.messages import ApiRequest, ApiResponse, RefusalCode, RequestRefused, refuse_body
+from discreet.service.oidc import OidcProvider
 from discreet.service.pages import answer_page, ask_page, audit_page, dataset_page, guide_page, owner_page, sign_in_page
 from discreet.service.pages.guide_page import GuideVisit
 from discreet.service.pages.layout import make_bare_page, make_problem
@@ -67,6 +68,7 @@ class Site:
     sessions: SessionStore
     secure: bool = False
     guide: DataFolder | None = None
+    oidc: OidcProvider | None = None
 
     @property
     def cookie(self) -> str:
@@ -100,7 +102,36 @@ class Site:
             if request.method == "GET":
                 return replace(sign_in_page.show_link(code), route="once/{x}")
             return replace(self._sign_in(request, self.sessions.use_link, code), route="once/{x}")
+        if self.oidc is not None and request.method == "GET" and path in ("oidc", "oidc/callback"):
+            made = self._begin_oidc(self.oidc) if path == "oidc" else self._finish_oidc(self.oidc, request)
+            return replace(made, route=made.route or path)
         return self._answer_visitor(request, path)
+
+    def _begin_oidc(self, provider: OidcProvider) -> ApiResponse:
+        """To the provider's page; a cookie of its own binds the way back to this browser."""
+        try:
+            address, state = provider.begin()
+        except DiscreetError:
+            return sign_in_page.show_sign_in(failed=True, provided=True)
+        # The way back comes from another site, so this cookie is Lax; it opens nothing by itself.
+        secure = "; Secure" if self.secure else ""
+        cookie = f"{self.cookie}-oidc={state}; Path=/; HttpOnly; SameSite=Lax; Max-Age=600{secure}"
+        return redirect(address, Set_Cookie=cookie)
+
+    def _finish_oidc(self, provider: OidcProvider, request: ApiRequest) -> ApiResponse:
+        """A new session, and a page that goes on by itself: a strict cookie is not sent on a way from another site."""
+        kept = self._read_cookie(request, f"{self.cookie}-oidc")
+        words = {name: request.query.get(name, "") for name in ("code", "state")}
+        person = provider.finish(**words, kept=kept)
+        name = None if person is None else self.sessions.sign_in_named(person)
+        found = None if name is None else self.sessions.find(name)
+        if name is None or found is None:
+            refused = sign_in_page.show_sign_in(failed=True, provided=True)
+            self.service.note_access(replace(refused, route=SIGN_IN), None)
+            return refused
+        made = replace(sign_in_page.show_way_on(self._write_cookie(name)), route=SIGN_IN)
+        self.service.note_access(made, found[0])
+        return made
 
     def _answer_visitor(self, request: ApiRequest, path: str) -> ApiResponse:
         if self.guide is not None and path in ("guide", "guide/save"):
@@ -111,7 +142,9 @@ class Site:
                 return redirect("/guide")
             if request.method == "POST":
                 raise RequestRefused(RefusalCode.UNAUTHORIZED, "You are not signed in any more.", "Sign in again.")
-            return redirect("/sign-in") if path != "sign-in" else sign_in_page.show_sign_in()
+            return (
+                redirect("/sign-in") if path != "sign-in" else sign_in_page.show_sign_in(provided=self.oidc is not None)
+            )
         caller, session = found
         words = read_form(request) if request.method == "POST" else dict(request.query)
         if request.method == "POST" and not is_same_key(words.get("form_key", ""), session.form_key):
@@ -137,7 +170,7 @@ class Site:
             return replace(redirect("/guide", Set_Cookie=self._write_cookie(name)), route=SIGN_IN)
         found = None if name is None else self.sessions.find(name)
         if name is None or found is None:
-            refused = sign_in_page.show_sign_in(failed=True)
+            refused = sign_in_page.show_sign_in(failed=True, provided=self.oidc is not None)
             self.service.note_access(replace(refused, route=SIGN_IN), None)
             return refused
         self.sessions.sign_out(self._read_cookie(request))
@@ -182,10 +215,13 @@ class Site:
         secure = "; Secure" if self.secure else ""
         return f"{self.cookie}={value}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
-    def _read_cookie(self, request: ApiRequest) -> str:
-        """The value of our cookie; "" where there is none or more than one, which a neighbour may have planted."""
+    def _read_cookie(self, request: ApiRequest, sought: str = "") -> str:
+        """The value of our cookie, or of another one of ours.
+
+        It is "" where there is none or more than one, which a neighbour may have planted.
+        """
         pairs = (part.strip().partition("=") for part in request.headers.get("cookie", "").replace(",", ";").split(";"))
-        values = [value for name, _, value in pairs if name == self.cookie]
+        values = [value for name, _, value in pairs if name == (sought or self.cookie)]
         return values[0] if len(values) == 1 else ""
 
 
