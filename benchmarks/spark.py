@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("--slope", action="store_true", help="1, 5 and 20 million rows")
     options = parser.parse_args()
     builder = import_pyspark_sql().SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     quiet = builder.config("spark.log.level", "OFF").config("spark.sql.shuffle.partitions", str(os.cpu_count() or 2))
     spark = quiet.config("spark.driver.memory", "4g").getOrCreate()
     with tempfile.TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ from discreet.plan.statistics.definitions import (
     SumBasis,
 )
 from discreet.plan.statistics.formulas import FirstMoments, SecondMoments
-from discreet.plan.statistics.limits import NumberLimits, find_limits
+from discreet.plan.statistics.limits import EVERYTHING, NumberLimits, find_limits
 from discreet.plan.statistics.table import STATISTICS
 from discreet.plan.types import INTEGER_MAX, INTEGER_MIN, Type, Value
 from discreet.release import NoisyGroups, Plan, Release
@@ -75,7 +75,7 @@ class Rows:
 def finish(plan: Plan, drawn: Sequence[NoisyGroups], *, source: EntropySource = SYSTEM) -> Rows:
     """The rows that the question asked for, from what was drawn for each of its groupings."""
     question = plan.question
-    parts = [_compute_groups(release, noisy.keys, noisy) for release, noisy in zip(plan.releases, drawn)]
+    parts = [_compute_groups(release, noisy) for release, noisy in zip(plan.releases, drawn)]
     places = [(part, group) for part, rows in enumerate(parts) for group in range(len(rows))]
     released = [parts[part][group] for part, group in places]
     chosen = _select_groups(question, released)
@@ -122,24 +122,28 @@ def _is_measured(expression: Expression, question: Question) -> bool:
     return expression.type.is_number and bool(used) and not any(definition.is_chosen for definition in used)
 
 
-def _compute_groups(release: Release, keys: Sequence[tuple[Value, ...]], noisy: NoisyGroups) -> list[dict[Any, Value]]:
+def _compute_groups(release: Release, noisy: NoisyGroups) -> list[dict[Any, Value]]:
     """For each group, the value of every key and aggregate that expressions may refer to.
 
     Keys that this grouping does not group by are NULL.
     """
     bounded, question = release.bounded, release.bounded.question
-    steps = {position: release.to_steps(position, drawn) for position, drawn in noisy.measures.items()}
-    columns = [
-        _compute_column(release, estimate, steps, noisy, aggregate.type)
-        for estimate, aggregate in zip(bounded.estimates, question.aggregates)
-    ]
+    columns = [_compute_aggregate(release, noisy, i) for i in range(len(question.aggregates))]
     names = [question.refer_to_key(i) for i in bounded.keys]
     names += [question.refer_to_aggregate(i) for i in range(len(question.aggregates))]
     others: dict[Any, Value] = {
         question.refer_to_key(i): None for i in range(len(question.keys)) if i not in bounded.keys
     }
     others |= question.mark_groupings(bounded.keys)
-    return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(keys)]
+    return [{**others, **dict(zip(names, (*key, *(c[i] for c in columns))))} for i, key in enumerate(noisy.keys)]
+
+
+def _compute_aggregate(release: Release, noisy: NoisyGroups, index: int) -> list[Value]:
+    """One of the question's aggregates for each group."""
+    recipe = release.bounded.estimates[index]
+    used = (recipe.count, recipe.steps, recipe.squares)
+    steps = {at: release.to_steps(at, drawn) for at, drawn in noisy.measures.items() if at in used}
+    return _compute_column(release, recipe, steps, noisy, release.bounded.question.aggregates[index].type)
 
 
 def _compute_column(
@@ -373,12 +377,21 @@ def _simulate(
                 continue
             truths[position] = int(noisy.measures[position][group]) - shift.astype(object)
         chosen_here = {p: (cells[group],) * draws for p, cells in noisy.chosen.items()}
-        rows = _compute_groups(release, [noisy.keys[group]] * draws, NoisyGroups((), truths, chosen_here))
+        simulated = NoisyGroups((noisy.keys[group],) * draws, truths, chosen_here)
         for column in columns:
-            ends[column, group] = _middle_of(
-                [find_limits(outputs[column].expression, row, limits) for row in rows], tail
-            )
+            ends[column, group] = _middle_of(_list_limits(release, simulated, outputs[column].expression, limits), tail)
     return ends
+
+
+def _list_limits(
+    release: Release, simulated: NoisyGroups, expression: Expression, limits: Mapping[Expression, NumberLimits]
+) -> list[NumberLimits]:
+    """Where a column lies for each of the truths."""
+    if isinstance(expression, ReleasedValue):  # an aggregate by itself, which needs no rows to evaluate it in
+        unknown = limits.get(expression, EVERYTHING)
+        values: Any = _compute_aggregate(release, simulated, expression.index - len(release.bounded.question.keys))
+        return [unknown if value is None else (value, value) for value in values]
+    return [find_limits(expression, row, limits) for row in _compute_groups(release, simulated)]
 
 
 def _limit_statistics(release: Release) -> dict[Expression, NumberLimits]:

@@ -38,7 +38,9 @@ def show(value: Value) -> str:
 
 
 def show_key(value: Value) -> str:
-    """A value that names something, so that 2024 may be a year."""
+    """A value that names something, so that 2024 may be a year. A whole real is shown as a whole number."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
     is_short = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10_000
     return str(value) if is_short else show(value)
 

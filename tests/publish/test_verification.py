@@ -51,6 +51,7 @@ def test_a_bundle_as_written_holds(bundle: Path) -> None:
     [
         ("manifest.json", lambda m: m["loss"].update(epsilon=m["loss"]["epsilon"] / 2), "loss"),
         ("manifest.json", lambda m: m.update(unit="one row"), "loss"),
+        ("manifest.json", lambda m: m.update(best_guess=m["best_guess"] - 0.01), "loss"),
         ("manifest.json", lambda m: m["tables"][3].update(deviation=1.0), "tables"),
         ("manifest.json", lambda m: m["rows"].update(sha256="0" * 64), "rows"),
         ("manifest.json", lambda m: m["method"].update(reason="because"), "words"),
@@ -76,9 +77,9 @@ def test_every_number_of_the_page_is_in_the_manifest_or_the_tables(bundle: Path)
     page = (bundle / "index.html").read_text()
     manifest = json.loads((bundle / "manifest.json").read_text())
     text = unescape(re.sub(r"<(style|svg|figure)[^>]*>.*?</\1>", "", page, flags=re.DOTALL))
-    text = re.sub(r"<[^>]+>", " ", text)
+    text = re.sub(r"(?<=\d),(?=\d)", "", re.sub(r"<[^>]+>", " ", text))
     known = json.dumps(manifest, ensure_ascii=False)
-    values = [1000.0]  # the scale of the k-marginal score
+    values = [1000.0, 50.0, 100 * manifest["best_guess"]]  # the scale of the k-marginal score, a coin, and the guess
     values += [float(number) for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?", known)]
     for shown in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w])", text):
         number = float(shown)
@@ -95,3 +96,26 @@ def test_names_cannot_write_into_the_page(tmp_path: Path) -> None:
     plan = make_plan(name="<script>alert(1)</script>", synthetic=False)
     publish(plan, curator=open_clinic(), out=tmp_path / "b")
     assert "<script>" not in (tmp_path / "b" / "index.html").read_text()
+
+
+def test_csv_files_have_the_same_rows(tmp_path: Path) -> None:
+    """They are written where the plan says so, and a changed one is seen, even where its hash was changed, too."""
+    publish(make_plan(csv=True), curator=open_clinic(), out=tmp_path / "b")
+    assert holds(verify(tmp_path / "b"))
+    for name, seen in (("tables", "tables"), ("synthetic", "rows")):
+        path = tmp_path / "b" / f"{name}.csv"
+        text = path.read_text()
+        path.write_text(text.replace("\n", "\nx", 2))
+        assert seen in failures(verify(tmp_path / "b"))
+        path.write_text(text)
+
+
+def test_the_pictures_show_the_released_tables(bundle: Path) -> None:
+    """Every count of a picture is a value of the one-way tables, with the width of its interval."""
+    from pyarrow import parquet
+
+    page = (bundle / "index.html").read_text()
+    tables = parquet.read_table(bundle / "tables.parquet").to_pylist()
+    single = [row for row in tables if row["cell1"] is not None and row["cell2"] is None]
+    shown = re.findall(r">(-?[\d,]+) ± ([\d,]+)</text>", page)
+    assert shown == [(f"{row['value']:,.0f}", f"{row['high'] - row['value']:,.0f}") for row in single]

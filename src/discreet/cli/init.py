@@ -148,8 +148,11 @@ class InitReport:
         yield from self._describe_unread()
         for name in self.doubtful:
             yield f'{name}: day or month first? Write dates = "dmy" or "mdy" into its source, and its type: date.'
-        from discreet.codebook.data_files import find_parts
+        from discreet.codebook.data_files import find_folder_columns, find_parts
 
+        for table, (column, folder) in find_folder_columns(self.found).items():
+            yield f"{table}: the names of folders are no column here. If {column} should be one, convert them first:"
+            yield f"  discreet import {shlex.quote(folder)} --types --out {shlex.quote(folder.rstrip('/'))}.parquet"
         if (pattern := find_parts(self.data, self.found)) is not None:
             yield "These files have the same columns. If they are parts of one table, give them as one pattern:"
             yield f"  discreet init {shlex.quote(pattern)}"

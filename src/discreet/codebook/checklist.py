@@ -42,7 +42,7 @@ def make_checklist(codebook: Codebook, schemas: Schemas | None = None) -> tuple[
         lines += unit_checks.check_table(name, codebook)
         if not table.public:
             lines += _check_contributions(name, table, codebook)
-        lines += _check_bounds(name, table)
+        lines += _check_bounds(name, table, codebook)
         lines += _check_keys(name, table, codebook)
     return tuple(lines)
 
@@ -148,7 +148,7 @@ def _check_schema(
                 Grade.WEAK if lossy else Grade.WRONG, where, finding, f'Write type = "{there}" if that is right.'
             )
     kinds = {Type(entry.type) for entry in table.columns.values()}
-    if untyped and not wrong and kinds == {Type.TEXT} and len(table.columns) > 1:
+    if untyped and not wrong and kinds == {Type.TEXT} and len(table.columns) > 1 and not table.public:
         fix = "Mend the types in the codebook, or let the values be read: discreet init DATA --types"
         yield CheckLine(Grade.WEAK, f"{name}: types", "all columns are text, so nothing can be summed.", fix)
     if not wrong:
@@ -190,12 +190,15 @@ def _write_command(*names: str) -> str:
     return " ".join(["discreet bounds CODEBOOK", *map(shlex.quote, names)])
 
 
-def _check_bounds(name: str, table: TableEntry) -> Iterator[CheckLine]:
-    numbers = {column: entry for column, entry in table.columns.items() if Type(entry.type).is_number}
+def _check_bounds(name: str, table: TableEntry, codebook: Codebook) -> Iterator[CheckLine]:
+    excluded = unit_checks.keys_of(name, codebook)  # nobody sums the names of units
+    columns = {column: entry for column, entry in table.columns.items() if column not in excluded}
+    numbers = {column: entry for column, entry in columns.items() if Type(entry.type).is_number}
     missing = [column for column, entry in numbers.items() if entry.bounds is None and not _names_things(column)]
     if missing:
         finding = f"{_join_names(missing)} without bounds can be counted, not summed or averaged."
-        fix = f"Add bounds = [low, high] from public knowledge, or buy them: {_write_command(name, missing[0])}"
+        fix = "Add bounds = [low, high] from public knowledge"
+        fix += "." if table.public else f", or buy them: {_write_command(name, missing[0])}"
         yield CheckLine(Grade.WEAK, f"{name}: bounds", finding, fix)
     for column, entry in numbers.items():
         if entry.bounds is not None and entry.bounds[0] == entry.bounds[1]:

@@ -142,11 +142,8 @@ class Codebook:
         facts.add("type", types)
         facts.add("bounds", {column: tuple(ends) for column, ends in (bounds or {}).items()})
         facts.add("resolution", resolution)
-        all_keys = {column: list(values) for column, values in (keys or {}).items()}
-        facts.add("keys", {column: [key for key in values if key is not None] for column, values in all_keys.items()})
-        facts.add("bins", {column: _to_bins_entry(value) for column, value in (bins or {}).items()})
-        facts.add("null_key", {column: True for column, values in all_keys.items() if None in values})
-        facts.add("nullable", {column: True for column, values in all_keys.items() if None in values})
+        facts.add_keys(keys or {})
+        facts.add_bins(bins or {})
         facts.add("constant_per_unit", dict.fromkeys(constant_per_unit, True))
         facts.add("nullable", dict.fromkeys(not_null, False))
         facts.add("unique", dict.fromkeys(unique, True), public=True)
@@ -163,13 +160,13 @@ class Codebook:
             "name": name,
             "unit": ROW if unit is None else unit,
             "neighbours": str(neighbours),
-            **({} if max_joined_rows is None else {"max_joined_rows": max_joined_rows}),
+            "max_joined_rows": max_joined_rows,
             "budget": _to_budget_entry(budget, per_query),
             "shared_answers": shared_answers,
-            **({} if answer_after is None else {"answer_after": answer_after}),
-            "tables": facts.to_tables({word: value for word, value in limits.items() if value is not None}),
+            "answer_after": answer_after,
+            "tables": facts.to_tables(_leave_out_none(limits)),
         }
-        return cls(_read_document(raw, "curate(...)", files=False))
+        return cls(_read_document(_leave_out_none(raw), "curate(...)", files=False))
 
     @property
     def name(self) -> str:
@@ -297,13 +294,12 @@ def _to_budget_entry(budget: Budget, per_query: object) -> dict[str, Any]:
     if not isinstance(budget, Budget):
         fix = "Give budget=Budget(epsilon=1), Budget(epsilon=1, delta=1e-9), Budget(rho=0.1) or Budget(mu=0.5)."
         raise CodebookError("curate(...)", (Problem("budget", f"must be in {' or '.join(PAYABLE)}", fix),))
-    words = {word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query}
-    return {word: value for word, value in words.items() if value is not None}
+    return _leave_out_none({word: getattr(budget, word) for word in (*PAYABLE, "delta")} | {"per_query": per_query})
 
 
-def _to_bins_entry(value: Any) -> dict[str, Any]:
-    """A width, or a list of starts, as an entry of a codebook."""
-    return {"edges": list(value)} if isinstance(value, Iterable) and not isinstance(value, str) else {"width": value}
+def _leave_out_none(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that somebody has given."""
+    return {word: value for word, value in entries.items() if value is not None}
 
 
 def _make_source(place: SourceEntry, name: str, folder: Path, spark: str | None) -> TableSource:

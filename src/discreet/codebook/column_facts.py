@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from discreet.codebook.entries import did_you_mean
@@ -38,6 +38,18 @@ class FactsByName:
                 self._refuse(word, name, f"is not a column{whose}")
             for table, column in columns:
                 self._columns[table].setdefault(column, {})[word] = value
+
+    def add_keys(self, keys: Mapping[str, Iterable[Any]]) -> None:
+        """Add public keys. None among them makes NULL a group, so that values may be missing."""
+        listed = {column: list(values) for column, values in keys.items()}
+        self.add("keys", {column: [key for key in values if key is not None] for column, values in listed.items()})
+        for word in ("null_key", "nullable"):
+            self.add(word, {column: True for column, values in listed.items() if None in values})
+
+    def add_bins(self, bins: Mapping[str, Any]) -> None:
+        """Add bins: a width, or a list of starts."""
+        listed = {column: isinstance(value, Iterable) and not isinstance(value, str) for column, value in bins.items()}
+        self.add("bins", {c: {"edges": list(value)} if listed[c] else {"width": value} for c, value in bins.items()})
 
     def add_foreign_keys(self, keys: Mapping[str, str] | Collection[Mapping[str, str]]) -> None:
         """Add foreign keys. A bare name means every table except the one that it refers to.

@@ -147,6 +147,18 @@ def find_parts(files: Sequence[str], found: DataFiles) -> str | None:
     return str(paths[0].parent / f"{names[0][:start].rstrip('0123456789')}*{''.join(paths[0].suffixes)}")
 
 
+def find_folder_columns(found: DataFiles) -> dict[str, tuple[str, str]]:
+    """The tables whose files lie in folders such as ``year=2024``: such a column, and the folder that holds them."""
+    columns = {}
+    for table, source in found.sources.items():
+        parts = PurePath(source.path).parts if source.kind in (SourceKind.PARQUET, SourceKind.CSV) else ()
+        places = [i for i, part in enumerate(parts[:-1]) if "=" in part]
+        name = parts[places[0]].partition("=")[0] if places else ""
+        if places and name.lower() not in {column.lower() for column in found.tables[table]}:
+            columns[table] = (name, str(PurePath(*parts[: places[0]])))
+    return columns
+
+
 def _inspect(file: str) -> tuple[TableSource, Mapping[str, Schema], tuple[str, ...] | None]:
     """Where a file is, its tables, and the header of a CSV file as it stands."""
     if Path(file).is_dir():

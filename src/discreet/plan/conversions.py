@@ -52,7 +52,8 @@ def advise_conversion(path: str) -> str | None:
     if ending in SQLITE_ENDINGS:
         return advise_sqlite(path)
     if ending in (*JSON_ENDINGS, *ARROW_ENDINGS) or file.is_dir():
-        return f"Convert it first: discreet import {shlex.quote(path)} --out {shlex.quote(_name_parquet(path))}"
+        types = " --types" if file.is_dir() else ""  # its files may be CSV, which has none
+        return f"Convert it first: discreet import {shlex.quote(path)}{types} --out {shlex.quote(_name_parquet(path))}"
     if ending in _PANDAS_READERS:
         reader, needs = _PANDAS_READERS[ending]
         code = f"import pandas; pandas.{reader}({json.dumps(path)}).to_parquet({json.dumps(_name_parquet(path))})"

@@ -19,6 +19,7 @@ _MEMBERS = {
     "Bundle": "discreet.publish.bundle",
     "ReleasePlan": "discreet.publish.release_plan",
     "SeriesMechanism": "discreet.series.mechanism",
+    "check_rows": "discreet.publish.metered_check",
     "preview": "discreet.publish.publication",
     "verify": "discreet.publish.verification",
 }

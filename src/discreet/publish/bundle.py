@@ -4,7 +4,7 @@ manifest.json       what was released, of whom, at which loss, with which receip
 disclosure.txt      the same in plain words
 measurements.json   the noisy integers, before anything was made of them
 tables.parquet      every measured table: value without bias, interval, consistent estimate
-synthetic.parquet   synthetic rows, if the plan asks for them
+synthetic.parquet   synthetic rows, if the plan asks for them; both also as CSV, if it says csv = true
 croissant.json      metadata for catalogs
 index.html          a page that opens offline
 """
@@ -39,7 +39,7 @@ from discreet.publish.records import hash_measurements, load_column, load_measur
 from discreet.publish.synthetic_rows import decode_rows, make_cells
 from discreet.publish.synthetic_table import SyntheticTable
 from discreet.publish.workload import Attributes
-from discreet.row_formats import to_parquet
+from discreet.row_formats import to_csv, to_parquet
 
 MANIFEST, MEASUREMENTS, TABLES, ROWS = "manifest.json", "measurements.json", "tables.parquet", "synthetic.parquet"
 
@@ -200,9 +200,10 @@ def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Ma
     columns = tuple(load_column(column) for column in manifest["columns"])
     if manifest["plan"]["synthetic"]:
         rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"])
-        (part / ROWS).write_bytes(to_parquet(rows))
+        _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
     (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
-    (part / TABLES).write_bytes(to_parquet(stack_tables(measured, columns, Fraction(manifest["level"]))))
+    tables = stack_tables(measured, columns, Fraction(manifest["level"]))
+    _write_table(part / TABLES, tables, csv=manifest["plan"]["csv"])
     (part / "disclosure.txt").write_text(write_disclosure(manifest), encoding="utf-8")
     (part / "index.html").write_text(make_page(manifest, measured, columns), encoding="utf-8")
     (part / "croissant.json").write_text(json.dumps(make_croissant(manifest), indent=1), encoding="utf-8")
@@ -210,6 +211,13 @@ def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Ma
     (part / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
     os.replace(part, folder)
     return Bundle(folder, manifest)
+
+
+def _write_table(path: Path, table: Any, *, csv: bool) -> None:
+    """A table as Parquet, and as CSV beside it where the plan says so."""
+    path.write_bytes(to_parquet(table))
+    if csv:
+        path.with_suffix(".csv").write_bytes(to_csv(table))
 
 
 def stack_tables(measured: Measurements, columns: tuple[PublishedColumn, ...], level: Fraction) -> Any:

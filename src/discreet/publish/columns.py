@@ -144,8 +144,9 @@ class PublishedColumn:
             return str(self.values[cell - self.first])
         start = self.starts[cell - self.first]
         end = self.starts[cell - self.first + 1] if cell - self.first + 1 < len(self.starts) else self.fine
-        low, high = self._value_at(start, 0.0), self._value_at(end - 1, 1.0 if not self.points else 0.0)
-        return str(low) if low == high else f"{low} to {high}"
+        ends = self._value_at(start, 0.0), self._value_at(end - 1, 1.0 if not self.points else 0.0)
+        low, high = (f"{value:g}" if isinstance(value, float) else str(value) for value in ends)
+        return low if low == high else f"{low} to {high}"
 
     def find_value(self, cell: int) -> tuple[bool, Value]:
         """The one value that a cell stands for, if it stands for one."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from importlib.metadata import version
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.exact import float_up
-from discreet.privacy import Loss
+from discreet.privacy import Loss, Neighbours
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.measurements import Measurements
 from discreet.publish.method import Method
@@ -63,6 +65,7 @@ def make_manifest(
         },
         "mechanisms": [events.dump(event)],
         "loss": describe_loss(compose([event]).loss, delta),
+        "best_guess": find_best_guess(events.squared_mu(event)),
         "cumulative": describe_loss(compose(list(released)).loss, delta),
         "method": {
             "name": method.name,
@@ -79,9 +82,26 @@ def make_manifest(
             for column, strategy in allocation.workload.strategies.items()
         ],
         "total": measured.total,
+        "metadata": {"croissant": "croissant.json", "dcat:previousVersion": plan.supersedes or None},
         "receipt": dict(receipt),
         "versions": {"python": ".".join(map(str, sys.version_info[:3])), "numpy": np.__version__},
     }
+
+
+def find_best_guess(mu_squared: Fraction) -> float:
+    """How often the best guess of whether a unit is in the data is right, if it is a fair coin: Φ(μ/2), rounded up."""
+    return math.ceil(1000 * NormalDist().cdf(math.sqrt(mu_squared) / 2)) / 1000
+
+
+def write_promise(manifest: Mapping[str, Any]) -> str:
+    """What the release means for whoever it protects, in two sentences."""
+    added = manifest["neighbours"] == str(Neighbours.ADD_REMOVE)
+    what = f"whether {manifest['unit']} was in the data" if added else f"which of two values {manifest['unit']} had"
+    return (
+        f"Whoever guesses from this release {what}, when both are equally likely, is right at most "
+        f"{100 * manifest['best_guess']:.1f} % of the time; a coin is right 50 %. This holds whatever else they know, "
+        "now and later."
+    )
 
 
 def list_tables(measured: Measurements, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -56,6 +56,7 @@ def make_croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
             for column in manifest["columns"]
         ]
         found["recordSet"] = [{"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}]
+    found["dcat:version"] = manifest["plan_digest"][:12]
     if manifest["supersedes"]:
         found["dcat:previousVersion"] = manifest["supersedes"]
     return found

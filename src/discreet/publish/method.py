@@ -16,6 +16,7 @@ from discreet.late_dataclass import dataclass
 from discreet.publish.allocation import Allocation, allocate
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.measurements import find_cells
+from discreet.publish.row_fitting import ROUNDS
 from discreet.publish.workload import Attributes, Workload
 
 MOST_NOISE = 0.3
@@ -50,6 +51,12 @@ class Method:
     def numbers(self) -> int:
         """How many noisy numbers are drawn."""
         return find_cells(self.allocation)
+
+    @property
+    def seconds(self) -> int:
+        """Roughly the CPU time: counting tables, drawing noise, and fitting rows to tables in rounds."""
+        rows, tables = self.rows or 0, sum(len(part) > 1 for part in self.workload.weights)
+        return math.ceil(5e-8 * rows * tables + 2.5e-8 * rows * tables * ROUNDS + 5e-6 * self.numbers + 1)
 
     @property
     def memory_megabytes(self) -> int:

@@ -37,7 +37,7 @@ from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
-    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level",
+    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
 _COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
@@ -66,6 +66,7 @@ class ReleasePlan:
     synthetic: bool = True
     constraints: tuple[Constraint, ...] = ()
     supersedes: str = ""
+    csv: bool = False
     codebook: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +117,7 @@ class ReleasePlan:
             "synthetic": self.synthetic,
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "supersedes": self.supersedes,
+            "csv": self.csv,
         }
 
     @classmethod

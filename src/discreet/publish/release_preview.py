@@ -52,6 +52,7 @@ class ReleasePreview:
             "dropped": [[self.design.names[column] for column in part] for part in self.method.dropped],
             "numbers": self.method.numbers,
             "megabytes": self.method.memory_megabytes,
+            "seconds": self.method.seconds,
             "tables": self.tables(),
         }
 
@@ -60,7 +61,8 @@ class ReleasePreview:
             f"release   {self.design.plan.name}: {', '.join(self.design.names)}",
             f"cost      {'already paid for: free' if self.paid else self.cost}; left {self.remaining}",
             f"method    {self.method.name}: {self.method.reason}",
-            f"work      {self.method.numbers:,} noisy numbers, about {self.method.memory_megabytes} MB",
+            f"work      {self.method.numbers:,} noisy numbers, about {self.method.seconds} s and "
+            f"{self.method.memory_megabytes} MB",
         ]
         if not self.fits:
             lines.append("budget    this is more than is left: it would be refused")

@@ -15,8 +15,9 @@ from discreet.accounting.events import squared_mu
 from discreet.errors import DiscreetError
 from discreet.late_dataclass import dataclass
 from discreet.publish.bundle import ROWS, TABLES, Bundle, hash_file, make_rows, stack_tables
-from discreet.publish.manifest import describe_loss, list_tables, write_disclosure
+from discreet.publish.manifest import describe_loss, find_best_guess, list_tables, write_disclosure
 from discreet.publish.page import make_page
+from discreet.row_formats import to_csv
 
 _TOLERANCE = 1e-6
 
@@ -68,6 +69,7 @@ def _check_loss(bundle: Bundle) -> Check:
     delta = Fraction(str(bundle.manifest["loss"]["delta"]))
     told = describe_loss(compose([event]).loss, delta)
     same = told["epsilon"] <= bundle.manifest["loss"]["epsilon"] * (1 + 1e-9) and stated >= real
+    same = same and bundle.manifest["best_guess"] >= find_best_guess(real)
     stated_for = (bundle.manifest["unit"], bundle.manifest["neighbours"])
     whom = stated_for == (str(allocation.unit), str(allocation.neighbours))
     return Check("loss", same and whom, f"μ² {float(real):.6g} measured, {float(stated):.6g} stated")
@@ -89,7 +91,7 @@ def _check_tables(bundle: Bundle) -> Check:
         for one, two in zip(bundle.manifest["tables"], listed, strict=True)
     )
     scale = max(1.0, abs(bundle.measurements.total))
-    holds = worst <= _TOLERANCE * scale and labels and near
+    holds = worst <= _TOLERANCE * scale and labels and near and _same_as_csv(bundle.folder / TABLES)
     return Check("tables", holds, f"{len(listed)} tables, off by at most {worst:.2g}")
 
 
@@ -102,11 +104,21 @@ def _check_rows(bundle: Bundle) -> Check:
 
     if "rows" not in bundle.manifest:
         return Check("rows", not (bundle.folder / ROWS).exists(), "none are stated")
+    if not _same_as_csv(bundle.folder / ROWS):
+        return Check("rows", holds=False, found="the CSV file has other rows")
     made, told = make_rows(bundle.measurements, bundle.measurement_record, bundle.columns, bundle.manifest["plan"])
     written = parquet.read_table(bundle.folder / ROWS)
     if told["sha256"] == bundle.manifest["rows"]["sha256"] and written.equals(made):
         return Check("rows", holds=True, found=f"{told['count']:,} rows, the same from the public seed")
     return Check("rows", holds=False, found="other rows come out of the public seed")
+
+
+def _same_as_csv(path: Path) -> bool:
+    """Whether a CSV file beside a Parquet file, if there is one, has the same rows."""
+    from pyarrow import parquet
+
+    beside = path.with_suffix(".csv")
+    return not beside.exists() or beside.read_bytes() == to_csv(parquet.read_table(path))
 
 
 def _check_words(bundle: Bundle) -> Check:

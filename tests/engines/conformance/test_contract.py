@@ -257,13 +257,18 @@ def test_equal_questions_give_equal_answers(engine: EngineUnderTest) -> None:
 
 
 def test_a_version_says_nothing_about_rows(engine: EngineUnderTest) -> None:
-    """One row or many, of whatever values: versions differ in a number that counts openings, and in nothing else."""
+    """One row or many, of whatever values: versions differ in a number that counts openings, and in nothing else.
+
+    Of files it is a digest of their names and times instead.
+    """
     tables = [rows_with(cost=[1.0] * count, Ward=["secret"] * count) for count in (0, 1, 2500)]
     versions = []
     for rows in tables:
         with engine.open({"t": frame(rows)}, catalog(UNIT)) as opened:
             versions.append(opened.version("t"))
             assert opened.version("t") == versions[-1]
+    if all(re.fullmatch("files [0-9a-f]{32}", version) for version in versions):
+        return
     assert len({re.sub("[0-9]+", "", version) for version in versions}) == 1
     numbers = [int("".join(re.findall("[0-9]+", version))) for version in versions]
     assert numbers == sorted(numbers) and numbers[-1] - numbers[0] < 100
@@ -282,7 +287,8 @@ def test_a_failing_engine_says_one_constant_sentence(
             opened.run(ask(ROWS, COSTS, keys=(WARD,)), salt=SALT)
     sentence = "The question could not be completed. The charge stands; the curator's log has details."
     assert str(failure.value) == sentence
-    assert failure.value.__cause__ is None and failure.value.__suppress_context__
+    assert failure.value.__cause__ is None
+    assert failure.value.__suppress_context__ or failure.value.__context__ is None
     assert caplog.records and caplog.records[0].exc_info
     assert capfd.readouterr() == ("", "")
 

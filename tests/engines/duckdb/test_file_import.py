@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -76,6 +77,41 @@ def test_json_lines_arrow_and_folders(tmp_path: Path) -> None:
     assert sorted((row["year"], row["x"]) for row in found) == [(2020, 1), (2020, 2), (2021, 3)]
 
 
+def make_folder(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_folders_of_csv_have_the_columns_of_their_names(tmp_path: Path) -> None:
+    """Each file is read by itself; values of folders are a column; nothing is lost without being told."""
+    files = {"year=2020/a.csv": "x,y\n1,2.5\n2,3\n", "year=2021/b.csv": "x,y\n3,4\n4\n", "year=2021/c.csv": "x,y\n"}
+    trips = make_folder(tmp_path / "trips", files)
+    found, unread = rows(trips, propose=True)
+    assert [(row["x"], row["y"], row["year"]) for row in found] == [(1, 2.5, 2020), (2, 3.0, 2020), (3, 4.0, 2021)]
+    assert [(part.reason, part.count) for part in unread] == [("lines with missing columns", 1)]
+    assert rows(trips)[0][0] == {"x": "1", "y": "2.5", "year": "2020"}
+    places = {"place=New%20York/a.csv": "x\n1\n", "place=__HIVE_DEFAULT_PARTITION__/b.csv": "x\n2\n"}
+    assert [row["place"] for row in rows(make_folder(tmp_path / "p", places))[0]] == ["New York", None]
+    own = {"year=2020/a.csv": "x,year\n1,1999\n"}  # what a file says goes before the name of its folder
+    assert rows(make_folder(tmp_path / "own", own))[0] == [{"x": "1", "year": "1999"}]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"year=1/a.csv": "x,y\n", "year=2/b.csv": "x,z\n"}, "other columns than"),
+        ({"year=1/a.csv": "x\n", "month=2/b.csv": "x\n"}, "different names before the sign ="),
+        ({"year=1/a.csv": "x\n1,5\n2,5\n", "year=2/b.csv": "x;y\n"}, "other columns than"),
+        ({"a.docx": "x"}, "no files that end in .parquet or .csv"),
+    ],
+)
+def test_folders_that_are_not_one_table_are_refused(tmp_path: Path, files: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        rows(make_folder(tmp_path / "f", files))
+
+
 def test_sqlite_by_its_declared_types(tmp_path: Path) -> None:
     """Types are those of the table. One odd value is NULL alone and told, and never changes the type of its column."""
     path = tmp_path / "clinic.db"
@@ -101,5 +137,5 @@ def test_other_files_are_refused_with_a_command(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=words):
             rows(tmp_path / name)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"discreet init '.*empty/\*\.csv'"):
+    with pytest.raises(UsageError, match=r"no files that end in .parquet or .csv"):
         rows(tmp_path / "empty")

@@ -56,9 +56,10 @@ def spark() -> Any:
 class LoadedSpark(SparkEngine):
     """An engine over files that were written for it, and that go with it."""
 
-    def __init__(self, tables: Mapping[str, Any], catalog: Catalog, **options: Any) -> None:
+    def __init__(self, tables: Mapping[str, Any], catalog: Catalog, *, session: Any = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="discreet-spark-"))
-        super().__init__({name: self.write(table) for name, table in tables.items()}, catalog, spark=spark(), **options)
+        written = {name: self.write(table) for name, table in tables.items()}
+        super().__init__(written, catalog, spark=session or spark())
 
     def write(self, table: Any) -> Any:
         if isinstance(table, Path):

@@ -26,7 +26,10 @@ from tests.engines.spark.test_faults import find_planted, raise_on_values
 from tests.engines.worlds import SALT, UNIT, a_world, catalog, frame
 
 WHY = missing() or ("" if find_spec("grpc_status") else "Spark Connect needs pip install 'pyspark[connect]'")
-pytestmark = pytest.mark.skipif(bool(WHY), reason=WHY)
+pytestmark = [
+    pytest.mark.skipif(bool(WHY), reason=WHY),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),  # which is not used
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +49,7 @@ def remote(address: str) -> Iterator[Any]:
 
 def test_integers_are_the_same(remote: Any) -> None:
     rows, tabulation = a_world(5, unit=UNIT, most=14).rows, make_tabulation(UNIT)
-    engine = LoadedSpark({"t": frame(rows)}, catalog(UNIT), spark=remote)
+    engine = LoadedSpark({"t": frame(rows)}, catalog(UNIT), session=remote)
     found = [table.reshape(-1).tolist() for table in engine.tabulate(tabulation, salt=SALT)]
     engine.close()
     assert found == tabulate(DUCKDB, rows, tabulation)

@@ -150,6 +150,12 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shares and all(0 <= share <= 1 for share in shares)
 
 
+def test_a_process_has_one_spark() -> None:
+    spark()
+    with pytest.raises(UsageError, match=r"has a Spark already, at local\[2\].*Nothing was charged"):
+        session.start_spark("local[3]")
+
+
 def test_without_java_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"needs Java 17.*openjdk-17-jre-headless.*Nothing was charged"):

@@ -32,6 +32,10 @@ class Plans:
     """The physical plans of statements, as they are run."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # As on a cluster: several partitions, and public keys, which are few, are sent to the rows, but not counts.
+        cluster = {"spark.sql.autoBroadcastJoinThreshold": "2000", "spark.sql.shuffle.partitions": "3"}
+        settings = {**session.SETTINGS, **cluster}
+        monkeypatch.setattr(session, "SETTINGS", settings)
         self.moves: list[int] = []
         self.rows: list[int] = []
         run = SparkQuestion.run

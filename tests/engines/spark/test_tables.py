@@ -1,12 +1,16 @@
 """What Spark may read: stored tables and frames of them, and nothing that computes."""
 
+# ruff: noqa: DTZ001  # plan times have no zone
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +23,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
 from discreet.plan.source_kinds import SourceKind, kind_of_source
-from discreet.plan.types import Type
+from discreet.plan.types import LARGEST_REAL, Type
 from discreet.privacy import Neighbours, Unit
 from tests.engines.spark.loading import missing, spark
 from tests.engines.worlds import SALT
@@ -95,3 +99,68 @@ def test_spark_s_own_words_reach_the_log_alone(
     assert PLANTED not in said.out + said.err + str(caught.value) and caught.value.__cause__ is None
     assert caplog.records
     engine.close()
+
+
+def make_broken_texts() -> pa.Array:
+    """Texts of which the second one is not UTF-8."""
+    texts = [b"a", b"\xff\xfe", "é".encode()]
+    return pa.array(texts, pa.binary()).view(pa.string())
+
+
+NAN, INFINITY, BIG = float("nan"), float("inf"), decimal.Decimal(2**63)
+STORED: dict[str, tuple[pa.Array, Type, list[Any]]] = {
+    "texts": (make_broken_texts(), Type.TEXT, ["a", None, "é"]),
+    "long texts": (pa.array(["x" * 20, "é" * 20, "x" * 21, "a ", "A"]), Type.TEXT,
+                   ["x" * 20, "é" * 20, None, "a ", "A"]),
+    "doubles": (pa.array([NAN, INFINITY, -INFINITY, -0.0, 5e-324, None]), Type.REAL,
+                [None, LARGEST_REAL, -LARGEST_REAL, 0.0, 5e-324, None]),
+    "floats": (pa.array([NAN, INFINITY, -0.0, 0.1], pa.float32()), Type.REAL,
+               [None, LARGEST_REAL, 0.0, float(np.float32(0.1))]),
+    "wide whole numbers": (pa.array([BIG, BIG - 1, -BIG, -BIG - 1, None], pa.decimal128(20, 0)), Type.INTEGER,
+                           [None, 2**63 - 1, -(2**63), None, None]),
+    "numbers without a sign": (pa.array([2**64 - 1, 2**63 - 1], pa.uint64()), Type.INTEGER, [None, 2**63 - 1]),
+    "decimals": (pa.array([decimal.Decimal("1234.56")], pa.decimal128(6, 2)), Type.REAL, [1234.56]),
+    "doubles as whole numbers": (pa.array([2.0**63, -(2.0**63), 1.5, 3.0, NAN]), Type.INTEGER,
+                                 [None, -(2**63), None, 3, None]),
+    "texts as numbers": (pa.array(["5d", " 7 ", "1_000", "0x1F", "1e400", "+-1", ""]), Type.INTEGER,
+                         [None, 7, None, None, None, None, None]),
+    "days": (pa.array([0, 2_932_896, 2_932_897, -719_162, -719_163], pa.int32()).view(pa.date32()), Type.DATE,
+             [dt.date(1970, 1, 1), dt.date(9999, 12, 31), None, dt.date(1, 1, 1), None]),
+    "moments of a zone": (pa.array([1_711_848_600_000_000], pa.timestamp("us", tz="Europe/Berlin")), Type.TIMESTAMP,
+                          [dt.datetime(2024, 3, 31, 1, 30)]),
+    "moments": (pa.array([1_711_848_600_000_000, 2**62], pa.timestamp("us")), Type.TIMESTAMP,
+                [dt.datetime(2024, 3, 31, 1, 30), None]),
+}  # fmt: skip  # what is stored, the declared type, and what a question reads
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_cannot_be_read_is_null(name: str, tmp_path: Path) -> None:
+    """By the keys of a question, in their order; keys that are equal, NULL among them, are told apart by a number."""
+    stored, kind, wanted = STORED[name]
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"i": range(len(stored)), "x": stored}), file)
+    facts = {"i": (Type.INTEGER, ColumnFacts()), "x": (kind, ColumnFacts(max_length=20))}
+    table = TableFacts(name="t", columns=facts, unit=Unit(), limits=ContributionLimits())
+    catalog = Catalog(tables={"t": table}, neighbours=Neighbours.ADD_REMOVE)
+    keys = (Column("t", "i", Type.INTEGER), Column("t", "x", kind))
+    asked = BoundedPlan(source=Scan("t"), keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
+    engine = SparkEngine({"t": file}, catalog, spark=spark())
+    found = [key[1] for key in engine.run(asked, salt=SALT).keys]
+    engine.close()
+    assert found == wanted and [str(value) for value in found] == [str(value) for value in wanted]
+
+
+def test_a_text_table_of_version_two_is_refused(tmp_path: Path) -> None:
+    """Spark can be told to read text files by other classes; their values are parsed all the same."""
+    (tmp_path / "v.csv").write_text("ward,days\na,1\n")
+    own = spark().newSession()
+    own.conf.set("spark.sql.sources.useV1SourceList", "")
+    frame = own.read.csv(str(tmp_path / "v.csv"), header=True, schema="ward STRING, days BIGINT", mode="FAILFAST")
+    with pytest.raises(UsageError, match="computes something"):
+        SparkEngine({"visits": frame}, CATALOG)
+
+
+def test_options_that_raise_on_old_days_are_refused(path: Path) -> None:
+    frame = spark().read.option("datetimeRebaseMode", "EXCEPTION").parquet(str(path))
+    with pytest.raises(UsageError, match="computes something"):
+        SparkEngine({"visits": frame}, CATALOG)

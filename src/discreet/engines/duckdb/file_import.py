@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from discreet.engines.duckdb import sqlite_rows
 from discreet.engines.duckdb.csv_lines import BLOCK_BYTES
 from discreet.engines.duckdb.dialect import TYPES, quote_text
+from discreet.engines.duckdb.folder_parts import FolderPart, list_parts, propose_folder_types, write_pattern
 from discreet.engines.duckdb.owner_checks import ANY_LENGTH, connect, count_unfit, describe, pair_columns
 from discreet.engines.duckdb.scanning import StoredColumn, write_stored_column
 from discreet.engines.duckdb.sources import Parquet
@@ -126,7 +127,7 @@ def _write_item(stored: StoredColumn, declared: Type | None) -> str:
 def _read_anything(connection: DuckDBPyConnection, file: Path, options: ImportOptions, folder: PrivateFolder) -> _Rows:
     """A file as rows in a table of the connection."""
     if file.is_dir():
-        return _read_folder(file)
+        return _read_folder(connection, file, folder, options)
     if not file.is_file():
         raise UsageError(f"There is no file {file}. Check the path. Nothing was charged.")
     ending = next((part for part in reversed(file.suffixes) if part.lower() not in PACKED_ENDINGS), "").lower()
@@ -144,7 +145,7 @@ def _read_anything(connection: DuckDBPyConnection, file: Path, options: ImportOp
     if ending in ARROW_ENDINGS:
         return _read_arrow(connection, file)
     known = ", ".join([".csv", ".tsv", ".txt", *JSON_ENDINGS, *SQLITE_ENDINGS, *ARROW_ENDINGS, ".parquet"])
-    advice = advise_conversion(str(file)) or f"It must be a folder of Parquet files, or end in one of {known}."
+    advice = advise_conversion(str(file)) or f"It must be a folder of Parquet or CSV files, or end in one of {known}."
     raise UsageError(f"{file} cannot be imported as it is. {advice} Nothing was charged.")
 
 
@@ -153,15 +154,57 @@ def _is_sqlite(file: Path) -> bool:
         return opened.read(len(SQLITE_MARK)) == SQLITE_MARK
 
 
-def _read_folder(folder: Path) -> _Rows:
-    """A folder of Parquet files, in which folders such as ``year=2024`` are a column."""
-    if not any(folder.rglob("*.parquet")):
-        raise UsageError(
-            f"{folder} has no .parquet files. Files of CSV in it can be one table: discreet init '{folder}/*.csv'. "
-            "Nothing was charged."
-        )
-    pattern = quote_text(str(folder / "**" / "*.parquet"))
-    return _Rows(f"read_parquet({pattern}, hive_partitioning = true, union_by_name = true)")
+def _read_folder(connection: DuckDBPyConnection, file: Path, folder: PrivateFolder, options: ImportOptions) -> _Rows:
+    """A folder of Parquet files or of text files, in which folders such as ``year=2024`` are a column."""
+    if any(file.rglob("*.parquet")):
+        pattern = quote_text(str(file / "**" / "*.parquet"))
+        return _Rows(f"read_parquet({pattern}, hive_partitioning = true, union_by_name = true)")
+    parts = list_parts(file)
+    if not parts:
+        raise UsageError(f"{file} has no files that end in .parquet or .csv. Nothing was charged.")
+    return _read_parts(connection, file, parts, folder, options)
+
+
+def _read_parts(
+    connection: DuckDBPyConnection,
+    file: Path,
+    parts: Sequence[FolderPart],
+    folder: PrivateFolder,
+    options: ImportOptions,
+) -> _Rows:
+    """Text files with the same columns, one below the other. Each is read by itself; types are those of all."""
+    form, likely = guess_form(read_first_line(str(parts[0].file)), str(parts[0].file)), dict[str, Type]()
+    if options.propose:
+        proposal = propose_types(_TextFile(write_pattern(file, parts), form), "imported")
+        form, likely = proposal.form, {**propose_folder_types(parts), **proposal.types}
+    each = replace(options, propose=False, encoding=options.encoding or form.encoding)
+    lost, columns = Counter[tuple[str | None, str]](), list[str]()
+    for i, part in enumerate(parts):
+        rows = _read_text(connection, part.file, folder, each)
+        found = list(describe(connection, "imported"))
+        if i and found != columns:
+            raise UsageError(
+                f"{part.file} has other columns than {parts[0].file}, so they are no parts of one table. "
+                "Import each by itself. Nothing was charged."
+            )
+        columns = found
+        into = "INSERT INTO parts" if i else "CREATE TABLE parts AS"
+        connection.execute(f"{into} SELECT *{_write_values(part, columns)} FROM imported")
+        connection.execute("DROP TABLE imported; DROP TABLE reject_errors; DROP TABLE reject_scans")
+        (folder.path / "import.csv").unlink()
+        for unread in rows.lost:
+            lost[unread.column, unread.reason] += unread.count
+    form = replace(form, encoding=CsvEncoding.UTF8)
+    return _Rows("parts", [Unread(*what, count) for what, count in lost.items()], form, likely)
+
+
+def _write_values(part: FolderPart, columns: Sequence[str]) -> str:
+    """The values that the names of folders say, as further columns. What the file says itself goes before them."""
+    own = {column.lower() for column in columns}
+    values = {
+        name: "NULL" if v is None else quote_text(v) for name, v in part.values.items() if name.lower() not in own
+    }
+    return "".join(f", CAST({value} AS VARCHAR) AS {quote_name(name)}" for name, value in values.items())
 
 
 def _read_sqlite(connection: DuckDBPyConnection, file: Path, table: str | None) -> _Rows:

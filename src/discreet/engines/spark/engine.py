@@ -102,7 +102,7 @@ class SparkEngine(StoredEngine[SparkQuestion]):
         )
 
 
-def _find_address(sources: Mapping[str, Any]) -> str:
+def _find_address(sources: Mapping[str, Any]) -> str | None:
     """Where Spark runs: the environment first, because an address may hold a token; then the codebook."""
     declared = (getattr(source, "address", None) for source in sources.values())
-    return os.environ.get(ADDRESS) or next(filter(None, declared), "local[*]")
+    return os.environ.get(ADDRESS) or next(filter(None, declared), None)

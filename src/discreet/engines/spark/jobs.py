@@ -64,7 +64,7 @@ class JobWatch:
         for name, value in own.items():
             self._context.setLocalProperty(name, value)
         if self._watch is not None or count_executors(self._spark) is not None:
-            self._looker = Thread(target=self._look, name="discreet-spark", daemon=True)
+            self._looker = Thread(target=self._look_on, name="discreet-spark", daemon=True)
             self._looker.start()
 
     def finish(self, *, cancel: bool) -> None:
@@ -76,6 +76,12 @@ class JobWatch:
             self._cancel()
         for name, value in self._before.items():
             self._context.setLocalProperty(name, value)
+
+    def _look_on(self) -> None:
+        try:
+            self._look()
+        except Exception as error:  # a thread that fails would print what it failed of
+            LOG.error("The jobs of a question are no longer looked after.", exc_info=error)
 
     def _look(self) -> None:
         lost_since: float | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -75,7 +76,9 @@ class SparkQuestion:
         self._end_watch: Callable[[], None] | None = None
         try:
             for name, value in SETTINGS.items():
-                self._spark.conf.set(name, value)
+                # Spark Connect prints a warning for some that are set, even to what they are.
+                if self._jobs is not None or self._spark.conf.get(name) != value:
+                    self._spark.conf.set(name, value)
             if self._jobs is not None:
                 self._jobs.start()
             elif watch is not None:
@@ -158,26 +161,36 @@ class SparkQuestion:
         self.close(cancel=error is not None)
 
 
-def start_spark(address: str) -> Any:
-    """A session at ``local[*]``, ``spark://host:7077`` or ``sc://host:15002``; one that is there is used again."""
+def start_spark(address: str | None = None) -> Any:
+    """A session at ``local[*]``, ``spark://host:7077`` or ``sc://host:15002``; one that is there is used again.
+
+    Without an address it is the one that is there, or one on this machine.
+    """
     sql = import_pyspark_sql()
-    if address.startswith("sc://"):
+    if address is not None and address.startswith("sc://"):
         return _start_connect(address)
     if not find_java():
         raise UsageError(
             "Spark needs Java 17. Install it (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME. "
             "Nothing was charged."
         )
-    builder = sql.SparkSession.builder.appName("discreet").master(address)
+    builder = sql.SparkSession.builder.appName("discreet").master(address or "local[*]")
     for name, value in _OWN_SETTINGS.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    if address is not None and session.sparkContext.master != address:
+        raise UsageError(
+            f"This process has a Spark already, at {session.sparkContext.master}, and not at {address}: a process can "
+            "have one. Stop it, or give its data frames to discreet.curate. Nothing was charged."
+        )
+    return session
 
 
 def _start_connect(address: str) -> Any:
     try:
-        import_module("grpc_status")  # what it needs is complained of at length, and only when it is imported
-        sessions = import_module("pyspark.sql.connect.session")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # about pandas, which is not used here
+            sessions = import_module("pyspark.sql.connect.session")
     except ImportError:
         raise UsageError(
             "Spark Connect needs more of PySpark. Install it: pip install 'pyspark[connect]>=4.3'. Nothing was charged."

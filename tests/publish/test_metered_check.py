@@ -1,0 +1,89 @@
+"""Tests of the metered check: stated distances by brute force, one charge, and a report that is near the truth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.accounting.events import squared_mu
+from discreet.errors import UsageError
+from discreet.exact import Integers
+from discreet.privacy import Neighbours
+from discreet.publish import publication
+from discreet.publish.metered_check import check_rows, find_squared_distance, score_tables
+from discreet.publish.workload import Workload
+from tests.publish.cubes import list_cells, make_tables
+from tests.publish.releases import make_plan, make_visits, open_clinic
+
+WORKLOAD = Workload.of_ways((2, 2), 2)
+
+
+def score(cube: Integers, made: list[Integers]) -> Integers:
+    return score_tables(list(make_tables(cube, WORKLOAD).values()), made, 2)
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+def test_no_unit_moves_the_scores_further_than_stated(neighbours: Neighbours) -> None:
+    """All units of up to two rows in steps of a half, on several tables; half of the claim is exceeded."""
+    chance = np.random.default_rng(0)
+    units = [u for size in range(5) for u in combinations_with_replacement(list_cells((2, 2)), size)]
+    worst = 0
+    for trial in range(6):
+        base = chance.integers(0, 9, (2, 2)) * (trial > 0)
+        made = list(make_tables(chance.integers(0, 4, (2, 2)), WORKLOAD).values())
+        scored = []
+        for unit in units:
+            cube = base.copy()
+            for cell in unit:
+                cube[cell] += 1
+            scored.append(score(cube, made))
+        others = scored if neighbours is Neighbours.REPLACE else scored[:1]
+        worst = max(worst, *(int(((a - b) ** 2).sum()) for a in scored for b in others))
+    claim = find_squared_distance(len(WORKLOAD.closure), 2, 2, neighbours)
+    assert worst <= claim
+    if neighbours is Neighbours.ADD_REMOVE:
+        assert worst == claim, "half of it is exceeded"
+    else:
+        assert worst > claim / 8
+
+
+def test_a_check_is_charged_once_and_near_the_truth(tmp_path: Path) -> None:
+    visits = make_visits(rows=3_000)
+    plan = make_plan(columns={"ward": {}, "sex": {}, "age": {"bins": 5}}, epsilon=6, rows=3_000)
+    curator = open_clinic(visits, unit=None, max_rows=None, budget=discreet.Budget(epsilon=16, delta=1e-6))
+    bundle = publication.publish(plan, curator=curator, out=tmp_path / "b")
+    report = check_rows(plan, bundle, curator=curator, epsilon=8)
+    again = check_rows(plan, bundle, curator=curator, epsilon=8)
+    assert report == again and len(curator.history()) == 2
+    (far,) = report.distances.values()
+    truth, rows = visits.to_pandas(), bundle.synthetic.to_pandas()
+    bins = np.arange(0, 101, 20.2)
+    shares = []
+    for frame in (truth, rows):
+        ward = frame.ward.replace("Z", "(other)").fillna("NULL")
+        age = np.digitize(frame.age.fillna(-1), bins)
+        shares.append(frame.assign(ward=ward, age=age).groupby(["ward", "sex", "age"]).size())
+    exact = shares[0].sub(shares[1], fill_value=0).abs().sum() / 2 / len(rows)
+    assert far == pytest.approx(exact, abs=0.03)
+    assert report.low <= report.k_marginal <= report.high
+    assert "k-marginal" in str(report)
+    event = curator.history()[1].charge.events[0]
+    assert 7.9 < curator.history()[1].charge.loss.epsilon(Fraction(1, 10**6)) <= 8
+    assert squared_mu(event) > 0  # type: ignore[arg-type]  # a rounded Gaussian
+
+
+def test_other_plans_and_ways_are_refused(tmp_path: Path) -> None:
+    curator = open_clinic()
+    plan = make_plan(columns={"ward": {}, "sex": {}}, epsilon=2)
+    bundle = publication.publish(plan, curator=curator, out=tmp_path / "b")
+    with pytest.raises(UsageError, match=r"another plan.*Nothing was charged"):
+        check_rows(plan | {"epsilon": 1}, bundle, curator=curator, epsilon=1)
+    for ways in (0, 3, True):
+        with pytest.raises(UsageError, match="ways"):
+            check_rows(plan, bundle, curator=curator, epsilon=1, ways=ways)
+    assert len(curator.history()) == 1
