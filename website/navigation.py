@@ -75,11 +75,8 @@ def list_parts() -> tuple[Part, ...]:
                 Group("Start", _docs("your-csv", "how-to/many-rows", "how-to/choose-epsilon", "notebook")),
                 Group("Data", _docs("how-to/several-tables", "how-to/postgres-and-spark")),
                 Group("Release", _docs("how-to/publish-a-table", "how-to/read-a-receipt", "batch", "bounds")),
-                Group(
-                    "Others",
-                    _docs("how-to/run-the-service", "service-setup", "how-to/collect-locally", "how-to/audit-it"),
-                ),
-                Group("Move", _docs("how-to/move-here")),
+                Group("The service", _docs("how-to/run-the-service", "how-to/connect-a-tool", "service-setup")),
+                Group("More", _docs("how-to/collect-locally", "how-to/audit-it", "how-to/move-here")),
             ),
         ),
         Part(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from tests.cli.commands import Run
 from tests.house.page_commands import blur, list_commands, run_page
 from tests.house.test_house import ROOT
+from tests.service.served import Hospital
 
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs" / "how-to").glob("*.md"))}
 # How many commands each page has; its sessions (>>>) are run by doctest.
@@ -17,6 +21,7 @@ COMMANDS = {
     "audit-it": 3,
     "choose-epsilon": 2,
     "collect-locally": 4,
+    "connect-a-tool": 0,
     "many-rows": 3,
     "move-here": 0,
     "postgres-and-spark": 0,
@@ -33,7 +38,37 @@ def test_a_guide_runs(name: str, files: Path, tmp_path: Path, run: Run, monkeypa
     shutil.copytree(files, tmp_path / "demo")
     monkeypatch.chdir(tmp_path)
     assert run_page(PAGES[name], tmp_path, run) == COMMANDS[name]
-    assert COMMANDS[name] or ">>> " in PAGES[name] or "# clinic.toml" in PAGES[name], "a guide without anything to run"
+    others = (">>> ", "# clinic.toml", "curl ")
+    assert COMMANDS[name] or any(words in PAGES[name] for words in others), "a guide without anything to run"
+
+
+def list_requests(text: str) -> list[tuple[str, bytes | None, dict[str, str]]]:
+    """The requests of a page, as curl would send them: the path, the body and the headers."""
+    found = []
+    for block in re.findall(r"```sh\n(.*?)```", text, re.S):
+        for command in re.findall(r"^curl (?:[^\n]*\\\n)*[^\n]*", block, re.M):
+            words = shlex.split(command.replace("\\\n", " "))
+            options = list(pairwise(words))
+            heads = [value.partition(": ") for option, value in options if option == "-H"]
+            body = next((value.encode() for option, value in options if option == "-d"), None)
+            path = words[-1].partition("/api/v1/")[2]
+            found.append((path, body, {name.lower(): value for name, _, value in heads if name != "Authorization"}))
+    return found
+
+
+@pytest.mark.parametrize("name", ["connect-a-tool", "run-the-service"])
+def test_requests_of_guides_are_answered(name: str, served: Hospital) -> None:
+    """By the service itself, in the form that they accept; the same key again is the same answer."""
+    rows = []
+    for path, body, headers in list_requests(PAGES[name]):
+        method = "GET" if body is None else "POST"
+        answer = served.send("ana", method, path, body, **{key.replace("-", "_"): headers[key] for key in headers})
+        assert answer.status == 200, answer.body
+        assert answer.media == headers.get("accept", "application/json")
+        rows.append(answer.body)
+    assert len(rows) == {"connect-a-tool": 5, "run-the-service": 1}[name]
+    assert len(served.dataset.curator.history()) == 1
+    assert list_requests("```sh\ncurl -H 'A: b' \\\n  -d '{}' http://x/api/v1/y\n```") == [("y", b"{}", {"a": "b"})]
 
 
 def test_guides_are_short() -> None:

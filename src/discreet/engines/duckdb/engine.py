@@ -1,6 +1,7 @@
 """The DuckDB engine: bounded questions over files and frames, embedded, out of core, close to the speed of plain SQL.
 
-Every question gets a locked-down connection of its own. Where rows are their own units, sums by group are all there is.
+Every question has a locked-down connection for itself (``session_pool``). Where rows are their own units, sums by group
+are all there is.
 Where units own many rows, what a unit has is counted first and its rows are weighed by that. On a prepared table this
 is done for one range of units after the other, and the sums are added up (``unit_ranges``).
 """
@@ -17,7 +18,8 @@ from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
 from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column, write_unguarded_real
-from discreet.engines.duckdb.session import Session, Settings
+from discreet.engines.duckdb.session import Settings
+from discreet.engines.duckdb.session_pool import SessionPool
 from discreet.engines.duckdb.sources import Csv, Parquet, Source, open_source
 from discreet.engines.duckdb.table_copies import TableCopies
 from discreet.engines.duckdb.unit_ranges import run_by_ranges
@@ -82,6 +84,7 @@ class DuckDBEngine:
         self._stored: dict[str, tuple[str, StoredColumns]] = {}
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
+        self._sessions = SessionPool()
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
@@ -111,7 +114,7 @@ class DuckDBEngine:
         names = [f"c{i}" for i in range(max(1, len(columns)))]
         known = " AND ".join(f"{name} IS NOT NULL" for name in names)
         rows = f"SELECT count(*) AS n FROM (SELECT {listed} FROM {stored.source}) WHERE {known}"
-        with Session(self._settings, [source]) as session:
+        with self._sessions.lease(self._settings, [source]) as session:
             found = session.run(f"SELECT max(n) FROM ({rows} GROUP BY {', '.join(names)})")
         return int(found[0][0] or 0)
 
@@ -131,12 +134,13 @@ class DuckDBEngine:
         stored = self._make_table(facts.name, source)
         listed = ", ".join(f"{stored.columns[name]} AS c{i}" for i, name in enumerate(facts.columns))
         kinds = [kind for kind, _ in facts.columns.values()]
-        with Session(self._settings, [source]) as session:
+        with self._sessions.lease(self._settings, [source]) as session:
             found = session.read(f"SELECT {listed} FROM {stored.source}")
             rows = [tuple(settle(value, kind) for value, kind in zip(row, kinds)) for row in found]
         return tuple(sorted(rows, key=key_order))
 
     def close(self) -> None:
+        self._sessions.close()
         self._prepared.clear()
         self._copies.clear()
         self._private.close()
@@ -194,7 +198,7 @@ class DuckDBEngine:
         }
         relation, values, _ = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with Session(settings, list(sources.values())) as session:
+        with self._sessions.lease(settings, list(sources.values())) as session:
             for name, table in (*values.items(), *make_lookups(bounded).items()):
                 session.fill(name, table)
             return tabulate_rows(session, statement, tabulation, watch)
@@ -204,7 +208,7 @@ class DuckDBEngine:
         sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
         relation, values, ready = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with Session(settings, list(sources.values())) as session:
+        with self._sessions.lease(settings, list(sources.values())) as session:
             for name, table in values.items():
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():
@@ -311,7 +315,7 @@ class DuckDBEngine:
         version = f"{source.version()} {source.write_from()}"  # a copy may have other types of the same meaning
         if self._stored.get(table, ("",))[0] != version:
             try:
-                with Session(self._settings, [source]) as session:
+                with self._sessions.lease(self._settings, [source]) as session:
                     described = session.run(f"DESCRIBE SELECT * FROM {source.write_from()}")
             except duckdb.Error as error:
                 LOG.error("The source of %r cannot be read.", table, exc_info=error)

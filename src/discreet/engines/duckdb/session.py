@@ -1,4 +1,4 @@
-"""One locked-down DuckDB connection for one question.
+"""One locked-down DuckDB connection for one question at a time.
 
 Sources are attached first; then the file system is closed but for the files of the question, extensions and settings
 are locked, and only SQL that ``statement`` wrote is run. Statements run beside the calling thread, which meanwhile
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from discreet.engines.duckdb.dialect import pick_parameters, quote_text
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.engine import ProgressCallback
+from discreet.errors import InternalError
 from discreet.late_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -67,9 +68,12 @@ class Session:
             "allow_community_extensions": "false",
             "python_enable_replacements": "false",
             "allow_persistent_secrets": "false",
+            # A connection that waits for the next question keeps no rows in memory.
+            "enable_external_file_cache": "false",
         }
         self._connection = duckdb.connect(":memory:", config=config)
         self._cursors: list[DuckDBPyConnection] = []
+        self._tables: set[str] = set()
         self._pool = ThreadPoolExecutor(settings.threads + 1)  # one waits for DuckDB
         self._running: list[Future[Any]] = []
         try:
@@ -111,6 +115,7 @@ class Session:
 
     def fill(self, table: str, values: Any) -> None:
         """Copy a public Arrow table into the connection's own database, for all of its cursors."""
+        self._tables.add(table)
         self._connection.register("incoming", values)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
         self._connection.unregister("incoming")
@@ -118,6 +123,7 @@ class Session:
     def append(self, table: str, values: Any) -> None:
         """Add an Arrow table to one that is the session's own, also while a stream is open."""
         cursor = self._open_cursor()
+        self._tables.add(table)
         cursor.register("more", values)
         cursor.execute(f"CREATE TABLE IF NOT EXISTS {table} AS SELECT * FROM more LIMIT 0")
         cursor.execute(f"INSERT INTO {table} SELECT * FROM more")
@@ -216,6 +222,17 @@ class Session:
             for connection in (self._connection, *self._cursors):
                 connection.interrupt()
             wait(self._running, timeout=0.02)
+
+    def forget(self) -> None:
+        """Drop what a question has made here; the sources stay."""
+        if not all(future.done() for future in self._running):
+            raise InternalError("A statement of a question runs on.")
+        for cursor in self._cursors:
+            cursor.close()
+        self._cursors.clear()
+        for table in sorted(self._tables):
+            self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+        self._tables.clear()
 
     def close(self) -> None:
         """Forget everything."""
