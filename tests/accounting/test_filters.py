@@ -229,7 +229,11 @@ def test_cost_of_a_charge_does_not_grow() -> None:
     budget, event = Filter(Budget(epsilon=1000, delta=1e-6)), events.Pure(epsilon=Fraction(1, 997))
 
     def charge(count: int) -> int:
-        return count_calls(lambda: [budget.charge(event) for _ in range(count)])
+        def charge_all() -> None:
+            for _ in range(count):
+                budget.charge(event)
+
+        return count_calls(charge_all)
 
     charge(100)
     first, size = charge(500), measure_sums(budget)
