@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-# What refuses or bounds must end within so many calls. The most that one needs is 203,371; without limits there are
+# What refuses or bounds must end within so many calls. The most that one needs is 342,439; without limits there are
 # texts and plans that need any number.
 MOST_CALLS = 1_000_000
 

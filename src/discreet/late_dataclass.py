@@ -13,9 +13,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
 __all__ = ["dataclass"]
+
+_MethodName: TypeAlias = Literal["__init__", "__repr__", "__eq__", "__hash__"]
 
 # Stands for an argument that was not given and has to be made.
 _UNSET = object()
@@ -43,7 +45,7 @@ def make_late(
 
     def make(cls: type) -> Any:
         own = vars(cls)
-        wanted = {"__init__": True, "__repr__": repr, "__eq__": eq, "__hash__": eq and frozen}
+        wanted: dict[_MethodName, bool] = {"__init__": True, "__repr__": repr, "__eq__": eq, "__hash__": eq and frozen}
         # A class that has an ``__eq__`` of its own has None for a hash without asking for it.
         names = [name for name, is_wanted in wanted.items() if is_wanted and own.get(name) is None]
         # Below a frozen class the standard library insists on compiling the guards; otherwise they are ours.
@@ -67,7 +69,7 @@ def make_late(
 class _LateMethod:
     """Stands for a method of a class until it is looked up. Two threads may do that at once: they find the same."""
 
-    def __init__(self, owner: Any, name: str, *, frozen: bool) -> None:
+    def __init__(self, owner: Any, name: _MethodName, *, frozen: bool) -> None:
         self._owner, self._name, self._frozen = owner, name, frozen
 
     def __get__(self, instance: object, owner: type) -> Any:
@@ -91,9 +93,11 @@ class _LateMethod:
                 one, two = (_write_values(compared, which) for which in ("self", "other"))
                 same = "other.__class__ is self.__class__"
                 text = f"def __eq__(self, other):\n return {one} == {two} if {same} else NotImplemented"
-            case _:
+            case "__hash__":
                 kept = [field for field in fields if (field.compare if field.hash is None else field.hash)]
                 text = f"def __hash__(self):\n return hash({_write_values(kept, 'self')})"
+            case _:
+                assert_never(self._name)
         exec(text, names)  # noqa: S102  # names of fields, as the standard library does it
         method = names[self._name]
         method.__qualname__, method.__module__ = f"{self._owner.__qualname__}.{self._name}", self._owner.__module__
