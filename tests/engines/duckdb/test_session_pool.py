@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import duckdb
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.duckdb import session_pool
 from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.session_pool import MOST_IDLE, SessionPool
 from discreet.engines.duckdb.sources import Database, Frame, Parquet
@@ -67,7 +67,7 @@ def test_new_data_needs_a_new_connection(settings: Settings, tmp_path: Path, mon
         assert second is not first and second.run(query) == [(42,)]
     with pool.lease(settings.make_generous(), [source]) as generous:
         assert generous not in (first, second)
-    monkeypatch.setattr(session_pool.os, "getpid", lambda: -1)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
     with pool.lease(settings, [source]) as forked:
         assert forked not in (first, second)
     pool.close()
