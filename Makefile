@@ -34,7 +34,8 @@ demo: $(READY)   ## a tour of discreet in the terminal
 
 serve: $(READY)  ## the demo's hospital in the browser, for its owner and analysts
 	@test -f demo/hospital.toml || $(BIN)/discreet demo > /dev/null
-	@$(BIN)/discreet serve demo/hospital.toml --guide demo
+	@mkdir -p demo/new && cp -n demo/visits.parquet demo/new/first_visits.parquet
+	@$(BIN)/discreet serve demo/hospital.toml --guide demo/new
 
 test: lint types unit  ## lint, strict types, the whole test suite
 

@@ -72,8 +72,8 @@ QUESTIONS = {
     "ROWS BETWEEN 1000 PRECEDING AND 1000 FOLLOWING) AS s FROM visits) t WHERE s > 1",
     "frame to the last row": "SELECT COUNT(*) AS n FROM (SELECT pid, SUM(cost) OVER (PARTITION BY pid ORDER BY day "
     "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS s FROM visits) t WHERE s > 9",
-    "frame of 100 rows, MIN": "SELECT COUNT(*) AS n FROM (SELECT pid, MIN(cost) OVER (PARTITION BY pid ORDER BY day "
-    "ROWS BETWEEN 99 PRECEDING AND CURRENT ROW) AS s FROM visits) t WHERE s > 1",
+    "frame of 32 rows, MIN": "SELECT COUNT(*) AS n FROM (SELECT pid, MIN(cost) OVER (PARTITION BY pid ORDER BY day "
+    "ROWS BETWEEN 31 PRECEDING AND CURRENT ROW) AS s FROM visits) t WHERE s > 1",
     "EXISTS under OR": "SELECT COUNT(*) AS n FROM visits v WHERE day > 900 OR EXISTS "
     "(SELECT 1 FROM labs l WHERE l.pid = v.pid AND l.cost > 9)",
     "EXISTS with a comparison": "SELECT COUNT(*) AS n FROM visits v WHERE EXISTS "

@@ -68,6 +68,7 @@ def main() -> None:
         _, secret = TokenStore(tokens_path_of(there)).create(name="ana", role=Role.ANALYST)
         port = find_port()
         process, started = start(there, port)
+        begun_with = read_seconds(process.pid)
         connection = http.client.HTTPConnection("127.0.0.1", port)
         inside: list[float] = []
         outside: list[float] = []
@@ -97,13 +98,16 @@ def main() -> None:
             process.wait()
     found = {
         "start_seconds": started,
+        "start_cpu_seconds": begun_with,
         "in_process_ms": 1000 * statistics.median(inside),
         "over_http_ms": 1000 * statistics.median(outside),
         "added_ms": 1000 * statistics.median(b - a for a, b in zip(inside, outside)),
         "latency_ratio": statistics.median(b / a for a, b in zip(inside, outside)),
+        "cpu_in_process_ms": 1000 * own / options.questions,
+        "cpu_over_http_ms": 1000 * theirs / options.questions,
         "cpu_ratio": theirs / own,
     }
-    print(json.dumps(found) if options.json else "\n".join(f"{name:<16}{value:10.3f}" for name, value in found.items()))
+    print(json.dumps(found) if options.json else "\n".join(f"{name:<20}{value:10.3f}" for name, value in found.items()))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from discreet import late_dataclass
 from discreet.late_dataclass import dataclass
 
 
@@ -144,22 +145,65 @@ def test_methods_of_the_class_itself_are_kept(options: dict[str, bool]) -> None:
 
 def test_nothing_is_compiled_before_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    standard = dataclasses.dataclass
+    compile_method = late_dataclass._LateMethod._compile
 
-    def spy(cls: type | None = None, **options: Any) -> Any:
-        compiled.extend(
-            name for name in ("init", "repr", "eq", "unsafe_hash") if options.get(name, name != "unsafe_hash")
-        )
-        return standard(cls, **options)
+    def spy(self: late_dataclass._LateMethod) -> Any:
+        compiled.append(self._name)
+        return compile_method(self)
 
-    monkeypatch.setattr(dataclasses, "dataclass", spy)
+    monkeypatch.setattr(late_dataclass._LateMethod, "_compile", spy)
     late = define(dataclass(frozen=True, slots=True))
     assert not compiled
     late(1)
     late(2)
-    assert compiled == ["init"]
+    assert compiled == ["__init__"]
     assert repr(late(1)) and hash(late(1)) == hash(late(1))
-    assert compiled == ["init", "repr", "unsafe_hash"]
+    assert compiled == ["__init__", "__repr__", "__hash__"]
+
+
+def define_fields(decorate: Any) -> type:
+    """A class with every way to give a field a value, by another decorator."""
+
+    class Fields:
+        """Fields that are given, made, set at once or set later."""
+
+        given: int
+        made: list[int] = field(default_factory=list, hash=False)
+        fixed: int = field(default=3, init=False)
+        own: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+        later: int = field(init=False, compare=False)
+        last: int = field(default=5, kw_only=True)
+        inner: object = field(default=None, compare=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "later", self.given + 1)
+
+    made: type = decorate(Fields)
+    return made
+
+
+@pytest.mark.parametrize("options", [{"frozen": True, "slots": True}, {"frozen": True}, {"slots": True}, {}])
+def test_every_way_to_set_a_field_is_that_of_the_standard_library(options: dict[str, bool]) -> None:
+    late, standard = (define_fields(made(**options)) for made in (dataclass, dataclasses.dataclass))
+    for arguments, named in (((1,), {}), ((1, [2]), {"last": 7}), ((1,), {"inner": (1, 2)})):
+        one, two = late(*arguments, **named), standard(*arguments, **named)
+        assert repr(one) == repr(two)
+        assert [getattr(one, f.name) for f in dataclasses.fields(one)] == [
+            getattr(two, f.name) for f in dataclasses.fields(two)
+        ]
+        assert one == late(*arguments, **named) and one != two and one.made is not late(1).made
+        if options.get("frozen"):
+            assert hash(one) == hash(two)
+    assert inspect.signature(late).parameters.keys() == inspect.signature(standard).parameters.keys()
+    for wrong in ({}, {"given": 1, "later": 2}):
+        with pytest.raises(TypeError) as ours:
+            late(**wrong)
+        with pytest.raises(TypeError) as theirs:
+            standard(**wrong)
+        assert str(ours.value) == str(theirs.value)
+    around = late(1)
+    object.__setattr__(around, "inner", around)
+    assert "..." in repr(around)
 
 
 def test_threads_may_begin_at_the_same_time() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from fractions import Fraction
 
 import pytest
@@ -13,6 +12,7 @@ from discreet.accounting import Filter, Odometer, compose, events, loss_of
 from discreet.errors import BudgetExceeded, MixedGuarantees, ParameterError, UnknownLoss
 from discreet.exact import decimal, ln
 from discreet.privacy import Budget
+from tests.work_counts import count_calls
 
 
 def fill(budget: Filter, event: events.Event, most: int = 100_000) -> int:
@@ -219,21 +219,27 @@ def test_many_threads_never_overspend() -> None:
     assert sum(passed) == 1000 == budget.charges
 
 
+def measure_sums(budget: Filter) -> int:
+    """How many binary digits the longest sum has."""
+    return max(part.numerator.bit_length() + part.denominator.bit_length() for part in budget._total)
+
+
 def test_cost_of_a_charge_does_not_grow() -> None:
-    """The last of 10,000 charges takes about as long as the first; a generous factor keeps this steady."""
+    """The last of 10,000 charges calls no more functions than the first, and its sums stay short."""
     budget, event = Filter(Budget(epsilon=1000, delta=1e-6)), events.Pure(epsilon=Fraction(1, 997))
 
-    def seconds(count: int) -> float:
-        start = time.perf_counter()
+    def charge_often(count: int) -> None:
         for _ in range(count):
             budget.charge(event)
-        return time.perf_counter() - start
 
-    seconds(100)
-    first = min(seconds(500) for _ in range(4))
-    for _ in range(12):
-        seconds(500)
-    assert min(seconds(500) for _ in range(4)) < 5 * first
+    def charge(count: int) -> int:
+        return count_calls(lambda: charge_often(count))
+
+    charge(100)
+    first, size = charge(500), measure_sums(budget)
+    charge(9000)
+    assert charge(500) < 1.01 * first
+    assert measure_sums(budget) <= size + 16  # 10,000 has 14 digits more than 1 in base two
     assert budget.charges == 10_100
 
 

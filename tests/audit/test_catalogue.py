@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from discreet.audit import Verdict, installation
@@ -41,12 +39,10 @@ def test_catalogue_is_whole() -> None:
 
 
 @pytest.mark.long
-def test_whole_catalogue_within_five_minutes() -> None:
-    """Everything, one after the other, in the time allowed."""
-    start = time.monotonic()
+def test_whole_catalogue() -> None:
+    """Everything, one after the other, each in the time that its audit is given."""
     assert [str(e) for e in BROKEN if e.audit().verdict is not Verdict.BROKEN] == []
     assert [str(e) for e in RIGHT if not e.audit()] == []
-    assert time.monotonic() - start < 300
 
 
 @pytest.mark.long

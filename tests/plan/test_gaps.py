@@ -70,7 +70,7 @@ def frame(call: str, rows: str) -> str:
 def test_narrow_frames_and_those_that_only_grow_are_asked(call: str) -> None:
     lacking = replace(HOSPITAL, gaps=frozenset(Gap))
     for rows in (
-        *("99 PRECEDING AND CURRENT ROW", "50 PRECEDING AND 49 FOLLOWING"),
+        *("31 PRECEDING AND CURRENT ROW", "16 PRECEDING AND 15 FOLLOWING"),
         *("UNBOUNDED PRECEDING AND CURRENT ROW", "UNBOUNDED PRECEDING AND 5000 FOLLOWING"),
     ):
         assert bound_all(read_sql.read(frame(call, rows), lacking), lacking)
@@ -79,8 +79,8 @@ def test_narrow_frames_and_those_that_only_grow_are_asked(call: str) -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        *("100 PRECEDING AND CURRENT ROW", "50 PRECEDING AND 50 FOLLOWING"),
-        *("CURRENT ROW AND UNBOUNDED FOLLOWING", "3 FOLLOWING AND 103 FOLLOWING"),
+        *("32 PRECEDING AND CURRENT ROW", "16 PRECEDING AND 16 FOLLOWING"),
+        *("CURRENT ROW AND UNBOUNDED FOLLOWING", "3 FOLLOWING AND 35 FOLLOWING"),
     ],
 )
 def test_work_that_grows_with_the_square_of_a_persons_rows_is_refused(rows: str) -> None:

@@ -45,6 +45,16 @@ def test_values_are_read_with_leave_only(folder: DataFolder) -> None:
     }
 
 
+def test_files_of_served_datasets_are_not_shown(folder: DataFolder) -> None:
+    """By their name, by another way to write it, and by a pattern: nobody gets a second budget for the same rows."""
+    file = folder.path / "people.csv"
+    for taken in (str(file), str(folder.path / "below" / ".." / "people.csv"), str(folder.path / "*.csv")):
+        other = DataFolder(folder.path, frozenset({taken}))
+        assert other.list_files() == []
+        with pytest.raises(UsageError, match="no such data file"):
+            other.inspect("people.csv", values=False)
+
+
 def test_a_codebook_is_never_written_over(folder: DataFolder) -> None:
     path = folder.save("people", "first")
     with pytest.raises(UsageError, match="is there already"):

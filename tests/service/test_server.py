@@ -120,6 +120,10 @@ def test_a_day_of_a_server(hospital: Path, run: Run) -> None:
         assert server.ask(ana, "one")[1]["rows"] == answer["rows"]
         status, headers, rows = server.send(ana, "GET", "/api/v1/requests/one", Accept="text/csv")
         assert headers["Content-Type"] == "text/csv" and rows.startswith(b'"ward","n"')
+        status, headers, words = server.send(ana, "GET", "/api/v1/requests/one/events")
+        assert headers["Content-Type"] == "text/event-stream" and words.startswith(b"event: done\ndata: ")
+        assert server.send(ana, "HEAD", "/api/v1/requests/one/events")[2] == b""
+        _check_progress(server, ana)
         _check_headers(server, ana)
         _check_large_bodies(server, ana)
         _check_slow_clients(server, ana)
@@ -132,6 +136,17 @@ def test_a_day_of_a_server(hospital: Path, run: Run) -> None:
     assert "POST datasets/{dataset}/ask 200" in log and " 401" in log
     for secret in (ana, olga, "SELECT", "ward", "127.0.0.1"):
         assert secret not in log
+
+
+def _check_progress(server: RunningServer, secret: str) -> None:
+    """A question that nobody waits for is told about until its end, on one connection."""
+    body = {"sql": "SELECT COUNT(*) AS n FROM visits WHERE age > 7", "epsilon": "0.01"}
+    path = "/api/v1/datasets/hospital/ask"
+    status, headers, _ = server.send(secret, "POST", path, body, Idempotency_Key="later", Prefer="respond-async")
+    assert (status, headers["Location"]) == (202, "/api/v1/requests/later")
+    status, _, words = server.send(secret, "GET", f"{headers['Location']}/events")
+    assert status == 200 and words.endswith(b'event: done\ndata: {"state": "answered"}\n\n')
+    assert json.loads(server.send(secret, "GET", headers["Location"])[2])["answered"]
 
 
 def _check_headers(server: RunningServer, secret: str) -> None:

@@ -63,7 +63,7 @@ def of_unit(rng: random.Random, unit: int, ids: int, most: int = 5) -> Tables:
         for _ in range(rng.randrange(4))
     ]  # fmt: skip  # one row
     answers: list[Row] = [{"Income": rng.choice(COSTS), "City name": rng.choice(TOWNS)}]
-    own = random.Random(rng.random())  # so that older worlds stay as they were
+    own = branch_off(rng)
     treatments: list[Row] = [a_treatment(own, unit, *_a_key(own, ids)) for _ in range(own.randrange(most + 1))]
     doses: list[Row] = [
         a_dose(own, row["clinic"], row["number"])
@@ -73,6 +73,13 @@ def of_unit(rng: random.Random, unit: int, ids: int, most: int = 5) -> Tables:
         "visits": visits, "patients": patients, "labs": labs, "workers": workers, "Answers": answers,
         "treatments": treatments, "doses": doses,
     }  # fmt: skip  # one list
+
+
+def branch_off(rng: random.Random) -> random.Random:
+    """Draws of their own, which take nothing away: what is drawn afterwards stays as it was."""
+    branch = random.Random()
+    branch.setstate(rng.getstate())
+    return branch
 
 
 def _a_key(rng: random.Random, ids: int) -> tuple[Value, Value]:
@@ -162,7 +169,7 @@ def with_another(tables: Tables, catalog: Catalog, unit: int, rng: random.Random
     """The tables with one more unit, who shares visit ids and keys of treatments with others."""
     more = of_unit(rng, unit, ids=50, most=8)
     more["visits"] += [a_visit(rng, unit, rng.randrange(1, 5)) for _ in range(rng.randrange(3))]
-    own = random.Random(rng.random())
+    own = branch_off(rng)
     more["treatments"] += [a_treatment(own, unit, "x", own.randrange(1, 5)) for _ in range(own.randrange(3))]
     joined = dict(tables)
     for name, facts in catalog.tables.items():

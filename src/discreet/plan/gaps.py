@@ -18,7 +18,7 @@ from discreet.plan.nodes import Question
 from discreet.plan.relations import Feature, FeatureCall, RowFrame, Values
 
 # The rows that an engine may look at again for each row of a frame that moves.
-MOST_FRAME_ROWS = 100
+MOST_FRAME_ROWS = 32
 
 
 class Gap(StrEnum):

@@ -5,7 +5,9 @@ Names and sizes are listed. Of a file that is chosen the schema alone is read, a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 from discreet.codebook.data_files import DataFiles, inspect
@@ -19,9 +21,14 @@ _MOST_FILES = 200
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """One folder, without those below it."""
+    """One folder, without those below it.
+
+    ``taken`` are the files, or patterns of files, of datasets that are served. They are not shown: a second codebook
+    of the same rows would have a budget of its own, and the people in them one too many.
+    """
 
     path: Path
+    taken: frozenset[str] = frozenset()
 
     def list_files(self) -> Sequence[tuple[str, int]]:
         """The data files by name, with their sizes in bytes. A link is no file: it may lead anywhere."""
@@ -29,8 +36,13 @@ class DataFolder:
             (file.name, file.stat().st_size)
             for file in sorted(self.path.iterdir())
             if file.name.lower().endswith(_ENDINGS) and file.is_file() and not file.is_symlink()
-        ]
+            and not self._is_taken(file)
+        ]  # fmt: skip
         return found[:_MOST_FILES]
+
+    def _is_taken(self, file: Path) -> bool:
+        real = os.path.realpath(file)
+        return any(real == os.path.realpath(other) or fnmatch(real, other) for other in self.taken)
 
     def find(self, name: str) -> Path:
         """A file of the list; everything else is refused in the same words."""

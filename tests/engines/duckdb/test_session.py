@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -64,11 +63,9 @@ def big_engine(rows: int, **settings: Any) -> tuple[DuckDBEngine, BoundedPlan]:
 @pytest.mark.usefixtures("interruptible")
 def test_the_keyboard_interrupts(tmp_path: Path) -> None:
     """An interrupt stops a statement that would run for hours, and stays an interrupt."""
-    started = time.monotonic()
     threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt), small_session(tmp_path) as session:
         session.run(FOREVER)
-    assert time.monotonic() - started < 20
 
 
 def test_one_failing_job_ends_the_others(tmp_path: Path) -> None:

@@ -74,9 +74,9 @@ def test_words_that_quote_values_are_not_printed(
         capfd.readouterr()
         with caplog.at_level(logging.INFO), pytest.raises(EngineFailure) as failure:
             curator.ask(QUESTION, epsilon=1)
-        assert find_left(curator) == 1
+        assert find_left(curator) == 1 and find_planted(failure.value) == []
     said = capfd.readouterr()
-    assert str(failure.value) == SENTENCE and find_planted(failure.value) == []
+    assert str(failure.value) == SENTENCE
     assert PLANTED not in said.out + said.err
     logs = {record.name for record in caplog.records if record.exc_info and PLANTED in str(record.exc_info[1])}
     assert logs == {"discreet.curator"}

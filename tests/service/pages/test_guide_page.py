@@ -54,6 +54,7 @@ def test_the_way_of_a_new_owner(site: Site, tmp_path: Path) -> None:
     asked = visitor.ask("SELECT ward, COUNT(*) AS n FROM people GROUP BY ward")
     assert asked.status == 303, asked.text
     assert visitor.post("/guide/save", {"form_key": owner.form_key, **ANSWERS}).status == 422
+    assert "people.csv" not in visitor.get("/guide").text  # no second budget for the same rows
 
 
 def test_wrong_answers_are_told_and_kept(site: Site) -> None:

@@ -186,13 +186,18 @@ class Site:
         words = read_form(request) if request.method == "POST" else dict(request.query)
         if request.method == "POST" and not is_same_key(words.get("form_key", ""), session.form_key):
             raise RequestRefused(RefusalCode.FORBIDDEN, "The form is not of this session.", "Load the page again.")
-        visit = GuideVisit(folder=folder, form_key=session.form_key, words=words)
+        visit = GuideVisit(folder=self._leave_out(folder), form_key=session.form_key, words=words)
         if (request.method, path) != ("POST", "guide/save"):
             return replace(guide_page.show_guide(visit), route="pages/guide")
         made = guide_page.save(visit)
         if isinstance(made, ApiResponse):
             return replace(made, route="pages/guide/save")
         return replace(self._serve_first(request, made, visit), route="pages/guide/save")
+
+    def _leave_out(self, folder: DataFolder) -> DataFolder:
+        """The folder without the files of datasets that are served."""
+        books = [dataset.opened.book for dataset in self.service.datasets.values()]
+        return replace(folder, taken=frozenset(source.path for book in books for source in book.sources.values()))
 
     def _serve_first(self, request: ApiRequest, codebook: Path, visit: GuideVisit) -> ApiResponse:
         """Serve the codebook that was made, and sign its owner in."""
