@@ -1,7 +1,8 @@
 """What happens when Spark fails in mid-question: the charge stands, one constant sentence, and nothing leaks.
 
-Real faults: a file that is damaged under a question, a statement that raises and quotes a value, executors that are
-gone. A planted word must be in no exception, in no frame of it, on no stream and in no log but the curator's own.
+A statement that raises and quotes a value is a real fault. A question that cannot be run and executors that are gone
+are acted out here (``test_cluster`` has real workers). A planted word must be in no exception, in no frame of it, on no
+stream and in no log but the curator's own.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def test_words_that_quote_values_stay_in_the_curators_log(
 def test_the_words_would_be_seen(
     clinic: Curator, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Where PySpark's own log is not silenced, and the error is not hidden, the test above finds the value."""
+    """Where the error is not hidden, the test above finds the value."""
     raise_on_values(monkeypatch)
     with SparkQuestion(spark()) as question, pytest.raises(Exception, match="CAST_INVALID_INPUT") as failure:
         question.run(f"SELECT CAST('{PLANTED}' AS BIGINT)")
@@ -84,7 +85,7 @@ def test_the_words_would_be_seen(
 
 
 def test_a_request_finishes_under_its_charge(clinic: Curator, tmp_path: Path) -> None:
-    """A file that is not there for a while, with its name and time: the charge stands, and buys the answer later."""
+    """Spark fails twice, acted out: the charge stands, and buys the answer later."""
     run, failures = SparkQuestion.run, list[str]()
 
     def failing(question: Any, sql: str, parameters: Any = None) -> Any:
