@@ -218,7 +218,7 @@ def test_an_address_is_never_shown(
     with caplog.at_level(logging.ERROR, "discreet.curator"), pytest.raises(UsageError, match=ADDRESS) as error:
         PostgresEngine({"t": Place("clinic.x")}, declare(x=Type.INTEGER))
     assert "hidden-word" not in str(error.value) and "no address at all" not in str(error.value)
-    assert error.value.__cause__ is None and error.value.__suppress_context__
+    assert error.value.__cause__ is None and error.value.__context__ is None
     assert capfd.readouterr() == ("", "")
     monkeypatch.delenv(ADDRESS)
     with pytest.raises(UsageError, match=f"set {ADDRESS}"):
