@@ -243,7 +243,7 @@ class StoredEngine(ABC, Generic[S]):
             stored = self._read_stored(session, table)
             self._check_columns(table, stored)
         except UsageError as error:
-            LOG.error("The table %r has changed since it was opened.", table, exc_info=error)
+            LOG.error(f"The table {table!r} has changed since it was opened.", exc_info=error)
             raise EngineFailure from None
         return stored
 
@@ -282,5 +282,5 @@ class StoredEngine(ABC, Generic[S]):
         except UsageError:
             raise
         except Exception as error:
-            LOG.error("%s.", problem, exc_info=error)
+            LOG.error(f"{problem}.", exc_info=error)
         raise self._refuse(problem)  # outside of the handler, so that it does not carry the engine's words as context

@@ -71,7 +71,7 @@ def _write_items(column: CheckedColumn, dialect: Dialect) -> Iterator[str]:
 def _write_is_missing(text: str, dialect: Dialect) -> str:
     """Whether a text is a word for a missing value, or blank."""
     words = ", ".join(f"'{word}'" for word in ("", *MISSING_WORDS))
-    return f"(lower({dialect.trim(text)}) IN ({words}))"
+    return f"({dialect.lower(dialect.trim(text))} IN ({words}))"
 
 
 def _list_unread(
