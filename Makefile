@@ -11,7 +11,7 @@ SPARK  := $(VENV)/.spark
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types unit coverage test-long bench bench-accuracy docs lock clean
+.PHONY: help demo serve test lint types unit test-spark coverage test-long bench bench-accuracy docs lock clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -46,10 +46,13 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-unit: $(SPARK)   ## the tests alone
+unit: $(READY)   ## the tests alone, without Spark
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
-coverage: $(SPARK)  ## which lines of src the tests run
+test-spark: $(SPARK)  ## the tests of Spark, which is half a gigabyte and needs Java
+	$(BIN)/python -m pytest -q -m "not long" -k spark tests/engines
+
+coverage: $(READY)  ## which lines of src the tests run
 	$(BIN)/python -m pytest -q -n 2 -m "not long" --cov --cov-report=term
 
 test-long: $(SPARK) $(PEERS)/dp-accounting  ## the tests that take minutes, and the comparison with a peer

@@ -39,7 +39,7 @@ def test_the_refusal_has_the_command(path: str) -> None:
 
 def test_a_folder_is_imported(tmp_path: Path) -> None:
     (tmp_path / "flights").mkdir()
-    assert f"discreet import {tmp_path / 'flights'} --out" in str(advise_conversion(str(tmp_path / "flights")))
+    assert f"discreet import {tmp_path / 'flights'} --types --out" in str(advise_conversion(str(tmp_path / "flights")))
 
 
 def test_what_can_be_read_needs_no_command() -> None:
