@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import stat
@@ -72,4 +73,21 @@ def test_the_usual_place_is_that_of_temporary_files(place: None) -> None:
     """Without a place, the system's own is taken."""
     folder = PrivateFolder(place)
     assert folder.path.parent.is_dir()
+    folder.close()
+
+
+def test_a_folder_that_is_being_made_is_not_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may sweep between the making of a folder and its lock: it finds no lock yet, and leaves it."""
+    take = fcntl.flock
+
+    def sweep_before(lock: int, how: int) -> None:
+        monkeypatch.undo()
+        sweep(tmp_path)
+        take(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", sweep_before)
+    folder = PrivateFolder(tmp_path)
+    assert fcntl.flock is take  # somebody swept
+    sweep(tmp_path)
+    assert folder.path.exists()
     folder.close()

@@ -49,8 +49,11 @@ def sweep(place: str | Path | None = None) -> None:
 
 
 def _take_lock(folder: Path) -> int:
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    """The lock of a new folder. It gets its name when it is held: a lock that is found free is that of the dead."""
+    unnamed = folder / f"{_LOCK}.new"
+    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    unnamed.rename(folder / _LOCK)
     return lock
 
 
