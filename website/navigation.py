@@ -85,7 +85,7 @@ def list_parts() -> tuple[Part, ...]:
             (
                 Group("From the code", _list_folder("docs/reference")),
                 Group("Languages", _docs("sql", "codebook", "errors", "output")),
-                Group("Parts", _docs("mechanisms", "accounting", "publish", "service", "ledger", "engines")),
+                Group("Parts", _docs("mechanisms", "accounting", "publish", "service", "ledger", "engines", "scale")),
                 Group("The local model", _docs("local", "local-wire", "local-javascript")),
                 Group("Words", _docs("glossary")),
             ),

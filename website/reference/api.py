@@ -48,8 +48,15 @@ def write_api() -> str:
 def _list_names(module: ModuleType) -> Iterator[tuple[str, str, str]]:
     names = getattr(module, "__all__", None) or [name for name in vars(module) if _is_own(module, name)]
     for name in sorted(names, key=str.lower):
-        thing = getattr(module, name)
+        thing = _find_function(getattr(module, name))
         yield name, show_signature(thing), _describe(thing)
+
+
+def _find_function(thing: Any) -> Any:
+    """What a name means. A package that can be called hides its function of the same name once it is imported."""
+    if not inspect.ismodule(thing) or not callable(thing):
+        return thing
+    return getattr(import_module(f"{thing.__name__}.publication"), thing.__name__.rpartition(".")[2])
 
 
 def _is_own(module: ModuleType, name: str) -> bool:
