@@ -90,9 +90,14 @@ class PostgresStore(BufferedStore):
         return self._connection
 
     def _begin(self, *, write: bool) -> None:
+        """Begin a transaction. Those that write come one after the other; those that read see a state between two.
+
+        Why one view for the whole transaction is enough: whoever writes holds a lock from before the first query, which
+        fixes the view, to the end. The server's own search for conflicts would only end some of them for nothing.
+        """
         psycopg = _import_psycopg()
         try:
-            self._start(f"BEGIN ISOLATION LEVEL SERIALIZABLE {'' if write else 'READ ONLY'}")
+            self._start(f"BEGIN ISOLATION LEVEL REPEATABLE READ {'' if write else 'READ ONLY'}")
             if write:
                 # Before the first query, so that the transaction's view begins when the lock is held.
                 self.connection.execute("LOCK TABLE turns IN EXCLUSIVE MODE")
