@@ -16,11 +16,12 @@ PIP    := -m pip --disable-pip-version-check --quiet install
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
+# The lock is whole, so nothing is resolved: older versions of pip would look for extras of newer releases, which have no hash.
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@echo "Setting up $(VENV) (once) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python $(PIP) --require-hashes -r requirements-dev.lock
+	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-dev.lock
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
