@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from discreet import post_processing
 from discreet.answer import Answer
-from discreet.answer_record import read_record
+from discreet.answer_record import holds_answers, read_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
@@ -305,9 +305,12 @@ class Curator:
         return isinstance(found, ReleasedComputation) and not found.questions
 
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
-        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
+        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not.
+
+        It is None, too, for what is no question: a release, a series, or bounds that were bought.
+        """
         found = self._ledger.find_request(analyst, request)
-        if found is None:
+        if found is None or (found.record is not None and not holds_answers(found.record)):
             return None
         return () if found.record is None else read_record(found.record, self.remaining)
 
