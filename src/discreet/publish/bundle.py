@@ -182,10 +182,27 @@ def make_rows(
     }
 
 
+def check_place(folder: Path) -> None:
+    """Refuse a place that cannot be written, while nothing is charged yet. Making a folder is what tells."""
+    try:
+        part = _find_part(folder)
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        part.rmdir()
+    except OSError as error:
+        words = f"{folder} cannot be written: {error.strerror}. Give another --out. Nothing was charged."
+        raise UsageError(words) from error
+
+
+def _find_part(folder: Path) -> Path:
+    """Where a bundle is made, until it is whole."""
+    return folder.with_name(folder.name + ".part")
+
+
 def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
     """Make everything that follows from what was drawn, and write it; the folder appears when it is whole."""
     try:
-        return _write_bundle(folder, folder.with_name(folder.name + ".part"), manifest, record)
+        return _write_bundle(folder, _find_part(folder), manifest, record)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written: {error.strerror}. What was drawn is on record and stays paid for; the same "

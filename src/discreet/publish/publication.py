@@ -24,7 +24,7 @@ from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
 from discreet.plan.relations import find_tables
-from discreet.publish.bundle import MANIFEST, Bundle, write_bundle
+from discreet.publish.bundle import MANIFEST, Bundle, check_place, write_bundle
 from discreet.publish.constraints import find_allowed_row
 from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.manifest import make_manifest
@@ -138,6 +138,7 @@ class _Publication:
         there = self._find_bundle(folder)
         if there is not None:
             return there
+        check_place(folder)
         workload = self.method.workload
 
         def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
