@@ -96,10 +96,10 @@ def _read_fetch(tree: Expr) -> None:
     from sqlglot.expressions import Limit
 
     fetch = tree.args.get("limit")
-    if type(fetch).__name__ != "Fetch" or fetch.args.get("count") is None:
+    if fetch is None or type(fetch).__name__ != "Fetch" or fetch.args.get("count") is None:
         return
     options = fetch.args.get("limit_options")
-    if not any(options.args.get(part) for part in ("percent", "with_ties")):
+    if options is None or not any(options.args.get(part) for part in ("percent", "with_ties")):
         tree.set("limit", Limit(expression=fetch.args["count"]))
 
 
