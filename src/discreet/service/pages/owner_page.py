@@ -184,7 +184,9 @@ def _list_access(visit: Visit) -> Html:
     ]  # fmt: skip
     heads = ("time (UTC)", "who", "what", "where", "why")
     return element(
-        "details", element("summary", f"The latest {len(rows)}"), make_table(heads, rows, "Refusals and sign-ins")
+        "details",
+        element("summary", f"The latest {len(rows)}"),
+        make_table(heads, rows, "Refusals and sign-ins", stacked=True),
     )
 
 
@@ -216,7 +218,7 @@ def _list_tokens(visit: Visit, tokens: list[Mapping[str, Any]]) -> Html:
     ]  # fmt: skip
     heads = ("name", "role", "project", "cap for one question", "state", "until", "")
     none = element("p", "There are no tokens yet. Make one for yourself, and one for each analyst.", class_="empty")
-    return make_table(heads, rows, "All tokens") if rows else none
+    return make_table(heads, rows, "All tokens", stacked=True) if rows else none
 
 
 def _make_revoker(visit: Visit, token: Mapping[str, Any]) -> Html | None:
