@@ -12,7 +12,7 @@ from discreet.service.messages import ApiResponse
 from discreet.service.pages.charts import draw_bars, find_measured, is_number
 from discreet.service.pages.layout import make_cost, make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Child, Figure, Html, element, join, make_explanation, make_table, write_figure
-from discreet.service.pages.terms import Term, explain
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response, quote_part, redirect
 
 _MOST_ROWS = 500
@@ -143,7 +143,7 @@ def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> Html:
     cells = [[_write_cell(cell) for cell in row.values()] for row in rows[:_MOST_ROWS]]
     more = f"Rows of the answer; the first {_MOST_ROWS} of {len(rows)}" if len(rows) > _MOST_ROWS else "Rows"
     ends = any(find_measured(row) for row in rows[:1])
-    return join(make_table(rows[0], cells, more), explain(Term.ENDS) if ends else None)
+    return join(make_table(rows[0], cells, more), explain(PageTerm.ENDS) if ends else None)
 
 
 def _write_cell(cell: Any) -> str:
@@ -163,7 +163,7 @@ def draw_receipt(receipt: Mapping[str, Any], *, unfolded: bool = False) -> Html:
         lines += [element("dt", "limit"), element("dd", str(limit))]
     whole = element("details", element("summary", "The whole receipt"), element("pre", json.dumps(receipt, indent=1)))
     return element(
-        "details", element("summary", "Receipt"), element("dl", lines), explain(Term.RECEIPT), whole,
+        "details", element("summary", "Receipt"), element("dl", lines), explain(PageTerm.RECEIPT), whole,
         class_="receipt", open=unfolded,
     )  # fmt: skip
 
