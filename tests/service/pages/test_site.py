@@ -23,7 +23,7 @@ from discreet.service.roles import Role
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import SessionStore
 from tests.service.pages.visitors import Visitor
-from tests.service.served import WARDS, Hospital
+from tests.service.served import WARDS, Hospital, serve_hospital
 from tests.service.test_server import RunningServer, create, start_server
 
 FORM = "application/x-www-form-urlencoded"
@@ -393,3 +393,25 @@ def test_releases_are_on_the_page_of_their_dataset(served: Hospital, hospital: P
 def make_get(path: str, visitor: Visitor) -> ApiRequest:
     cookie = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
     return ApiRequest(method="GET", path=path, headers={"host": visitor.host, "cookie": cookie})
+
+
+def test_a_question_that_is_held_to_set_times_tells_nothing_on_its_way(
+    hospital: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under ``answer_after`` there is no share of the work done, and no button that ends it."""
+    hospital.write_text(hospital.read_text().replace("[budget]", 'answer_after = "3s"\n[budget]', 1))
+    monkeypatch.setattr(ask_page, "_PATIENCE", "respond-async")
+    held = serve_hospital(hospital)
+    try:
+        visitor = Visitor(make_site(held))
+        visitor.sign_in(held.secrets["ana"])
+        form = visitor.get("/ask")
+        words = {"form_key": form.form_key, "request": form.request, "sql": WARDS, "percent": "5"}
+        place = visitor.post("/ask", {**words, "error": "", "column": ""}).headers["Location"]
+        page = visitor.get(place).text
+        assert 'id="running"' in page and "at a set time" in page
+        assert "/cancel/" not in page and 'id="progress"' not in page
+        held.service.threads.wait(60)
+        assert visitor.get(place).text.count('class="error"') == 8
+    finally:
+        held.dataset.close()

@@ -12,7 +12,7 @@ from discreet.service.messages import ApiResponse
 from discreet.service.pages.charts import draw_bars, find_measured, is_number
 from discreet.service.pages.layout import make_cost, make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Child, Figure, Html, element, join, make_explanation, make_table, write_figure
-from discreet.service.pages.terms import Term, explain
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response, quote_part, redirect
 
 _MOST_ROWS = 500
@@ -53,6 +53,8 @@ def show_request(visit: Visit) -> ApiResponse:
 
 def _draw_running(visit: Visit, found: Mapping[str, Any]) -> Html:
     """How far a question is. The script follows it; without one the page loads itself anew."""
+    if visit.caller.opened.book.answer_after is not None:
+        return _draw_held(visit)
     ending = found["state"] == "cancelling"
     said = "It is being ended." if ending else "The data is being read. You may leave this page and come back."
     bar = element("progress", value=f"{found['progress']:.3f}", max="1", id="progress", aria_label="How far it is")
@@ -67,6 +69,22 @@ def _draw_running(visit: Visit, found: Mapping[str, Any]) -> Html:
         "section",
         element("noscript", element("meta", http_equiv="refresh", content="2")),
         element("p", said, role="status", id="progress-words"), bar, None if ending else stop, why,
+        id="running", data_follow=f"/progress/{quote_part(visit.argument)}",
+    )  # fmt: skip
+
+
+def _draw_held(visit: Visit) -> Html:
+    """A question whose answer is held to a raster: how far it is is not told, and it cannot be ended."""
+    said = "The question runs. Its answer comes at a set time. You may leave this page and come back."
+    why = make_explanation(
+        "Why does it take so long?", "How long the work takes could tell something about the data. So the owner has "
+        "set times at which answers are handed out, and a question that runs cannot be ended.",
+    )  # fmt: skip
+    return element(
+        "section",
+        element("noscript", element("meta", http_equiv="refresh", content="2")),
+        element("p", said, role="status", id="progress-words"),
+        element("progress", max="1", aria_label="It runs"), why,
         id="running", data_follow=f"/progress/{quote_part(visit.argument)}",
     )  # fmt: skip
 
@@ -125,7 +143,7 @@ def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> Html:
     cells = [[_write_cell(cell) for cell in row.values()] for row in rows[:_MOST_ROWS]]
     more = f"Rows of the answer; the first {_MOST_ROWS} of {len(rows)}" if len(rows) > _MOST_ROWS else "Rows"
     ends = any(find_measured(row) for row in rows[:1])
-    return join(make_table(rows[0], cells, more), explain(Term.ENDS) if ends else None)
+    return join(make_table(rows[0], cells, more), explain(PageTerm.ENDS) if ends else None)
 
 
 def _write_cell(cell: Any) -> str:
@@ -145,7 +163,7 @@ def draw_receipt(receipt: Mapping[str, Any], *, unfolded: bool = False) -> Html:
         lines += [element("dt", "limit"), element("dd", str(limit))]
     whole = element("details", element("summary", "The whole receipt"), element("pre", json.dumps(receipt, indent=1)))
     return element(
-        "details", element("summary", "Receipt"), element("dl", lines), explain(Term.RECEIPT), whole,
+        "details", element("summary", "Receipt"), element("dl", lines), explain(PageTerm.RECEIPT), whole,
         class_="receipt", open=unfolded,
     )  # fmt: skip
 
@@ -179,7 +197,7 @@ def show_history(visit: Visit) -> ApiResponse:
         f", the latest {len(shown)}" if len(shown) < len(kept) else ""
     )
     heads = ("no.", "time (UTC)", "who", "request", "question", "cost", "answered")
-    listed = make_table(heads, rows, caption)
+    listed = make_table(heads, rows, caption, stacked=True)
     first = element("a", "Write the first question.", href="/ask") if visit.caller.token.role.may_ask else None
     empty = element("p", "Nothing was found." if found else ("Nothing was asked yet. ", first), class_="empty")
     return make_page_response(

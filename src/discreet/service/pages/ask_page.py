@@ -16,7 +16,7 @@ from discreet.service.pages.answer_page import draw_answer, path_of_request
 from discreet.service.pages.dataset_page import make_gauge, tell_if_spent
 from discreet.service.pages.layout import make_cost, make_field, make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Child, Html, element, join, make_table
-from discreet.service.pages.terms import Term, explain
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import ApiReply, Visit, make_page_response, read_decimal, redirect
 from discreet.service.sessions import make_name
 
@@ -86,10 +86,10 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
         free if document["already_answered"] else price,
         None if document["fits"] or document["already_answered"] else short,
         make_table(("column", "error", "how"), rows, caption),
-        explain(Term.ERROR),
+        explain(PageTerm.ERROR),
         element("ul", notes),
         element("p", "The error ", document["interval"], "."),
-        explain(Term.NOTES),
+        explain(PageTerm.NOTES),
         class_="preview", data_curve=json.dumps(document.get("curve", [])),
     )  # fmt: skip
 
@@ -217,7 +217,7 @@ def _draw_offer(visit: Visit) -> Html:
             make_field("Error at most ±", "error", inputmode="decimal", value=visit.word("error")),
             open=bool(visit.word("error")),
         ),
-        explain(Term.PRICE),
+        explain(PageTerm.PRICE),
     )
 
 

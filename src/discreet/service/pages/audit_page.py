@@ -8,7 +8,7 @@ from typing import Any
 from discreet.service.messages import ApiResponse
 from discreet.service.pages.layout import make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Html, element, join
-from discreet.service.pages.terms import Term, explain
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response
 
 _HERE = "/audit"
@@ -98,7 +98,7 @@ def _draw(visit: Visit, first: Html | None, status: int = 200) -> ApiResponse:
             visit, _HERE, "Audit",
             first,
             element("section", element("h2", "Verify"), check),
-            element("section", element("h2", "Head"), element("p", said), short, save, explain(Term.HEAD), whole),
+            element("section", element("h2", "Head"), element("p", said), short, save, explain(PageTerm.HEAD), whole),
             element("section", element("h2", "Receipts"), element("p", receipts)),
             element("section", element("h2", "Export"), join(element("p", "No answer is in any of them."),
                     element("ul", files))),

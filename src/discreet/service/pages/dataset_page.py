@@ -10,7 +10,7 @@ from typing import Any
 from discreet.service.messages import ApiResponse
 from discreet.service.pages.layout import make_page, make_problem_page
 from discreet.service.pages.markup import Figure, Html, element, join, make_table, write_figure
-from discreet.service.pages.terms import Term, explain
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response
 
 _NEIGHBOURS = {
@@ -35,13 +35,13 @@ def show_dataset(visit: Visit) -> ApiResponse:
         tell_if_spent(budget.document),
         element(
             "section", element("h2", "What is left"), make_gauge(budget.document), _tell_odds(budget.document),
-            explain(Term.BUDGET), explain(Term.ODDS),
+            explain(PageTerm.BUDGET), explain(PageTerm.ODDS),
         ),
         element(
             "section",
             element("h2", "Who is protected"),
             [element("p", sentence.format(who=who)) for who in whom] or element("p", "All tables are public."),
-            explain(Term.PROTECTED),
+            explain(PageTerm.PROTECTED),
         ),
         _list_releases(releases.document["releases"]),
         element("section", element("h2", "Tables"), [_show_table(table) for table in tables]),
@@ -57,7 +57,7 @@ def make_gauge(budget: Mapping[str, Any]) -> Html:
     return join(
         element("meter", said, min="0", max="1", value=f"{part:.4f}", aria_label="What is left of the budget"),
         element("p", element("strong", said), " ", element("small", budget["words"])),
-        explain(Term.LEFT),
+        explain(PageTerm.LEFT),
     )
 
 
@@ -97,7 +97,7 @@ def _list_releases(releases: Sequence[Mapping[str, Any]]) -> Html:
     return element(
         "section", element("h2", "Releases to download"),
         listed if rows else element("p", "Nothing was published of this dataset yet.", class_="empty"),
-        explain(Term.RELEASE),
+        explain(PageTerm.RELEASE),
     )  # fmt: skip
 
 

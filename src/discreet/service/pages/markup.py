@@ -70,23 +70,30 @@ def write_figure(value: float) -> Figure:
     return Figure(f"{value:,.0f}" if abs(value) >= 100_000 and math.isfinite(value) else f"{value:,.6g}")
 
 
-def make_table(heads: Iterable[Child], rows: Iterable[Iterable[Child]], caption: str) -> Html:
-    """A table that scrolls by itself where the screen is small. Columns of numbers stand to the right."""
-    lines = [list(row) for row in rows]
+def make_table(heads: Iterable[str], rows: Iterable[Iterable[Child]], caption: str, *, stacked: bool = False) -> Html:
+    """A table that scrolls by itself where the screen is small. Columns of numbers stand to the right.
+
+    ``stacked`` puts the cells of a row below each other there, each with its head.
+    """
+    lines, names = [list(row) for row in rows], list(heads)
     places = range(len(lines[0])) if lines else range(0)
     numbers = {place for place in places if all(isinstance(row[place], int | float | Figure) for row in lines)}
-    head = element(
-        "tr", [_make_cell("th", each, number=place in numbers, scope="col") for place, each in enumerate(heads)]
-    )
+    head = [_make_cell("th", each, number=place in numbers, scope="col") for place, each in enumerate(names)]
     body = [
-        element("tr", [_make_cell("td", cell, number=place in numbers) for place, cell in enumerate(row)])
+        element("tr", [
+            # The parts of a cell stay together beside its head.
+            _make_cell("td", element("div", cell) if stacked else cell, number=place in numbers,
+                       data_label=names[place] if stacked else None)
+            for place, cell in enumerate(row)
+        ])
         for row in lines
-    ]
-    drawn = element("table", element("caption", caption), element("thead", head), element("tbody", body))
-    return element("div", drawn, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    ]  # fmt: skip
+    drawn = element("table", element("caption", caption), element("thead", element("tr", head)), element("tbody", body))
+    class_ = "scroll stacked" if stacked else "scroll"
+    return element("div", drawn, class_=class_, tabindex="0", role="region", aria_label=caption)
 
 
-def _make_cell(name: str, cell: Child, *, number: bool, **attributes: str) -> Html:
+def _make_cell(name: str, cell: Child, *, number: bool, **attributes: str | None) -> Html:
     return element(name, cell, **attributes, class_="number" if number else None)
 
 

@@ -9,7 +9,7 @@ from discreet.service.messages import ApiResponse
 from discreet.service.pages.charts import draw_burndown
 from discreet.service.pages.layout import make_field, make_form, make_page, make_problem, make_problem_page
 from discreet.service.pages.markup import Figure, Html, element, join, make_explanation, make_table, write_figure
-from discreet.service.pages.terms import Term, explain
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import Visit, make_page_response, read_decimal, redirect
 from discreet.service.roles import Role
 
@@ -86,10 +86,10 @@ def _draw(visit: Visit, first: Html | None = None, status: int = 200) -> ApiResp
         first,
         _tell_waiting(visit, checked.document["waiting"]),
         element("section", element("h2", "Budget over time"), draw_burndown(spent.document["curve"]),
-                explain(Term.CURVE), _list_analysts(spent.document["analysts"])),
+                explain(PageTerm.CURVE), _list_analysts(spent.document["analysts"])),
         element("section", element("h2", "Caps"), _list_caps(checked.document)),
         element("section", element("h2", "Tokens"), _list_tokens(visit, tokens.document["tokens"]), _make_maker(visit),
-                explain(Term.TOKEN)),
+                explain(PageTerm.TOKEN)),
         element("section", element("h2", "Codebook"), _list_checks(checked.document["lines"]), _make_reloader(visit)),
         element("section", element("h2", "Ledger"), _make_verifier(visit)),
         element("section", element("h2", "Refusals and sign-ins"), _list_access(visit)),
@@ -144,7 +144,7 @@ def _list_caps(found: Mapping[str, Any]) -> Html:
         if found[word] is not None
     ]
     none = element("p", "There are none: anybody with a token may spend all that is left.", class_="empty")
-    return join(element("ul", lines) if lines else none, explain(Term.CAP))
+    return join(element("ul", lines) if lines else none, explain(PageTerm.CAP))
 
 
 def _make_verifier(visit: Visit) -> Html:
@@ -184,7 +184,9 @@ def _list_access(visit: Visit) -> Html:
     ]  # fmt: skip
     heads = ("time (UTC)", "who", "what", "where", "why")
     return element(
-        "details", element("summary", f"The latest {len(rows)}"), make_table(heads, rows, "Refusals and sign-ins")
+        "details",
+        element("summary", f"The latest {len(rows)}"),
+        make_table(heads, rows, "Refusals and sign-ins", stacked=True),
     )
 
 
@@ -216,7 +218,7 @@ def _list_tokens(visit: Visit, tokens: list[Mapping[str, Any]]) -> Html:
     ]  # fmt: skip
     heads = ("name", "role", "project", "cap for one question", "state", "until", "")
     none = element("p", "There are no tokens yet. Make one for yourself, and one for each analyst.", class_="empty")
-    return make_table(heads, rows, "All tokens") if rows else none
+    return make_table(heads, rows, "All tokens", stacked=True) if rows else none
 
 
 def _make_revoker(visit: Visit, token: Mapping[str, Any]) -> Html | None:

@@ -220,22 +220,21 @@ class Site:
         self, request: ApiRequest, path: str, session: BrowserSession, words: Mapping[str, str]
     ) -> ApiResponse:
         """Leave, open another dataset beside those that are open, or turn to one of them."""
-        match request.method, path:
-            case "POST", "sign-out":
-                return self._sign_out(request)
-            case "GET", "another":
-                return replace(sign_in_page.show_another(session.form_key), route="another")
-            case "POST", "another":
-                enter = partial(self.sessions.sign_in, beside=session)
-                made = self._sign_in(request, enter, words.get("token", "").strip())
-                failed = made.status != HTTPStatus.SEE_OTHER
-                return (
-                    replace(sign_in_page.show_another(session.form_key, failed=True), route=SIGN_IN) if failed else made
-                )
-            case "POST", "turn" if self.sessions.turn(self._read_cookie(request), words.get("dataset", "")):
-                return replace(redirect("/dataset"), route="turn")
-            case _:
-                raise RequestRefused(RefusalCode.NOT_FOUND, "There is no such page.", "Go back to the first page.")
+        if request.method == "POST" and path == "sign-out":
+            return self._sign_out(request)
+        if request.method == "GET" and path == "another":
+            return replace(sign_in_page.show_another(session.form_key), route="another")
+        if request.method == "POST" and path == "another":
+            enter = partial(self.sessions.sign_in, beside=session)
+            made = self._sign_in(request, enter, words.get("token", "").strip())
+            failed = made.status != HTTPStatus.SEE_OTHER
+            return (
+                replace(sign_in_page.show_another(session.form_key, failed=failed), route=SIGN_IN) if failed else made
+            )
+        chosen = words.get("dataset", "") if request.method == "POST" and path == "turn" else ""
+        if not self.sessions.turn(self._read_cookie(request), chosen):
+            raise RequestRefused(RefusalCode.NOT_FOUND, "There is no such page.", "Go back to the first page.")
+        return replace(redirect("/dataset"), route="turn")
 
     def _sign_out(self, request: ApiRequest) -> ApiResponse:
         self.sessions.sign_out(self._read_cookie(request))

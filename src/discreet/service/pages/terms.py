@@ -7,7 +7,7 @@ from enum import Enum
 from discreet.service.pages.markup import Html, make_explanation
 
 
-class Term(Enum):
+class PageTerm(Enum):
     """A word of the pages: the question that stands beside it, and the answer."""
 
     BUDGET = (
@@ -86,7 +86,7 @@ class Term(Enum):
     )
 
 
-def explain(term: Term) -> Html:
+def explain(term: PageTerm) -> Html:
     """The question beside a word, with its answer folded away."""
     question, answer = term.value
     return make_explanation(question, answer)
