@@ -70,10 +70,10 @@ def test_waits_grow_and_heed_the_server() -> None:
     waits: list[float] = []
 
     class Closed:
-        def send(self, request: WireRequest) -> WireResponse:
+        def send(self, _: WireRequest) -> WireResponse:
             return refuse(503, None, **({"retry-after": "3"} if len(waits) == 2 else {}))
 
-        def follow(self, path: str) -> Any:
+        def follow(self, _: str) -> Any:
             raise AssertionError
 
     patience = Patience(tries=6, first_wait=1, longest_wait=4, sleep=waits.append)

@@ -45,7 +45,9 @@ def test_the_service_itself() -> None:
     assert str(pickle.loads(pickle.dumps(made))) == str(made)  # noqa: S301  # our own
 
 
-@pytest.mark.parametrize("problem", [{}, {"code": 3}, {"code": "parameter"}, {"code": "question", "place": {"line": 1}}])
+@pytest.mark.parametrize(
+    "problem", [{}, {"code": 3}, {"code": "parameter"}, {"code": "question", "place": {"line": 1}}]
+)
 def test_documents_of_any_kind_are_refusals(problem: dict[str, Any]) -> None:
     """A server of another version, or something else that answers."""
     assert isinstance(make_error(problem), errors.DiscreetError)

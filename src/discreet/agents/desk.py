@@ -91,8 +91,8 @@ class Desk:
         )
 
     def _list_entries(self) -> list[Entry]:
-        who = self.names.get("analyst")
-        return [entry for entry in self.curator.history() if who is None or entry.charge.analyst == who]
+        who = self.names.get("analyst") or getattr(self.curator, "analyst", "")
+        return [entry for entry in self.curator.history() if entry.charge.analyst == who]
 
     def _price(self, sql: str, most: Fraction, error: Mapping[str, float] | None) -> tuple[Preview, Fraction | None]:
         """What a question would cost, as a preview and as a share; None for the share where it is free."""
@@ -117,7 +117,7 @@ class Desk:
     def _check_confirmed(self, sql: str, shown: Preview, share: Fraction, confirm: str) -> None:
         if share <= self.confirm_above:
             return
-        asked = (self.who, self.names.get("analyst", ""), sql, str(share))
+        asked = (self.who, sql, str(share))
         if self.confirmations.check(confirm, *asked):
             return
         raise UsageError(

@@ -48,7 +48,9 @@ def _open_desk(
         from discreet.remote.remote_curator import connect
 
         if cap is not None or project or analyst != "agent":
-            raise UsageError("A server's token says who asks and how much: leave out --analyst, --project, --per-query.")
+            raise UsageError(
+                "A server's token says who asks and how much: leave out --analyst, --project, --per-query."
+            )
         return Desk(curator=connect(source), confirm_above=confirm_above)
     from discreet.opening import open_codebook
 

@@ -67,17 +67,17 @@ def connect(
 def connect_over(requests: RemoteRequests, dataset: str | None, *, place: str) -> RemoteCurator:
     """The curator of a dataset behind any wire."""
     known = requests.list_datasets()
-    name = dataset if dataset is not None else known[0]
+    name = dataset if dataset is not None else next(iter(known))
     if name not in known:
         raise UsageError(f"The token does not open {name!r}. It opens {', '.join(known)}. Nothing was charged.")
-    return RemoteCurator(RemoteRequests(requests.wire, requests.patience, name), place)
+    return RemoteCurator(RemoteRequests(requests.wire, requests.patience, name), place, known[name])
 
 
 class RemoteCurator:
     """A curator on a server. Its methods are those of ``Curator``; who asks is decided by the token."""
 
-    def __init__(self, requests: RemoteRequests, place: str) -> None:
-        self.name = requests.dataset
+    def __init__(self, requests: RemoteRequests, place: str, analyst: str) -> None:
+        self.name, self.analyst = requests.dataset, analyst
         self._requests = requests
         self._place = place
 
@@ -295,9 +295,7 @@ def _write_body(question: RemoteQuestion, public: Mapping[str, Any] | None, **of
     return {"sql": sql, **({} if tables is None else {"public": tables}), **write_offer(offer)}
 
 
-def _write_batch(
-    questions: Sequence[RemoteQuestion], public: Mapping[str, Any] | None, **offer: Any
-) -> dict[str, Any]:
+def _write_batch(questions: Sequence[RemoteQuestion], public: Mapping[str, Any] | None, **offer: Any) -> dict[str, Any]:
     written = [write_question_words(question, None) for question in questions]
     brought = {name: rows for _, tables in written for name, rows in (tables or {}).items()}
     _, own = write_question_words("", public)

@@ -44,10 +44,10 @@ class RemoteRequests:
         """A document about the dataset."""
         return self.patience.send(self.wire, WireRequest(method="GET", path=self._join(path))).read()
 
-    def list_datasets(self) -> list[str]:
-        """The names of the datasets that the token opens."""
+    def list_datasets(self) -> dict[str, str]:
+        """The datasets that the token opens, each with the analyst in whose name it asks."""
         found = self.patience.send(self.wire, WireRequest(method="GET", path="datasets")).read()
-        return [str(each["name"]) for each in found["datasets"]]
+        return {str(each["name"]): str(each["analyst"]) for each in found["datasets"]}
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to something that is free."""

@@ -40,9 +40,7 @@ _OTHER_SITES = ("cross-site", "same-site")
 class AgentDoor:
     """Serves agents beside the API and the pages."""
 
-    def __init__(
-        self, service: Service, headers: dict[str, str], *, confirm_above: Fraction = CONFIRM_ABOVE
-    ) -> None:
+    def __init__(self, service: Service, headers: dict[str, str], *, confirm_above: Fraction = CONFIRM_ABOVE) -> None:
         from mcp.server.transport_security import TransportSecuritySettings
 
         self._service, self._headers, self._confirm_above = service, headers, confirm_above

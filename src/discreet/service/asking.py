@@ -29,7 +29,9 @@ WHOLE = (AnswerForm.JSON, AnswerForm.RECORD)
 
 def list_datasets(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
     """The dataset that the token opens."""
-    return make_document({"datasets": [{"name": caller.curator.name, "role": str(caller.token.role)}]})
+    token = caller.token
+    known = {"name": caller.curator.name, "role": str(token.role), "analyst": token.name, "project": token.project}
+    return make_document({"datasets": [known]})
 
 
 def show_dataset(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
@@ -65,7 +67,11 @@ def preview(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
 
 def ask(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """Answer a question, and charge it under the key of the request."""
-    key, words, form = bodies.read_key(request), read_question_words(caller, request, bodies.QUESTION), choose_form(request)
+    key, words, form = (
+        bodies.read_key(request),
+        read_question_words(caller, request, bodies.QUESTION),
+        choose_form(request),
+    )
     answer = caller.curator.ask(words.pop("sql"), **words, **caller.names, request=key, watch=caller.watch)
     if form is AnswerForm.RECORD:
         return make_records(key, [answer])

@@ -22,7 +22,7 @@ MORE: list[Callable[[], TableBuilder]] = [
     lambda: VISITS.per_unit(visits=count(), dear=max_("cost")).where(col("visits") > 2).agg(n=count(), c=mean("dear")),
     lambda: VISITS.where(col("age") > 1).join(VISITS.named("earlier"), on="patient_id").agg(n=count()),
     lambda: VISITS.join(VISITS.named("b").where(col("age") < 50), on="patient_id", how="semi").agg(n=count()),
-    lambda: VISITS.agg(n=count().filter(col("note") == "it's \"so\" \\ % @x :y ? -- /* */")),
+    lambda: VISITS.agg(n=count().filter(col("note") == 'it\'s "so" \\ % @x :y ? -- /* */')),
     lambda: VISITS.agg(n=sum_(-col("cost") * lit(-3) - lit(-0.5) + lit(1e22) * lit(1e-7))),
     lambda: VISITS.agg(q=quantile("cost", 0.001), r=quantile("cost", 0.999)),
 ]

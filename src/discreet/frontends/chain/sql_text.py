@@ -1,7 +1,7 @@
 """Writes a chain as the text of a question, which means the same plan. So a chain can be asked where only text travels.
 
-    visits.where(col("age") > 30).group_by("ward").agg(n=count())
-    SELECT "ward", count(*) AS "n" FROM "visits" WHERE ("age" > 30) GROUP BY "ward"
+visits.where(col("age") > 30).group_by("ward").agg(n=count())
+SELECT "ward", count(*) AS "n" FROM "visits" WHERE ("age" > 30) GROUP BY "ward"
 """
 
 from __future__ import annotations
