@@ -66,6 +66,11 @@ def test_over_standard_streams(hospital: Path) -> None:
     call(StdioServerParameters(command=sys.executable, args=arguments), work)
 
 
+def sign(secret: str) -> httpx2.AsyncClient:
+    """A client in the name of a token."""
+    return httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"})
+
+
 def test_over_http_at_the_service(hospital: Path) -> None:
     """Who has no token is not let in; each call has the rights of its own token."""
     secret, other = create(hospital, "bot"), create(hospital, "ben")
@@ -82,13 +87,11 @@ def test_over_http_at_the_service(hospital: Path) -> None:
                 foreign = {"Authorization": f"Bearer {secret}", "Sec-Fetch-Site": "cross-site"}
                 refused = await http.post(url, json={}, headers=foreign)
                 assert refused.status_code == 403 and refused.headers["Cache-Control"] == "no-store"
-            async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}) as http:
-                async with Client(streamable_http_client(url, http_client=http)) as client:
-                    await check_the_loop(client)
-                    await check_what_teaches(client)
-            async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {other}"}) as http:
-                async with Client(streamable_http_client(url, http_client=http)) as client:
-                    assert "Nothing was charged yet" in (await use(client, "history"))[0]
+            async with sign(secret) as http, Client(streamable_http_client(url, http_client=http)) as client:
+                await check_the_loop(client)
+                await check_what_teaches(client)
+            async with sign(other) as http, Client(streamable_http_client(url, http_client=http)) as client:
+                assert "Nothing was charged yet" in (await use(client, "history"))[0]
 
         asyncio.run(work())
         assert secret not in server.log.read_text() and "mcp 200" in server.log.read_text()

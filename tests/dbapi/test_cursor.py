@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,7 @@ def test_refusals_are_the_standards(connection: Connection, sql: str, kind: type
     """With our own error as the cause."""
     with pytest.raises(kind) as refused:
         connection.cursor().execute(sql)
-    assert refused.value.__cause__ is not None and getattr(refused.value, "code", "")
+    assert refused.value.__cause__ is not None and getattr(refused.value, "code", None)
 
 
 def test_more_than_the_budget(connection: Connection) -> None:
@@ -156,9 +156,10 @@ def test_transactions_and_closing(connection: Connection) -> None:
             use()
     with connection:
         pass
-    for use in (connection.cursor, connection.commit, connection.rollback, cursor.fetchall):
+    closed: list[Callable[[], object]] = [connection.cursor, connection.commit, connection.rollback, cursor.fetchall]
+    for door in closed:
         with pytest.raises(dbapi.InterfaceError):
-            use()
+            door()
     connection.close()
 
 

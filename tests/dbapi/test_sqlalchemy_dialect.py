@@ -26,7 +26,7 @@ def check_everything(url: Any, expected: int) -> None:
     assert isinstance(visits.c.cost.type, sa.Double) and not visits.c.arrival.nullable and visits.comment
     with engine.connect() as connection:
         assert connection.connection.dbapi_connection is not None
-        curator: Any = connection.connection.dbapi_connection.curator  # type: ignore[attr-defined]  # our own
+        curator: Any = connection.connection.dbapi_connection.curator
         assert list(curator.history()) == [], "what SQLAlchemy does by itself is free"
         question = (
             sa.select(visits.c.ward, sa.func.count().label("n"))
@@ -46,7 +46,7 @@ def check_everything(url: Any, expected: int) -> None:
     )
     with engine.connect() as connection:
         assert connection.connection.dbapi_connection is not None
-        again: Any = connection.connection.dbapi_connection.curator  # type: ignore[attr-defined]  # our own
+        again: Any = connection.connection.dbapi_connection.curator
         assert len(again.history()) == expected, "the frame follows from the first answer"
     engine.dispose()
 

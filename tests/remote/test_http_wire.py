@@ -1,4 +1,4 @@
-"""HTTP itself: real sockets, TLS, progress, interrupts, and a process that has neither an engine nor a reader of SQL."""
+"""HTTP itself: real sockets, progress, interrupts, and a process that has neither an engine nor a reader of SQL."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_day_with_a_server(hospital: Path, monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(UsageError, match="does not open 'other'"):
             discreet.connect(address, dataset="other")
         with pytest.raises(ServiceRefused) as refused:
-            discreet.connect(address, token="discreet_wrong")
+            discreet.connect(address, token="discreet_wrong")  # noqa: S106  # no token
         assert refused.value.refusal == "unauthorized" and "discreet_wrong" not in str(refused.value)
     with pytest.raises(ServiceUnreachable) as gone:
         discreet.connect(address, tries=2)

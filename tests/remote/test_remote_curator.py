@@ -53,7 +53,7 @@ def test_a_notebook_moves_by_one_line(served: Hospital) -> None:
         ]  # fmt: skip
 
     remote = reach(served)
-    home, away = cells(served.dataset.curator.limit(served.dataset.curator.budget.amount())), cells(remote)
+    home, away = cells(served.dataset.curator), cells(remote)
     for at_home, there in zip(home, away, strict=True):
         assert there == at_home
     assert isinstance(remote.preview(WARDS, share=0.1), Preview)
@@ -147,7 +147,7 @@ def test_rights_are_those_of_the_token(served: Hospital) -> None:
     reach(served, "ben").ask(WARDS, share=0.01, request="his")
     assert reach(served).find_answers("his") is None and reach(served).history() == []
     with pytest.raises(errors.CallError, match=r"ask\(question, share=0\.1\)"):
-        reach(served).ask(WARDS, 0.1)  # type: ignore[misc]  # as somebody would write it
+        reach(served).ask(WARDS, 0.1)  # type: ignore[call-arg]  # as somebody would write it
 
 
 def test_no_words_of_ours_hold_the_token(served: Hospital) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.accounting.currencies import SumCurrency
 from discreet.accounting.spending_classes import ClassCurrency
@@ -54,6 +55,8 @@ def find_share(budget: Budget, loss: Loss) -> Fraction:
         case "gdp":
             (squared,) = SumCurrency("mu_squared", Fraction(0)).price(loss)
             return squared / lower(budget.amount()) ** 2
+        case unknown:
+            assert_never(unknown)
 
 
 def describe_share(share: Fraction) -> str:

@@ -1,7 +1,7 @@
 """The desk over the Model Context Protocol: tools, resources and prompts, by the reference package ``mcp``.
 
-Every refusal is a tool error with the reason and what to do. What nobody foresaw is one constant sentence, and its words
-go nowhere: they may hold anything.
+Every refusal is a tool error with the reason and what to do. What nobody foresaw is one constant sentence, and its
+words go nowhere: they may hold anything.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from discreet import __version__
 from discreet.agents.desk import Desk
 from discreet.errors import DiscreetError, UsageError
 from discreet.row_formats import to_json
@@ -27,11 +27,12 @@ UNFORESEEN = "Something went wrong on our side. Call history to see whether anyt
 _PACKAGE = Path(__file__).parents[1]
 _PAGES = (_PACKAGE / "pages", _PACKAGE.parents[1] / "docs")
 
-INSTRUCTIONS = """This server answers statistical questions about private data. It adds noise, and every answer costs a part of
-a budget that is shared and never comes back. Work in this order: (1) describe: which tables and columns there are; (2)
-preview: what a question would cost and how far off it would be, free, as often as you like; (3) ask, with at_most: the
-most that it may cost. Ask few, well-aimed questions: aggregates (COUNT, SUM, AVG, MEDIAN) with GROUP BY, never rows.
-Asking the same again is free. Report every number with its interval."""
+INSTRUCTIONS = """\
+This server answers statistical questions about private data. It adds noise, and every answer costs a part of a budget
+that is shared and never comes back. Work in this order: (1) describe: which tables and columns there are; (2) preview:
+what a question would cost and how far off it would be, free, as often as you like; (3) ask, with at_most: the most that
+it may cost. Ask few, well-aimed questions: aggregates (COUNT, SUM, AVG, MEDIAN) with GROUP BY, never rows. Asking the
+same again is free. Report every number with its interval."""
 
 FindDesk: TypeAlias = "Callable[[Context[Any, Any]], Desk]"
 
@@ -50,7 +51,7 @@ def make_server(find_desk: FindDesk, name: str = "discreet") -> MCPServer[Any]:
     mcpserver = load_mcp()
     with _keep_logging():
         server: MCPServer[Any] = mcpserver.MCPServer(
-            name, version=__version__, instructions=INSTRUCTIONS, log_level="ERROR"
+            name, version=version("discreet"), instructions=INSTRUCTIONS, log_level="ERROR"
         )
     _add_tools(server, mcpserver, find_desk)
     _add_resources(server, mcpserver, find_desk)
@@ -77,7 +78,7 @@ def _add_tools(server: MCPServer[Any], mcpserver: Any, find_desk: FindDesk) -> N
         """
         return _serve(lambda: find_desk(ctx).preview(sql, at_most, error))
 
-    def ask(
+    def ask(  # noqa: PLR0917  # agents give arguments by name
         sql: str,
         at_most: str,
         ctx: context,
@@ -139,7 +140,7 @@ def _add_resources(server: MCPServer[Any], mcpserver: Any, find_desk: FindDesk) 
         return find_page("sql")
 
     server.resource(
-        "discreet://docs/sql", name="sql", description="What can be asked, with every function.",
+        "discreet://pages/sql", name="sql", description="What can be asked, with every function.",
         mime_type="text/markdown",
     )(read_sql_page)  # fmt: skip
 
@@ -153,9 +154,9 @@ def _show_part(desk: Desk, part: str) -> str:
 def _add_prompts(server: MCPServer[Any]) -> None:
     def answer_privately(question: str) -> str:
         return (
-            f"Answer this with the private dataset of this server: {question}\n\n{INSTRUCTIONS}\n\nCall describe. Write "
-            'the one SELECT that answers it. Call preview with at_most "share 0.02". If the expected error is larger '
-            "than what the question needs, preview with a larger share, or with fewer groups; if it is much smaller, "
+            f"Answer this with the private dataset of this server: {question}\n\n{INSTRUCTIONS}\n\nCall describe. "
+            'Write the one SELECT that answers it. Call preview with at_most "share 0.02". If the expected error is '
+            "larger than what the question needs, preview with a larger share, or with fewer groups; if it is much smaller, "
             "with less. Then call ask once. Say the numbers with their intervals, what they cost and what is left."
         )
 
@@ -163,7 +164,7 @@ def _add_prompts(server: MCPServer[Any]) -> None:
         return (
             f"Plan which questions to ask for this goal, without asking any yet: {goal}\n\n{INSTRUCTIONS}\n\nCall "
             "describe and budget. List the fewest SELECTs that serve the goal, preview each, and show a table of their "
-            "costs and errors. Together they should cost no more than a fifth of what is left. Wait for a word to go on."
+            "costs and errors. Together they should cost no more than a fifth of what is left. Then wait."
         )
 
     describe = "Describe, preview, ask: one question answered within the budget."

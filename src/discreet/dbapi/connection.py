@@ -5,9 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.dbapi import exceptions
 from discreet.dbapi.cursor import Cursor
-from discreet.dbapi.exceptions import DatabaseWarning, InterfaceError, translate_errors
+from discreet.dbapi.exceptions import (
+    DatabaseError,
+    DatabaseWarning,
+    DataError,
+    DbapiError,
+    IntegrityError,
+    InterfaceError,
+    InternalDatabaseError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    translate_errors,
+)
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -34,14 +45,14 @@ def connect(
     """
     unknown = [word for word in offer if word not in _OFFER]
     if unknown:
-        raise exceptions.ProgrammingError(f"connect() does not know {unknown[0]!r}. An offer is {', '.join(_OFFER)}.")
+        raise ProgrammingError(f"connect() does not know {unknown[0]!r}. An offer is {', '.join(_OFFER)}.")
     said = {name: value for name, value in (("analyst", analyst), ("project", project)) if value is not None}
     with translate_errors():
         if isinstance(source, str) and source.startswith(_ADDRESSES):
             from discreet.remote.remote_curator import connect as reach
 
             if said:
-                raise exceptions.ProgrammingError("On a server the token says who asks: leave out analyst and project.")
+                raise ProgrammingError("On a server the token says who asks: leave out analyst and project.")
             return Connection(reach(source, token=token, dataset=dataset, allow_http=allow_http), {}, offer, own=True)
         if isinstance(source, str | Path):
             from discreet.opening import open_codebook
@@ -56,16 +67,16 @@ class Connection:
     ``offer`` is what one question may cost; change it here, or by ``SET discreet.share = 0.02``.
     """
 
-    Error = exceptions.DbapiError
+    Error = DbapiError
     Warning = DatabaseWarning
-    InterfaceError = exceptions.InterfaceError
-    DatabaseError = exceptions.DatabaseError
-    DataError = exceptions.DataError
-    OperationalError = exceptions.OperationalError
-    IntegrityError = exceptions.IntegrityError
-    InternalError = exceptions.InternalDatabaseError
-    ProgrammingError = exceptions.ProgrammingError
-    NotSupportedError = exceptions.NotSupportedError
+    InterfaceError = InterfaceError
+    DatabaseError = DatabaseError
+    DataError = DataError
+    OperationalError = OperationalError
+    IntegrityError = IntegrityError
+    InternalError = InternalDatabaseError
+    ProgrammingError = ProgrammingError
+    NotSupportedError = NotSupportedError
 
     def __init__(
         self, curator: Curator | RemoteCurator, names: dict[str, Any], offer: dict[str, Any], *, own: bool
@@ -98,11 +109,6 @@ class Connection:
         if self._own and not self.closed:
             self.curator.close()
         self.closed = True
-
-    def states_price(self, sql: str) -> bool:
-        """Whether the text of a question states its own price, as the GoogleSQL form does."""
-        words = sql.upper()
-        return "DIFFERENTIAL_PRIVACY" in words and "EPSILON" in words
 
     def __enter__(self) -> Connection:
         return self

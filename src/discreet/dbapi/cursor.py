@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 from discreet.dbapi.exceptions import InterfaceError, NotSupportedError, ProgrammingError, translate_errors
-from discreet.dbapi.statements import bind_names, cut_explain, read_set
+from discreet.dbapi.statements import bind_names, cut_explain, read_set, states_price
 from discreet.plan.types import Type
 
 if TYPE_CHECKING:
     from discreet.answer import Answer
-    from discreet.dbapi.connection import Connection
+    from discreet.curator import Curator
     from discreet.preview import Preview
+    from discreet.remote.remote_curator import RemoteCurator
 
 Description: TypeAlias = list[tuple[str, str, None, None, None, None, bool]]
+
+
+class AskedConnection(Protocol):
+    """What a cursor needs of its connection: a curator, in whose name it is asked, and what a question may cost."""
+
+    curator: Curator | RemoteCurator
+    names: dict[str, Any]
+    offer: dict[str, Any]
+    closed: bool
 
 
 class Cursor:
@@ -27,7 +37,7 @@ class Cursor:
     arraysize = 1
     lastrowid: None = None
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: AskedConnection) -> None:
         self.connection = connection
         self.description: Description | None = None
         self.rowcount = -1
@@ -50,7 +60,7 @@ class Cursor:
             self._show_preview(explained, values)
             return self
         with translate_errors():
-            offer = {} if self.connection.states_price(sql) else self.connection.offer
+            offer = {} if states_price(sql) else self.connection.offer
             answer = self.connection.curator.ask(
                 bind_names(sql, values), **offer, **self.connection.names, parameters=values or None
             )
@@ -60,7 +70,7 @@ class Cursor:
         self.answer = answer
         return self
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Mapping[str, Any]]) -> NoReturn:
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Any]) -> NoReturn:  # noqa: ARG002  # the standard's
         """Refused: each set of parameters would be a question of its own, and charged."""
         raise NotSupportedError(
             "Each set of parameters would be a question and a charge of its own. Ask one question that groups by what "
@@ -70,8 +80,8 @@ class Cursor:
     def describe(self, operation: str, parameters: Mapping[str, Any] | None = None) -> Description:
         """The description that a question will have, before it is asked. Free."""
         sql, values = _read_operation(operation, parameters)
-        names = [column for column in self._preview(sql, values).to_dict()["schema"].items()]
-        return [(name, str(Type(kind)), None, None, None, None, True) for name, kind in names]
+        schema = self._preview(sql, values).to_dict()["schema"]
+        return [(name, str(Type(kind)), None, None, None, None, True) for name, kind in schema.items()]
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row, or None."""
@@ -115,7 +125,7 @@ class Cursor:
         self._check_open()
         connection = self.connection
         with translate_errors():
-            offer = {} if connection.states_price(sql) else connection.offer
+            offer = {} if states_price(sql) else connection.offer
             return connection.curator.preview(
                 bind_names(sql, values), **offer, **connection.names, parameters=values or None
             )

@@ -1,6 +1,6 @@
 """The exceptions of the database standard, and which of them an error of ours is.
 
-The error itself stays reachable as the cause, with its code, place and fix. Where nothing was charged, its words say so.
+The error itself stays reachable as the cause, with its code, place and fix. Where nothing was charged, it says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from discreet import errors
 from discreet.errors import DiscreetError
 
 
-class DatabaseWarning(Exception):  # noqa: N818  # the standard's hierarchy
+class DatabaseWarning(Exception):
     """Something worth knowing that is no error; the standard calls it Warning."""
 
 

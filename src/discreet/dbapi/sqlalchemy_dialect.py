@@ -1,6 +1,6 @@
 """``discreet://`` for SQLAlchemy: questions by ``text`` or ``select``, and tables reflected from public facts.
 
-    discreet:////home/ana/hospital.toml?share=0.02                     a codebook
+    discreet:///hospital.toml?share=0.02                               a codebook
     discreet://ana:TOKEN@curator.example/hospital?share=0.02           a server, by https
     discreet://127.0.0.1:8780/hospital?share=0.02                      a server here; the token is DISCREET_TOKEN's
 
@@ -9,6 +9,7 @@ What SQLAlchemy does when it connects costs nothing: it is answered from the cod
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from sqlalchemy import types
@@ -45,8 +46,7 @@ class DiscreetCompiler(SQLCompiler):
     """Writes LIMIT and OFFSET as numbers: they are part of the question."""
 
     def limit_clause(self, select: Any, **kw: Any) -> str:
-        kw["literal_execute"] = False
-        return super().limit_clause(select, **{**kw, "literal_binds": True})
+        return str(super().limit_clause(select, **{**kw, "literal_binds": True}))  # type: ignore[no-untyped-call]
 
 
 class DiscreetDialect(default.DefaultDialect):
@@ -66,9 +66,7 @@ class DiscreetDialect(default.DefaultDialect):
     @classmethod
     def import_dbapi(cls) -> Any:
         """The module of the database standard."""
-        from discreet import dbapi
-
-        return dbapi
+        return import_module("discreet.dbapi")
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of ``discreet.dbapi.connect``."""
@@ -90,7 +88,7 @@ class DiscreetDialect(default.DefaultDialect):
         more = {"token": token, "dataset": url.database or None, "allow_http": allow_http}
         return [f"{scheme}://{host}{port}"], {**given, **more}
 
-    def initialize(self, connection: Any) -> None:
+    def initialize(self, connection: Any) -> None:  # noqa: ARG002  # a hook
         """Nothing is asked when it connects."""
         self.default_schema_name = None
 
@@ -117,7 +115,7 @@ class DiscreetDialect(default.DefaultDialect):
         """Whether a table is declared."""
         return schema is None and table_name in _find_catalog(connection).tables
 
-    @reflection.cache  # type: ignore[call-arg]  # its types know functions with a cache only
+    @reflection.cache
     def get_columns(
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> list[ReflectedColumn]:

@@ -49,6 +49,12 @@ def bind_names(sql: str, parameters: Mapping[str, Any]) -> str:
     return _PARTS.sub(replace, sql)
 
 
+def states_price(sql: str) -> bool:
+    """Whether the text of a question states its own price, as the GoogleSQL form does."""
+    words = sql.upper()
+    return "DIFFERENTIAL_PRIVACY" in words and "EPSILON" in words
+
+
 def cut_explain(sql: str) -> str | None:
     """The question that is to be explained, or None."""
     found = _EXPLAIN.match(sql)

@@ -20,7 +20,7 @@ _FIRST_REFUSAL = 400
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often a request is sent, and how long to wait in between: twice as long each time, or what the server says."""
+    """How often a request is sent, and how long to wait between: twice as long each time, or what the server says."""
 
     tries: int = 5
     first_wait: float = 0.25

@@ -100,7 +100,7 @@ class ReceivedComputation(ComputationPreview):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedBatchPreview(BatchPreview):
-    """A preview of a batch that a server made. ``loss`` adds up all questions; a fixed batch may cost less: ``cost``."""
+    """A preview of a batch that a server made. ``loss`` adds up all questions; a fixed batch may cost less."""
 
     document: Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""The public facts of a dataset, from what a server tells of it. Names, types and keys are whole; no data is in them."""
+"""The public facts of a dataset, from what a server tells of it. Names, types and keys are whole; none is data."""
 
 from __future__ import annotations
 

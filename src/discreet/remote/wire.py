@@ -16,7 +16,7 @@ PROBLEM = "application/problem+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRequest:
-    """One request below the root of the API. ``key`` names what may be charged, so that a retry is not charged again."""
+    """One request below the root of the API. ``key`` names what may be charged, so that a retry is charged once."""
 
     method: str
     path: str

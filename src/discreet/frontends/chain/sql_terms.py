@@ -9,10 +9,23 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import assert_never
 
 from discreet.errors import InternalError
 from discreet.frontends.terms.positions import refusal
-from discreet.frontends.terms.syntax import AggregateTerm, Constant, FunctionTerm, GroupingTerm, NameTerm, Star, Term
+from discreet.frontends.terms.syntax import (
+    AggregateTerm,
+    Constant,
+    FeatureTerm,
+    FunctionTerm,
+    GroupingTerm,
+    MembershipTerm,
+    NameTerm,
+    Ordinal,
+    Star,
+    Term,
+    WindowTerm,
+)
 from discreet.late_dataclass import dataclass
 from discreet.plan.statistics.definitions import PairStatistic, Statistic
 from discreet.plan.statistics.table import list_wordings
@@ -75,8 +88,10 @@ class TermWriter:
                 return f"GROUPING({self.write_all(term.keys)})"
             case Star():
                 return "*"
-            case _:
+            case Ordinal() | FeatureTerm() | WindowTerm() | MembershipTerm():
                 raise InternalError("A chain has no such term.")
+            case _:
+                assert_never(term)
 
     def write_all(self, terms: Sequence[Term]) -> str:
         """Terms with commas between them."""
@@ -152,6 +167,8 @@ def write_constant(value: Value) -> str:
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case dt.date():
             return f"DATE '{value.isoformat()}'"
+        case _:
+            assert_never(value)
 
 
 def _qualify(qualifier: str, name: str) -> str:
