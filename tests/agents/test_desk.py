@@ -32,7 +32,7 @@ def test_describe_preview_ask(desk: Desk, served: Hospital) -> None:
     with count_charges(served, 0):
         assert "visits: private: ask aggregates" in desk.describe()
         shown = desk.preview(WARDS, "share 0.02")
-        assert "Nothing was charged" in shown and "2 % of the whole budget" in shown and "n_low" in shown
+        assert "Nothing was charged" in shown and "1/50 of the budget" in shown and "n_low" in shown
     with count_charges(served, 1):
         told = desk.ask(WARDS, "share 0.02")
     assert re.search(r"ward = Surgery; n = [\d,]+, between [\d,]+ and [\d,]+", told) and "left ε" in told
@@ -40,7 +40,7 @@ def test_describe_preview_ask(desk: Desk, served: Hospital) -> None:
     assert find_share(served.dataset.curator.budget, entry.charge.loss) <= Fraction("0.02") * (1 + Fraction(1, 10**6))
     with count_charges(served, 0):
         assert "free now" in desk.ask(WARDS, "share 0.001")
-        assert "1 charges" in desk.history() and "cost 2 % of the whole budget so far" in desk.budget()
+        assert "1 charge;" in desk.history() and "cost 2 % of the whole budget so far" in desk.budget()
 
 
 def test_a_wanted_error_is_paid_within_at_most(desk: Desk, served: Hospital) -> None:

@@ -33,7 +33,7 @@ async def check_the_loop(client: Client) -> None:
     assert "Nothing was charged" in (await use(client, "preview", **SPENDING))[0]
     told, failed = await use(client, "ask", **SPENDING)
     assert not failed and "between" in told
-    assert "1 charges" in (await use(client, "history"))[0] and "2 %" in (await use(client, "budget"))[0]
+    assert "1 charge;" in (await use(client, "history"))[0] and "2 %" in (await use(client, "budget"))[0]
     for wrong, words in (
         ({"sql": WARDS}, "at_most"),
         ({"sql": "SELECT * FROM visits", "at_most": "share 0.1"}, "[question]"),

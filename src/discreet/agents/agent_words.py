@@ -5,8 +5,11 @@ All of it is public or released.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
+from discreet.agents.at_most import describe_share
 from discreet.answer import Answer
 from discreet.declared_table import format_table_facts
 from discreet.ledger.ledger import Entry
@@ -20,21 +23,33 @@ MOST_CHARGES = 20
 _MOST_SIGNS = 300
 
 
-def describe_dataset(name: str, catalog: Catalog, budget: str, remaining: str) -> str:
+def describe_dataset(name: str, catalog: Catalog, remaining: str) -> str:
     """The tables, who is protected, and what is left."""
-    tables = [format_table_facts(table, catalog.neighbours) for table in catalog.tables.values()]
-    head = f"Dataset {name}. Protected: {catalog.unit}. Whole budget: {budget}. Left: {remaining}."
+    tables = [_drop_rules(format_table_facts(table, catalog.neighbours)) for table in catalog.tables.values()]
+    head = f"Dataset {name}. Protected: {catalog.unit}. Left: {remaining}."
     loop = "Only aggregates can be asked. First preview (free), then ask with at_most."
     return "\n\n".join([head, *tables, loop])
 
 
-def describe_preview(preview: Preview, share: str) -> str:
+def _drop_rules(text: str) -> str:
+    """A table without its line of dashes and its wide gaps: agents count signs."""
+    lines = (line for line in text.splitlines() if not line.startswith("─"))
+    return "\n".join(re.sub(r" {3,}", "  ", line) for line in lines)
+
+
+def describe_price(cost: str, share: Fraction) -> str:
+    """A price in the budget's own words, and what part of the budget it is where they do not say it."""
+    return cost if "of the budget" in cost else f"{cost}, which is {describe_share(share)}"
+
+
+def describe_preview(preview: Preview, share: Fraction | None) -> str:
     """Cost and error, before anything is spent."""
+    cost = describe_cost(preview)
     level = "" if not preview.columns else f" ({format_level(preview.level)} of the time)"
     errors = [f"- {column.name}: {column.what}; expected error {column.words()}" for column in preview.columns]
     return "\n".join(
         [
-            f"Nothing was charged. It would cost: {describe_cost(preview)}{share}.",
+            f"Nothing was charged. It would cost: {cost if share is None else describe_price(cost, share)}.",
             f"Left now: {preview.remaining}.",
             f"Columns and their noise{level}:" if errors else "No column is noisy.",
             *errors,
@@ -74,7 +89,7 @@ def describe_history(entries: Sequence[Entry], costs: Iterable[str]) -> str:
         return "Nothing was charged yet."
     pairs = list(zip(entries, costs))[-MOST_CHARGES:][::-1]
     lines = [f"- {entry.time} {_shorten(entry.charge.question)}: {cost}" for entry, cost in pairs]
-    return "\n".join([f"{len(entries):,} charges; the latest:", *lines])
+    return "\n".join([f"{len(entries):,} charge{'s' * (len(entries) != 1)}; the latest:", *lines])
 
 
 def _shorten(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.accounting.cost_words import describe_cost
 from discreet.agents import agent_words
+from discreet.agents.agent_words import describe_price
 from discreet.agents.at_most import describe_share, find_share, read_at_most
 from discreet.agents.confirmations import Confirmations
 from discreet.errors import BudgetExceeded, ParameterError, UsageError
@@ -44,12 +45,12 @@ class Desk:
     def describe(self) -> str:
         """Tables, columns, who is protected, what is left."""
         curator = self.curator
-        return agent_words.describe_dataset(curator.name, curator.catalog, str(curator.budget), curator.remaining)
+        return agent_words.describe_dataset(curator.name, curator.catalog, curator.remaining)
 
     def preview(self, sql: str, at_most: str, error: Mapping[str, float] | None = None) -> str:
         """What a question would cost and how far off it would be; free."""
         shown, share = self._price(sql, read_at_most(at_most, self.curator.budget), error)
-        return agent_words.describe_preview(shown, "" if share is None else f", which is {describe_share(share)}")
+        return agent_words.describe_preview(shown, share)
 
     def ask(
         self,
@@ -81,12 +82,11 @@ class Desk:
 
     def budget(self) -> str:
         """What is left, what this agent spent, and from where on a question has to be confirmed."""
-        budget, spent = self.curator.budget, Fraction(0)
-        for entry in self._list_entries():
-            spent += find_share(budget, entry.charge.loss)
+        budget = self.curator.budget
+        spent = sum((find_share(budget, entry.charge.loss) for entry in self._list_entries()), Fraction(0))
         return (
-            f"Left: {self.curator.remaining}. The whole budget: {budget}. Your questions cost {describe_share(spent)} "
-            f"so far. A question above {describe_share(self.confirm_above)} has to be confirmed. "
+            f"Left: {self.curator.remaining}. Your questions cost {describe_share(spent)} so far. "
+            f"A question above {describe_share(self.confirm_above)} has to be confirmed. "
             "The budget is shared and does not come back."
         )
 
@@ -110,7 +110,7 @@ class Desk:
     def _check_price(self, shown: Preview, share: Fraction, most: Fraction) -> None:
         if share > most * (1 + _ROUNDING):
             raise BudgetExceeded(
-                f"This question would cost {shown.cost}, which is {describe_share(share)}: more than at_most allows. "
+                f"This question would cost {describe_price(shown.cost, share)}: more than at_most allows. "
                 "Ask for a larger error, for fewer columns, or allow more. Nothing was charged."
             )
 
@@ -121,7 +121,7 @@ class Desk:
         if self.confirmations.check(confirm, *asked):
             return
         raise UsageError(
-            f"This question would cost {shown.cost}, which is {describe_share(share)}: more than "
+            f"This question would cost {describe_price(shown.cost, share)}: more than "
             f"{describe_share(self.confirm_above)}, so it has to be confirmed. Tell the person what it is for and what "
             f"it costs; if they agree, call ask again with confirm={self.confirmations.make(*asked)!r}. Or ask for "
             "less. Nothing was charged."

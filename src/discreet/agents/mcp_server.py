@@ -156,8 +156,9 @@ def _add_prompts(server: MCPServer[Any]) -> None:
         return (
             f"Answer this with the private dataset of this server: {question}\n\n{INSTRUCTIONS}\n\nCall describe. "
             'Write the one SELECT that answers it. Call preview with at_most "share 0.02". If the expected error is '
-            "larger than what the question needs, preview with a larger share, or with fewer groups; if it is much smaller, "
-            "with less. Then call ask once. Say the numbers with their intervals, what they cost and what is left."
+            "larger than what the question needs, preview with a larger share, or with fewer groups; if it is much "
+            "smaller, with less. Then call ask once. Say the numbers with their intervals, what they cost and what is "
+            "left."
         )
 
     def plan_questions(goal: str) -> str:
