@@ -24,9 +24,9 @@ def serve_agent(
         str, typer.Option(help="From which share of the budget on a question has to be confirmed.", metavar="SHARE")
     ] = "0.1",
 ) -> None:
-    """Serve a dataset to an agent by the Model Context Protocol, over standard input and output.
+    """Serve a dataset to an agent, over standard input and output.
 
-    With the address of a server, the agent asks there, with the token of DISCREET_TOKEN.
+    It speaks the Model Context Protocol. With the address of a server, the agent asks there, with the token of DISCREET_TOKEN.
     """
     from discreet.agents.mcp_server import make_server
     from discreet.cli.options import read_number
