@@ -25,7 +25,8 @@ from tests.service.served import WARDS, Hospital, read_problem, serve_hospital
 
 def test_the_way_of_an_analyst(served: Hospital) -> None:
     """Look, preview, ask, ask again, look back."""
-    assert served.get("ana", "datasets") == {"datasets": [{"name": "hospital", "role": "analyst"}]}
+    known = {"name": "hospital", "role": "analyst", "analyst": "ana", "project": ""}
+    assert served.get("ana", "datasets") == {"datasets": [known]}
     facts = served.get("ana", "datasets/hospital")
     assert {"visits"} <= {table["name"] for table in facts["tables"]}
     body = {"sql": WARDS, "epsilon": "0.1"}

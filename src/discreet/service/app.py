@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -25,6 +26,9 @@ from discreet.service.messages import ApiRequest, ApiResponse, EventStream, Refu
 from discreet.service.openapi import make_openapi
 from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
+
+if TYPE_CHECKING:
+    from discreet.service.agent_door import AgentDoor
 
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
@@ -46,14 +50,15 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service, site: Site) -> Starlette:
-    """The application of a service and its pages."""
+def make_app(service: Service, site: Site, agents: AgentDoor | None = None) -> Starlette:
+    """The application of a service, its pages, and its door for agents."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
         threads.append(anyio.CapacityLimiter(THREADS))
-        yield
+        async with nullcontext() if agents is None else agents.live():
+            yield
 
     async def answer(incoming: Request) -> Response:
         try:
@@ -70,6 +75,7 @@ def make_app(service: Service, site: Site) -> Starlette:
             Route("/openapi.json", _describe_service, methods=["GET"]),
             Route("/codebook.schema.json", _describe_codebooks, methods=["GET"]),
             Route("/metrics", _make_metrics(service), methods=["GET"]),
+            *([] if agents is None else [Route("/mcp", agents)]),
             Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
         ],
         exception_handlers={HTTPException: _refuse_method},
