@@ -49,7 +49,7 @@ from discreet.publish.estimates import estimate_one_way, estimate_table, estimat
 from discreet.publish.measurements import measure, project
 from discreet.publish.method import drop_noise
 from discreet.publish.publication import publish
-from discreet.publish.row_fitting import RowFitter, begin_rows
+from discreet.publish.row_fitting import RowFitter, begin_rows, choose_rounds
 from discreet.publish.workload import Attributes, Workload, list_subsets
 
 DELTA = 1e-9
@@ -139,7 +139,7 @@ def run_release(codes: list[Integers], sizes: list[int], epsilon: float) -> Erro
     chance = PublicChance(b"benchmark")
     targets = {pair: table * (total / table.sum()) for pair, table in tables.items() if allocation.covers(pair)}
     ones = [estimate_one_way(measured, column) for column in range(len(sizes))]
-    fitted = RowFitter(begin_rows(ones, total, chance), sizes, targets, chance).run()
+    fitted = RowFitter(begin_rows(ones, total, chance), sizes, targets, chance).run(choose_rounds(allocation, total))
     end = time.process_time()
     counted = {pair: count(list(fitted), pair, sizes).astype(np.float64) for pair in truth}
     ones_exact = [count(codes, (column,), sizes) for column in range(len(sizes))]

@@ -49,7 +49,7 @@ from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview
 from discreet.price import PriceTerms
 from discreet.privacy import Budget
-from discreet.quote import Quote, QuoteContext, quote, quote_batch
+from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_gaussian
 from discreet.recorded_release import describe_release
 from discreet.release import Release, draw, format_level
 from discreet.remaining_budget import RemainingBudget
@@ -575,6 +575,21 @@ class Curator:
             lambda reservation, drawn: (reservation, drawn or {}),
         )
 
+    def quote_at(
+        self, questions: Sequence[QuestionLike], mu_squared: Sequence[Fraction], *, level: Number, analyst: str
+    ) -> Quote:
+        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``)."""
+        read = self._statements.read_batch(questions, None)
+        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._make_context(analyst))
+
+    def answer_quoted(self, quoted: Quote, charge: Charge) -> tuple[Answer, ...]:
+        """Answer quoted questions once, under a charge that its caller made. For releases (``publish``)."""
+        return self._answer(quoted, charge, AnswerTimes.begin(self._answer_after, self._clock), None)
+
+    def read_question(self, question: QuestionLike) -> Question:
+        """A question in the words of the codebook."""
+        return self._statements.read_question(question).question
+
     def series(self, question: QuestionLike, **choices: Any) -> RunningSeries:
         """A count that grows by a day, week or month at a time, all periods under one charge; see ``open_series``.
 
@@ -583,7 +598,7 @@ class Curator:
         """
         from discreet.series.opening_series import open_series
 
-        return open_series(self, self._statements.read_question(question).question, **choices)
+        return open_series(self, self.read_question(question), **choices)
 
     def terms_for(self, analyst: str) -> PriceTerms:
         """What a price depends on now, for what this analyst asks."""

@@ -26,6 +26,7 @@ import numpy as np
 
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
+from discreet.plan.catalog import suggest_nearest
 from discreet.publish.bundle_question import BundleAnswer, answer_question
 from discreet.publish.chance import PublicChance
 from discreet.publish.columns import PublishedColumn
@@ -148,6 +149,15 @@ class Bundle:
 
         return SyntheticTable(parquet.read_table(path))
 
+    def part(self, name: str) -> Any:
+        """A question or series of the plan by its name, with its intervals, as Arrow."""
+        from pyarrow import parquet
+
+        known = {part["name"]: part["file"] for part in self.manifest["parts"]}
+        if name not in known:
+            raise UsageError(f"There is no question or series {name!r} in this release. {suggest_nearest(name, known)}")
+        return parquet.read_table(self.folder / known[name])
+
     def ask(self, sql: str) -> BundleAnswer:
         """The answer to SQL about the table ``release``. Free: nothing private is left to be read."""
         rows = self.synthetic if (self.folder / ROWS).exists() else None
@@ -182,10 +192,15 @@ def make_rows(
     }
 
 
-def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
-    """Make everything that follows from what was drawn, and write it; the folder appears when it is whole."""
+def write_bundle(
+    folder: Path, manifest: dict[str, Any], record: Mapping[str, Any], parts: Mapping[str, Any] | None = None
+) -> Bundle:
+    """Make everything that follows from what was drawn, and write it; the folder appears when it is whole.
+
+    ``parts`` are the tables of questions and series, by their files.
+    """
     try:
-        return _write_bundle(folder, folder.with_name(folder.name + ".part"), manifest, record)
+        return _write_bundle(folder, folder.with_name(folder.name + ".part"), manifest, record, parts or {})
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written: {error.strerror}. What was drawn is on record and stays paid for; the same "
@@ -193,7 +208,9 @@ def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, An
         ) from error
 
 
-def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
+def _write_bundle(
+    folder: Path, part: Path, manifest: dict[str, Any], record: Mapping[str, Any], parts: Mapping[str, Any]
+) -> Bundle:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     measured = load_measurements(record)
@@ -201,6 +218,8 @@ def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Ma
     if manifest["plan"]["synthetic"]:
         rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"])
         _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
+    for name, table in parts.items():
+        _write_table(part / name, table, csv=manifest["plan"]["csv"])
     (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
     tables = stack_tables(measured, columns, Fraction(manifest["level"]))
     _write_table(part / TABLES, tables, csv=manifest["plan"]["csv"])

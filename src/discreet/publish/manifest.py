@@ -18,7 +18,7 @@ from discreet.accounting.account import compose
 from discreet.exact import float_up
 from discreet.privacy import Loss, Neighbours
 from discreet.publish.design import ReleaseDesign
-from discreet.publish.measurements import Measurements
+from discreet.publish.measurements import Measurements, find_cells
 from discreet.publish.method import Method
 from discreet.publish.records import dump_column
 
@@ -45,10 +45,15 @@ def make_manifest(
     delta: Fraction,
     receipt: Mapping[str, Any],
     released: Iterable[events.Event],
+    parts: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Everything that a reader of the bundle must know. ``released`` are the events of all releases of the dataset."""
-    allocation, plan = method.allocation, design.plan
-    event = allocation.noise.event
+    """Everything that a reader of the bundle must know. ``released`` are the events of all releases of the dataset.
+
+    ``parts`` are its questions and series, each with its own mechanisms.
+    """
+    allocation, plan = measured.allocation, design.plan
+    charged = [*method.events, *(events.load(event) for part in parts for event in part["mechanisms"])]
+    dropped = [part for part in design.workload.weights if not allocation.covers(part)]
     return {
         "format": FORMAT,
         "discreet": version("discreet"),
@@ -63,16 +68,17 @@ def make_manifest(
             "max_rows": design.max_rows,
             "beyond": "rows of a unit weigh less" if design.unit.column else "",
         },
-        "mechanisms": [events.dump(event)],
-        "loss": describe_loss(compose([event]).loss, delta),
-        "best_guess": find_best_guess(events.squared_mu(event)),
+        "mechanisms": [events.dump(event) for event in method.events],
+        "parts": list(parts),
+        "loss": describe_loss(compose(charged).loss, delta),
+        "best_guess": find_best_guess(sum((events.squared_mu(event) for event in charged), Fraction(0))),
         "cumulative": describe_loss(compose(list(released)).loss, delta),
         "method": {
             "name": method.name,
             "reason": method.reason,
             "rows": method.rows,
-            "dropped": [[design.names[column] for column in part] for part in method.dropped],
-            "numbers": method.numbers,
+            "dropped": [[design.names[column] for column in part] for part in dropped],
+            "numbers": count_numbers(measured),
         },
         "level": str(parameters.read_probability(plan.level, "level")),
         "columns": [dump_column(column) for column in design.columns],
@@ -86,6 +92,13 @@ def make_manifest(
         "receipt": dict(receipt),
         "versions": {"python": ".".join(map(str, sys.version_info[:3])), "numpy": np.__version__},
     }
+
+
+def count_numbers(measured: Measurements) -> int:
+    """How many noisy numbers were drawn."""
+    before = 0 if measured.first is None else count_numbers(measured.first)
+    scores = 0 if measured.scores is None else len(measured.scores.noisy)
+    return find_cells(measured.allocation) + before + scores
 
 
 def find_best_guess(mu_squared: Fraction) -> float:

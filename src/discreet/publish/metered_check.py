@@ -1,9 +1,7 @@
 """A metered check of synthetic rows: how far their tables are from the private ones, bought like any question.
 
-*Statement.* For each of P tables A over the release's columns, s_A = Σ_cells |W·count_A − steps·made_A| is a whole
-number, where made_A are counts of public rows. One unit adds at most K·steps to the counts of a table in all, so by the
-triangle inequality it moves each s_A by at most K·steps under add-remove, and 2·K·steps under replace. The vector of
-all s_A moves by at most √P times that, and gets rounded normal noise: μ² = P·(K·steps)²/V, or four times that.
+*Statement.* For each of P tables A over the release's columns, s_A of ``table_distances`` compares the private counts
+with those of public rows. The vector of all s_A gets rounded normal noise: μ² = P·(K·steps)²/V, or four times that.
 
 s_A over twice the number of rows is the total variation distance, up to the difference of the totals. Tables of three
 columns check what a release of pairs does not measure. Rows come from the bundle's measurements and its public seed.
@@ -35,13 +33,13 @@ from discreet.mechanisms.l2_noise import shorten
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import Offer
 from discreet.parameters import Number
-from discreet.privacy import Neighbours
 from discreet.publish.bundle import Bundle
 from discreet.publish.chance import PublicChance
 from discreet.publish.constraints import Constraint
 from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.synthetic_rows import make_cells
+from discreet.publish.table_distances import find_squared_distance, score_tables
 from discreet.publish.workload import Attributes
 
 PREFIX = "publish check: "
@@ -73,21 +71,6 @@ class UtilityReport:
     __repr__ = __str__
 
 
-def find_squared_distance(tables: int, max_rows: int, steps: int, neighbours: Neighbours) -> int:
-    """Δ² of the scores of so many tables."""
-    one = max_rows * steps * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
-    return tables * one * one
-
-
-def score_tables(counted: Sequence[Integers], made: Sequence[Integers], steps: int) -> Integers:
-    """s_A of each table, exactly."""
-    found = [
-        sum(abs(int(c) - steps * int(m)) for c, m in zip(one.reshape(-1), two.reshape(-1)))
-        for one, two in zip(counted, made, strict=True)
-    ]
-    return np.array(found, dtype=object)
-
-
 def check_rows(
     plan: Mapping[str, Any] | ReleasePlan,
     bundle: Bundle | str | Path,
@@ -116,10 +99,10 @@ def check_rows(
     views = tuple(column.view(i) for i, column in enumerate(settled.columns))
     tabulation = Tabulation(settled.bounded, views, tables)
     rows = _make_cells(opened)
-    made = [_count(rows, table, settled) for table in tables]
+    made = [settled.steps * _count(rows, table, settled) for table in tables]
 
     def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
-        drawn = noise.release(score_tables(counted, made, settled.steps))
+        drawn = noise.release(score_tables(counted, made))
         return {"scores": [str(int(value)) for value in np.asarray(drawn)]}
 
     try:

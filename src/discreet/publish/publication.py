@@ -23,6 +23,7 @@ from discreet.gaussian_price import find_mu_squared
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
+from discreet.plan.catalog import suggest_nearest
 from discreet.plan.relations import find_tables
 from discreet.publish.bundle import MANIFEST, Bundle, write_bundle
 from discreet.publish.constraints import find_allowed_row
@@ -30,9 +31,14 @@ from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.manifest import make_manifest
 from discreet.publish.measurements import measure
 from discreet.publish.method import Method, choose_method
+from discreet.publish.part_tables import describe_parts, make_part_tables
+from discreet.publish.plan_entries import split_price
+from discreet.publish.priced_parts import PricedParts, open_plan_series, price_parts
 from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.release_preview import ReleasePreview
+from discreet.publish.stages import measure_stages
+from discreet.series.running_series import RunningSeries
 
 PREFIX = "publish: "
 
@@ -93,6 +99,7 @@ class _Publication:
     curator: Curator
     design: ReleaseDesign
     method: Method
+    parts: PricedParts
     charge: Charge
 
     @classmethod
@@ -104,22 +111,25 @@ class _Publication:
         identity = _identify(settled, curator, version)
         known = curator.ledger.find_paid(identity, analyst)
         paid = find_mu_squared(plan.offer, curator.terms_for(analyst)) if known is None else Fraction(known)
-        method = choose_method(settled, paid, _find_rows(settled, curator))
-        event = method.allocation.noise.event
+        own, *others = split_price(paid, plan.part_weights)
+        method = choose_method(settled, own, _find_rows(settled, curator))
+        parts = price_parts(plan, curator, others, analyst, project)
+        charged = (*method.events, *parts.events)
         charge = Charge(
             request=PREFIX + plan.name,
             analyst=analyst,
             dataset=curator.name,
             identity=identity,
             # A request means this question: with the identity in it, no other plan or data can take its draw.
-            question=f"{PREFIX}{plan.name}: {', '.join(settled.names)} FROM {plan.source} ({identity})",
-            events=(event,),
-            loss=compose([event]).loss,
+            question=f"{PREFIX}{plan.name}: {', '.join(settled.names)} FROM {plan.source} "
+            f"({identity}{_name_parts(parts)})",
+            events=charged,
+            loss=compose(list(charged)).loss,
             project=project,
             version=version,
             paid=str(paid),
         )
-        return cls(curator, settled, method, charge)
+        return cls(curator, settled, method, parts, charge)
 
     def preview(self) -> ReleasePreview:
         """What it would cost and yield."""
@@ -127,6 +137,7 @@ class _Publication:
         return ReleasePreview(
             design=self.design,
             method=self.method,
+            parts=self.parts,
             cost=describe_cost(self.curator.budget, self.charge.loss),
             remaining=self.curator.remaining,
             fits=same or self.curator.ledger.fits(self.charge),
@@ -138,10 +149,12 @@ class _Publication:
         there = self._find_bundle(folder)
         if there is not None:
             return there
-        workload = self.method.workload
+        workload, stages = self.method.counted, self.method.stages
 
         def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
             tables, fine = self.design.split_tables(counted, workload)
+            if stages is not None:
+                return dump_measurements(measure_stages(tables, stages, fine))
             return dump_measurements(measure(tables, self.method.allocation, fine))
 
         try:
@@ -152,6 +165,8 @@ class _Publication:
                 f"The release {self.design.plan.name!r} was charged with another plan, or for other data. Give this "
                 f"one another name, and say supersedes = {self.design.plan.name!r}. Nothing was charged."
             ) from error
+        answers = self.parts.answer(self.curator, self.charge)
+        self.parts.release_series()
         manifest = make_manifest(
             self.design,
             self.method,
@@ -160,8 +175,9 @@ class _Publication:
             delta=self.curator.budget.slack(),
             receipt={"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
             released=[e for entry in self._list_releases() for e in entry.charge.events],
+            parts=describe_parts(self.parts, answers),
         )
-        bundle = write_bundle(folder, manifest, record)
+        bundle = write_bundle(folder, manifest, record, make_part_tables(self.parts, answers))
         if reservation.record is None:
             self.curator.ledger.commit(reservation, {"publish": self.design.plan.name, "files": manifest["files"]})
         return bundle
@@ -182,6 +198,27 @@ class _Publication:
             if same and ledger.find_paid(charge.identity, charge.analyst) is not None:
                 return there
         raise UsageError(f"{folder} exists and is not this release. Give another --out. Nothing was charged.")
+
+
+def _name_parts(parts: PricedParts) -> str:
+    """What is drawn beside tables is part of what a request means."""
+    return f"; {parts.digest}" if parts.events else ""
+
+
+def go_on(
+    plan: str | Path | Mapping[str, Any] | ReleasePlan,
+    name: str,
+    *,
+    curator: Curator,
+    analyst: str = "analyst",
+    project: str = "",
+) -> RunningSeries:
+    """A series of a plan that was published: ``release()`` gives its next period, which is paid for already."""
+    read = read_plan(plan)
+    for entry in read.series:
+        if entry.name == name:
+            return open_plan_series(read, entry, curator, analyst=analyst, project=project, reserved=None)
+    raise UsageError(f"The plan has no series {name!r}. {suggest_nearest(name, [e.name for e in read.series])}")
 
 
 def _identify(settled: ReleaseDesign, curator: Curator, version: str) -> str:

@@ -20,6 +20,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,14 +34,25 @@ from discreet.plan.catalog import suggest_nearest
 from discreet.plan.types import Value
 from discreet.publish.columns import ColumnChoice
 from discreet.publish.constraints import Constraint
+from discreet.publish.plan_entries import QuestionEntry, SeriesEntry, dump_entry, read_entries, split_price
 from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
-    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv",
+    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv", "method",
+    "weight", "questions", "series",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
 _COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
+
+
+class MethodWord(StrEnum):
+    """How tables are to be measured; ``method`` says what that means."""
+
+    AUTO = "auto"
+    ONE_SHOT = "one shot"
+    TWO_STAGES = "two stages"
+    INDEPENDENT = "independent"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +79,11 @@ class ReleasePlan:
     constraints: tuple[Constraint, ...] = ()
     supersedes: str = ""
     csv: bool = False
+    method: MethodWord = MethodWord.AUTO
+    # How much of μ² tables get, where there are questions and series beside them; each of these has a weight, too.
+    weight: Number = 1
+    questions: tuple[QuestionEntry, ...] = ()
+    series: tuple[SeriesEntry, ...] = ()
     codebook: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +103,16 @@ class ReleasePlan:
                 raise UsageError(f"A marginal of the plan cannot be made. {hint} Nothing was charged.")
         for constraint in self.constraints:
             constraint.check(self.columns)
+        if self.method not in tuple(MethodWord):
+            raise UsageError(f"method is one of {', '.join(map(repr, MethodWord))}. Nothing was charged.")
+        object.__setattr__(self, "method", MethodWord(self.method))
+        split_price(Fraction(1), self.part_weights)
         _ = self.offer
+
+    @property
+    def part_weights(self) -> tuple[Number, ...]:
+        """The weights of tables, questions and series, in this order."""
+        return (self.weight, *(entry.weight for entry in (*self.questions, *self.series)))
 
     @property
     def offer(self) -> Offer:
@@ -118,6 +144,10 @@ class ReleasePlan:
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "supersedes": self.supersedes,
             "csv": self.csv,
+            "method": str(self.method),
+            "weight": _plain(self.weight),
+            "questions": [dump_entry(entry) for entry in self.questions],
+            "series": [dump_entry(entry) for entry in self.series],
         }
 
     @classmethod
@@ -129,6 +159,9 @@ class ReleasePlan:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"{place} cannot be read as a plan: {error}. Nothing was charged.") from None
         codebook = document.pop("codebook", None)
+        for entry in document.get("series", ()):
+            if isinstance(entry, dict) and isinstance(entry.get("state"), str):
+                entry["state"] = place.parent / entry["state"]  # named from the plan, as the codebook is
         found = cls.from_dict(document)
         return found if codebook is None else _with_codebook(found, place.parent / str(codebook))
 
@@ -148,6 +181,8 @@ class ReleasePlan:
             source=source,
             columns=columns,
             marginals=None if marginals is None else tuple(tuple(each) for each in marginals),
+            questions=read_entries(QuestionEntry, stated.pop("questions", ()), "questions"),
+            series=read_entries(SeriesEntry, stated.pop("series", ()), "series"),
             constraints=tuple(Constraint.from_dict(each) for each in stated.pop("constraints", ())),
             **stated,
         )

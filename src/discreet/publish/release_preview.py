@@ -10,6 +10,7 @@ from discreet.late_dataclass import dataclass
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.intervals import find_width
 from discreet.publish.method import Method
+from discreet.publish.priced_parts import PricedParts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,7 @@ class ReleasePreview:
 
     design: ReleaseDesign
     method: Method
+    parts: PricedParts
     cost: str
     remaining: str
     fits: bool
@@ -54,6 +56,7 @@ class ReleasePreview:
             "megabytes": self.method.memory_megabytes,
             "seconds": self.method.seconds,
             "tables": self.tables(),
+            "parts": self.parts.describe(),
         }
 
     def __str__(self) -> str:
@@ -64,6 +67,7 @@ class ReleasePreview:
             f"work      {self.method.numbers:,} noisy numbers, about {self.method.seconds} s and "
             f"{self.method.memory_megabytes} MB",
         ]
+        lines += self.parts.describe()
         if not self.fits:
             lines.append("budget    this is more than is left: it would be refused")
         if self.method.rows is None:

@@ -16,7 +16,7 @@ from discreet.publish.columns import PublishedColumn
 from discreet.publish.constraints import CellRule, Constraint, combine_rules, find_allowed_row
 from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
 from discreet.publish.measurements import Measurements
-from discreet.publish.row_fitting import RowFitter, begin_rows
+from discreet.publish.row_fitting import RowFitter, begin_rows, choose_rounds
 from discreet.publish.workload import Attributes
 
 _TRIES = 200
@@ -44,7 +44,8 @@ def make_cells(
     rows = begin_rows(ones, count, chance)
     if rule is not None:
         rows = _repair(rows, ones, rule, find_allowed_row(columns, constraints), chance)
-    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run()
+    rounds = choose_rounds(measured.allocation, count)
+    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run(rounds)
     return fitted, _find_distance(fitted, tables)
 
 
