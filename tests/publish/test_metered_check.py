@@ -41,6 +41,22 @@ def test_a_check_is_charged_once_and_near_the_truth(tmp_path: Path) -> None:
     assert squared_mu(event) > 0  # type: ignore[arg-type]  # a rounded Gaussian
 
 
+def test_propensity_is_another_check_with_its_own_price(tmp_path: Path) -> None:
+    plan = make_plan(columns={"ward": {}, "sex": {}}, epsilon=4, rows=3_000)
+    curator = open_clinic(
+        make_visits(rows=3_000), unit=None, max_rows=None, budget=discreet.Budget(epsilon=16, delta=1e-6)
+    )
+    bundle = publication.publish(plan, curator=curator, out=tmp_path / "b")
+    far = check_rows(plan, bundle, curator=curator, epsilon=1, ways=2)
+    told = check_rows(plan, bundle, curator=curator, epsilon=1, ways=2, score="propensity")
+    assert len(curator.history()) == 3
+    assert abs(told.mean) < 0.01 and "pMSE" in str(told) and "<svg" in told._repr_html_()
+    one, two = (squared_mu(curator.history()[at].charge.events[0]) for at in (1, 2))  # type: ignore[arg-type]
+    assert float(one / two) == pytest.approx(1, rel=0.2) and told.deviation > 0 and far.deviation > 0
+    with pytest.raises(UsageError, match=r"score.*Nothing was charged"):
+        check_rows(plan, bundle, curator=curator, epsilon=1, ways=2, score="guess")
+
+
 def test_other_plans_and_ways_are_refused(tmp_path: Path) -> None:
     curator = open_clinic()
     plan = make_plan(columns={"ward": {}, "sex": {}}, epsilon=2)

@@ -102,7 +102,7 @@ def test_nobody_opens_a_series_without_a_price() -> None:
     """What makes a series of a release free is no word of the public call."""
     with pytest.raises(TypeError):
         open_small().series(
-            MONTHLY["question"], name="free", by="day", first=dt.date(2024, 1, 1), periods=3, days_per_unit=1,
+            "SELECT COUNT(*) FROM visits", name="free", by="day", first=dt.date(2024, 1, 1), periods=3, days_per_unit=1,
             payer="publish: visits", reserved=Fraction(1),
         )  # fmt: skip  # one call
 

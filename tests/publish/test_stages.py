@@ -24,6 +24,7 @@ from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.stages import is_worthwhile, measure_stages, plan_stages
 from discreet.publish.verification import holds, verify
 from discreet.publish.workload import Attributes, Workload, list_subsets
+from tests.publish.cubes import make_tables
 from tests.publish.releases import make_plan, open_clinic
 
 SIZES = (60, 60, 50, 5, 2)
@@ -93,6 +94,27 @@ def test_averages_of_both_stages_have_the_stated_variance() -> None:
     assert errors.mean() == pytest.approx(stated, rel=0.15)
     alone = allocate(draws[0].allocation.workload, stages.rest).cell_variance((0,))
     assert alone > 1.2 * stated
+
+
+def test_intervals_of_chosen_tables_cover() -> None:
+    """Cells of a table that is measured only in some draws: 93 to 97 % of their intervals, and not with half of them."""
+    wanted = Workload.of_ways((4, 3, 3), 2)
+    cube = np.random.default_rng(3).integers(0, 60, (4, 3, 3)) + 200 * np.eye(3)[None, :, :].astype(np.int64)
+    tables = make_tables(cube, wanted)
+    stages = plan_stages(wanted, Fraction(1, 300))
+    covered, halved, times = [], [], 0
+    for _ in range(250):
+        found = measure_stages(tables, stages)
+        for pair in ((0, 1), (0, 2)):
+            if found.allocation.covers(pair):
+                times += 1
+                off = np.abs(found.table(pair) - tables[pair])
+                width = 1.96 * np.sqrt(found.allocation.cell_variance(pair))
+                covered += list((off <= width).reshape(-1))
+                halved += list((off <= width / 2).reshape(-1))
+    assert 50 < times < 490, "chosen now and then"
+    assert 0.93 <= np.mean(covered) <= 0.97
+    assert np.mean(halved) < 0.75
 
 
 def test_the_rule_is_public() -> None:

@@ -37,7 +37,7 @@ from discreet.publish.measurements import Measurements
 from discreet.publish.metadata import make_croissant
 from discreet.publish.page import make_page
 from discreet.publish.records import hash_measurements, load_column, load_measurements
-from discreet.publish.synthetic_rows import decode_rows, make_cells
+from discreet.publish.synthetic_rows import decode_rows, find_one_way, make_cells
 from discreet.publish.synthetic_table import SyntheticTable
 from discreet.publish.workload import Attributes
 from discreet.row_formats import to_csv, to_parquet
@@ -189,6 +189,7 @@ def make_rows(
         "sha256": digest,
         "constraints": plan["constraints"],
         "k_marginal": round(1000 * (1 - distance), 1),
+        "one_way": {c.name: round(far, 6) for c, far in zip(columns, find_one_way(cells, measured), strict=True)},
     }
 
 

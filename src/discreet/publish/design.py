@@ -19,7 +19,7 @@ from discreet.bounding.limits import most_rows
 from discreet.bounding.stability import find_relation_facts
 from discreet.engines.tabulation import Tabulation
 from discreet.errors import UnitLost, UsageError
-from discreet.exact import Integers
+from discreet.exact import Floats, Integers
 from discreet.frontends import read_sql
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
@@ -27,6 +27,7 @@ from discreet.plan.nodes import Question
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.columns import ColumnChoice, PublishedColumn, publish_column
 from discreet.publish.measurements import project
+from discreet.publish.priors import read_priors
 from discreet.publish.range_strategies import RangeStrategy, RangeWorkload, choose_strategy
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.workload import Attributes, Workload, list_subsets
@@ -62,6 +63,11 @@ class ReleaseDesign:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def priors(self) -> dict[Attributes, Floats]:
+        """The public tables that estimates lean on."""
+        return read_priors(self.plan.priors, self.columns)
+
     def tabulate(self, workload: Workload) -> Tabulation:
         """The tables to count: the largest of a workload, and the fine histograms."""
         views = [column.view(i) for i, column in enumerate(self.columns)]
@@ -93,6 +99,7 @@ def design(plan: ReleasePlan, catalog: Catalog) -> ReleaseDesign:
     columns = tuple(_read_column(name, choice, plan, catalog) for name, choice in plan.columns.items())
     bounded, max_rows = _bound(base, plan, catalog)
     workload = _choose_workload(plan, columns)
+    read_priors(plan.priors, columns)  # refuses what is no table
     return ReleaseDesign(
         plan=plan,
         question=base,

@@ -15,6 +15,7 @@ import numpy as np
 from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
+from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.privacy import Loss, Neighbours
 from discreet.publish.design import ReleaseDesign
@@ -71,7 +72,7 @@ def make_manifest(
         "mechanisms": [events.dump(event) for event in method.events],
         "parts": list(parts),
         "loss": describe_loss(compose(charged).loss, delta),
-        "best_guess": find_best_guess(sum((events.squared_mu(event) for event in charged), Fraction(0))),
+        "best_guess": find_best_guess(add_up(charged)),
         "cumulative": describe_loss(compose(list(released)).loss, delta),
         "method": {
             "name": method.name,
@@ -99,6 +100,16 @@ def count_numbers(measured: Measurements) -> int:
     before = 0 if measured.first is None else count_numbers(measured.first)
     scores = 0 if measured.scores is None else len(measured.scores.noisy)
     return find_cells(measured.allocation) + before + scores
+
+
+def add_up(charged: Iterable[events.Event]) -> Fraction:
+    """The μ² of normal noise, of all events together."""
+    total = Fraction(0)
+    for event in charged:
+        if not isinstance(event, events.RoundedGaussian):
+            raise InternalError("A release has noise that is not normal.")
+        total += events.squared_mu(event)
+    return total
 
 
 def find_best_guess(mu_squared: Fraction) -> float:
@@ -139,7 +150,8 @@ def write_disclosure(manifest: Mapping[str, Any]) -> str:
         f"{manifest['name']}: a private release of {manifest['dataset']}",
         "",
         "What is in it. Tables of counts with noise, tables made consistent from them, and, if the plan asked for "
-        "them, synthetic rows that fit these tables. No row of the private data is in it.",
+        "them, answers to questions, series, and synthetic rows that fit these tables. No row of the private data is "
+        "in it.",
         "",
         f"Who is protected. The release protects {who} ({manifest['neighbours']} neighbours). Whatever somebody knows "
         f"already, with or without {who} in the data they see almost the same release: this one is ε = "
@@ -161,10 +173,16 @@ def write_disclosure(manifest: Mapping[str, Any]) -> str:
         "Estimates and synthetic rows are smoother and have a bias: small counts tend to be too large, and "
         "dependences too weak. "
         "What no measured table tells is a model, and no error is promised for it.",
+        "",
+        "What is outside. Exact numbers that are published of the same data elsewhere, totals among them, are not "
+        "covered by this guarantee: there is none in this release.",
     ]
+    if manifest["plan"]["priors"]:
+        listed = "; ".join(" × ".join(prior["columns"]) for prior in manifest["plan"]["priors"])
+        lines += ["", f"Public tables. Estimates lean on tables that were public before, where noise hides: {listed}."]
     if method["dropped"]:
         listed = "; ".join(" × ".join(names) for names in method["dropped"])
-        lines += ["", f"Not measured, because noise would have hidden it: {listed}."]
+        lines += ["", f"Not measured. Noise would have hidden these tables, or they told too little: {listed}."]
     if manifest["supersedes"]:
         lines += ["", f"It supersedes {manifest['supersedes']}, which stays paid for."]
     return "\n".join(lines) + "\n"

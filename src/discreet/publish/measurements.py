@@ -50,6 +50,8 @@ class Measurements:
     # What was drawn before it, where a release has two stages.
     first: Measurements | None = None
     scores: StagedScores | None = None
+    # Public tables that estimates lean on, in shares. They are no measurements: values and intervals do not use them.
+    priors: Mapping[Attributes, Floats] = field(default_factory=dict)
 
     @cached_property
     def residuals(self) -> dict[Attributes, Floats]:

@@ -70,7 +70,7 @@ class Method:
         return self.workload if self.stages is None else self.stages.workload
 
     @property
-    def events(self) -> tuple[events.Event, ...]:
+    def events(self) -> tuple[events.RoundedGaussian, ...]:
         """What is charged."""
         return (self.allocation.noise.event,) if self.stages is None else self.stages.events
 
@@ -102,7 +102,12 @@ class Method:
 
 def choose_method(design: ReleaseDesign, mu_squared: Fraction, rows: int | None) -> Method:
     """What is measured at this price, where there are about so many rows."""
-    terms = {"steps": design.steps, "max_rows": design.max_rows, "neighbours": design.neighbours, "unit": design.unit}
+    terms: dict[str, Any] = {
+        "steps": design.steps,
+        "max_rows": design.max_rows,
+        "neighbours": design.neighbours,
+        "unit": design.unit,
+    }
     asked, several = design.plan.method, [part for part in design.workload.weights if len(part) > 1]
     if asked is MethodWord.INDEPENDENT:
         alone = allocate(design.workload.without(several), mu_squared, **terms)

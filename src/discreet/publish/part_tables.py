@@ -17,6 +17,8 @@ from discreet.series.calendar import Calendar, Step
 from discreet.series.mechanism import SeriesMechanism
 
 QUESTION, SERIES = "question", "series"
+# So many rows of an answer are on the page.
+_MOST_SHOWN = 40
 
 
 def name_file(kind: str, number: int) -> str:
@@ -46,9 +48,22 @@ def describe_parts(parts: PricedParts, answers: Sequence[Answer]) -> list[dict[s
                 "mechanisms": [events.dump(event) for event in plan.events],
                 "limits": answer.receipt["limits"],
                 "interval": answer.receipt["interval"],
+                "shown": _show(answer.table),
             }
         )
     return found + _describe_series(parts)
+
+
+def _show(table: Any) -> dict[str, Any]:
+    """The first rows of an answer as texts, for the page."""
+    rows = [[_write(value) for value in row.values()] for row in table.slice(0, _MOST_SHOWN).to_pylist()]
+    return {"columns": table.column_names, "rows": rows, "count": table.num_rows}
+
+
+def _write(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _describe_series(parts: PricedParts) -> list[dict[str, Any]]:

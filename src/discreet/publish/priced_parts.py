@@ -86,10 +86,10 @@ class PricedParts:
             shown = Preview(plan=plan, budget=self.budget, fits=True, remaining="")
             errors = "; ".join(f"{column.name} {column.words()}" for column in shown.columns)
             lines.append(f"question  {entry.name}: {errors}")
-        for entry, series in zip(self.plan.series, self.series):
+        for own, series in zip(self.plan.series, self.series):
             told = series.preview()
             lines.append(
-                f"series    {entry.name}: {entry.periods} periods, ± {told.first_error:.4g} in the first, "
+                f"series    {own.name}: {own.periods} periods, ± {told.first_error:.4g} in the first, "
                 f"± {told.last_error:.4g} in the last"
             )
         return lines

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -154,8 +155,10 @@ class _Publication:
         def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
             tables, fine = self.design.split_tables(counted, workload)
             if stages is not None:
-                return dump_measurements(measure_stages(tables, stages, fine))
-            return dump_measurements(measure(tables, self.method.allocation, fine))
+                measured = measure_stages(tables, stages, fine)
+            else:
+                measured = measure(tables, self.method.allocation, fine)
+            return dump_measurements(replace(measured, priors=self.design.priors))
 
         try:
             tabulation = self.design.tabulate(workload)

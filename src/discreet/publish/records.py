@@ -10,6 +10,7 @@ import datetime as dt
 import hashlib
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -40,6 +41,8 @@ def dump_measurements(measured: Measurements) -> dict[str, Any]:
     staged: dict[str, Any] = {}
     if measured.first is not None and measured.scores is not None:
         staged = {"first": dump_measurements(measured.first), "scores": _dump_scores(measured.scores)}
+    if measured.priors:
+        staged["priors"] = [[list(part), table.reshape(-1).tolist()] for part, table in measured.priors.items()]
     return staged | {
         "sizes": list(workload.sizes),
         "weights": [[list(part), weight] for part, weight in workload.weights.items()],
@@ -82,6 +85,8 @@ def load_measurements(record: Mapping[str, Any]) -> Measurements:
     sizes = [workload.cells(part) for part in workload.closure] + [workload.strategy(c).size for c in workload.fine]
     vector = _unpack(record["numbers"], sum(sizes))
     found = to_measurements(allocation, np.split(vector, np.cumsum(sizes)[:-1]))
+    priors = {tuple(part): np.array(t).reshape(workload.shape(tuple(part))) for part, t in record.get("priors", ())}
+    found = replace(found, priors=priors)
     if "first" not in record:
         return found
     return combine_stages(found, load_measurements(record["first"]), _load_scores(record["scores"]))

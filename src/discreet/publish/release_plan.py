@@ -35,12 +35,13 @@ from discreet.plan.types import Value
 from discreet.publish.columns import ColumnChoice
 from discreet.publish.constraints import Constraint
 from discreet.publish.plan_entries import QuestionEntry, SeriesEntry, dump_entry, read_entries, split_price
+from discreet.publish.priors import Prior
 from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
     "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv", "method",
-    "weight", "questions", "series",
+    "weight", "questions", "series", "priors",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
 _COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
@@ -84,6 +85,7 @@ class ReleasePlan:
     weight: Number = 1
     questions: tuple[QuestionEntry, ...] = ()
     series: tuple[SeriesEntry, ...] = ()
+    priors: tuple[Prior, ...] = ()
     codebook: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +114,7 @@ class ReleasePlan:
     @property
     def part_weights(self) -> tuple[Number, ...]:
         """The weights of tables, questions and series, in this order."""
-        return (self.weight, *(entry.weight for entry in (*self.questions, *self.series)))
+        return (self.weight, *(q.weight for q in self.questions), *(s.weight for s in self.series))
 
     @property
     def offer(self) -> Offer:
@@ -148,6 +150,7 @@ class ReleasePlan:
             "weight": _plain(self.weight),
             "questions": [dump_entry(entry) for entry in self.questions],
             "series": [dump_entry(entry) for entry in self.series],
+            "priors": [prior.to_dict() for prior in self.priors],
         }
 
     @classmethod
@@ -183,6 +186,7 @@ class ReleasePlan:
             marginals=None if marginals is None else tuple(tuple(each) for each in marginals),
             questions=read_entries(QuestionEntry, stated.pop("questions", ()), "questions"),
             series=read_entries(SeriesEntry, stated.pop("series", ()), "series"),
+            priors=tuple(Prior.from_dict(each) for each in stated.pop("priors", ())),
             constraints=tuple(Constraint.from_dict(each) for each in stated.pop("constraints", ())),
             **stated,
         )

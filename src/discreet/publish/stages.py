@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.accounting.events import RoundedGaussian as NormalEvent
+from discreet.accounting.events import to_exact
 from discreet.entropy import SYSTEM, EntropySource
 from discreet.exact import Floats, Integers
 from discreet.gaussian_price import make_event
@@ -65,7 +67,7 @@ class Stages:
         return tuple(part for part in self.workload.weights if len(part) > 1)
 
     @property
-    def events(self) -> tuple[Any, ...]:
+    def events(self) -> tuple[NormalEvent, ...]:
         """What is charged."""
         last = make_event(self.rest, self.first.unit, self.first.neighbours)
         return (self.first.noise.event, self.scores.event, last)
@@ -101,7 +103,7 @@ def measure_stages(
     expected = [expect_table(first, part) for part in stages.scored]
     exact = score_tables([np.asarray(tables[part]) for part in stages.scored], expected)
     noisy = tuple(int(value) for value in np.asarray(stages.scores.release(exact, source=source)))
-    scores = StagedScores(stages.scored, noisy, _squared(stages.scores), stages.scores.event.variance)
+    scores = StagedScores(stages.scored, noisy, _squared(stages.scores), to_exact(stages.scores.event.variance))
     chosen = choose_tables(stages, first, scores)
     kept = {part: tables[part] for part in chosen.workload.closure}
     last = measure(kept, chosen, {c: (fine or {})[c] for c in chosen.workload.fine}, source=source)

@@ -36,7 +36,7 @@ def make_cells(
     count = max(1, round(estimate_total(measured)))
     ones = [estimate_one_way(measured, column) for column in range(len(columns))]
     tables = {}
-    for attributes in workload.weights:
+    for attributes in dict.fromkeys((*workload.weights, *measured.priors)):
         if len(attributes) > 1:
             table = estimate_table(measured, attributes)
             tables[attributes] = table * (count / table.sum())
@@ -47,6 +47,16 @@ def make_cells(
     rounds = choose_rounds(measured.allocation, count)
     fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run(rounds)
     return fitted, _find_distance(fitted, tables)
+
+
+def find_one_way(rows: Integers, measured: Measurements) -> list[float]:
+    """For each column how far its counts in the rows are from the estimated ones: the part of rows to change."""
+    found = []
+    for column, cells in enumerate(rows):
+        table = estimate_one_way(measured, column)
+        counts = np.bincount(cells, minlength=table.size)
+        found.append(float(np.abs(counts - table * (len(cells) / table.sum())).sum()) / 2 / len(cells))
+    return found
 
 
 def _find_distance(rows: Integers, tables: Mapping[Attributes, Floats]) -> float:

@@ -11,11 +11,10 @@ import numpy as np
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.accounting.events import squared_mu
 from discreet.errors import DiscreetError
 from discreet.late_dataclass import dataclass
 from discreet.publish.bundle import ROWS, TABLES, Bundle, hash_file, make_rows, stack_tables
-from discreet.publish.manifest import describe_loss, find_best_guess, list_tables, write_disclosure
+from discreet.publish.manifest import add_up, describe_loss, find_best_guess, list_tables, write_disclosure
 from discreet.publish.page import make_page
 from discreet.publish.part_tables import SERIES, make_series_table
 from discreet.row_formats import to_csv
@@ -67,8 +66,7 @@ def _check_loss(bundle: Bundle) -> Check:
     charged = [events.load(dumped) for dumped in bundle.manifest["mechanisms"]] + beside
     if not charged or not all(isinstance(event, events.RoundedGaussian) for event in charged):
         return Check("loss", holds=False, found="the stated mechanism is another one")
-    stated, real = sum(map(squared_mu, charged), Fraction(0)), bundle.measurements.mu_squared
-    real += sum(map(squared_mu, beside), Fraction(0))
+    stated, real = add_up(charged), bundle.measurements.mu_squared + add_up(beside)
     delta = Fraction(str(bundle.manifest["loss"]["delta"]))
     told = describe_loss(compose(charged).loss, delta)
     same = told["epsilon"] <= bundle.manifest["loss"]["epsilon"] * (1 + 1e-9) and stated >= real
@@ -111,7 +109,10 @@ def _check_rows(bundle: Bundle) -> Check:
         return Check("rows", holds=False, found="the CSV file has other rows")
     made, told = make_rows(bundle.measurements, bundle.measurement_record, bundle.columns, bundle.manifest["plan"])
     written = parquet.read_table(bundle.folder / ROWS)
-    if told["sha256"] == bundle.manifest["rows"]["sha256"] and written.equals(made):
+    stated = bundle.manifest["rows"]
+    if (told["k_marginal"], told["one_way"]) != (stated["k_marginal"], stated["one_way"]):
+        return Check("rows", holds=False, found="the stated fit is not that of the rows")
+    if told["sha256"] == stated["sha256"] and written.equals(made):
         return Check("rows", holds=True, found=f"{told['count']:,} rows, the same from the public seed")
     return Check("rows", holds=False, found="other rows come out of the public seed")
 
