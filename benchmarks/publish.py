@@ -301,8 +301,13 @@ def main() -> None:
     parser.add_argument("--parts", action="store_true")
     parser.add_argument("--counting", action="store_true")
     parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--codes", type=Path, help="write the codes of Adult for publish_peers.py")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.codes is not None:
+        codes, sizes = read_adult(given.data)
+        np.savez_compressed(given.codes, sizes=sizes, **{f"c{i}": column for i, column in enumerate(codes)})
+        return
     if given.parts:
         parts = read_parts(given.data)
         found: dict[str, Any] = {

@@ -251,8 +251,12 @@ class Curator:
         """The answers on record, or those of the straight line."""
         self._check_analyst(charge.analyst)
         known = self._find_known(quoted, charge.analyst)
-        if known is not None:
-            return self._answer_known(known, quoted)
+        return self._answer_known(known, quoted) if known is not None else self._draw(quoted, charge, times, watch)
+
+    def _draw(
+        self, quoted: Quote, charge: Charge, times: AnswerTimes, watch: ProgressCallback | None
+    ) -> tuple[Answer, ...]:
+        """The straight line: charge, count, draw, record, finish. What was drawn for this charge is given again."""
         self._check_sources(table for plan in quoted.plans for table in plan.question.tables)
         # How far a run has come is told by nothing but its end, where answers are held to a raster.
         shown = None if times.after else watch
@@ -576,15 +580,29 @@ class Curator:
         )
 
     def quote_at(
-        self, questions: Sequence[QuestionLike], mu_squared: Sequence[Fraction], *, level: Number, analyst: str
+        self,
+        questions: Sequence[QuestionLike],
+        mu_squared: Sequence[Fraction],
+        *,
+        level: Number,
+        analyst: str,
+        delta: Fraction = Fraction(0),
     ) -> Quote:
-        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``)."""
+        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``).
+
+        ``delta`` is what each may cost for naming keys from the data; without it these are refused.
+        """
         read = self._statements.read_batch(questions, None)
-        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._make_context(analyst))
+        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._make_context(analyst), delta)
 
     def answer_quoted(self, quoted: Quote, charge: Charge) -> tuple[Answer, ...]:
-        """Answer quoted questions once, under a charge that its caller made. For releases (``publish``)."""
-        return self._answer(quoted, charge, AnswerTimes.begin(self._answer_after, self._clock), None)
+        """Answer quoted questions once, under a charge that its caller made. For releases (``publish``).
+
+        Privacy: the charge stands when this returns. Answers to the same questions under other charges are not taken in
+        its place: what a release draws later relies on it.
+        """
+        self._check_analyst(charge.analyst)
+        return self._draw(quoted, charge, AnswerTimes.begin(self._answer_after, self._clock), None)
 
     def read_question(self, question: QuestionLike) -> Question:
         """A question in the words of the codebook."""

@@ -97,7 +97,7 @@ def test_averages_of_both_stages_have_the_stated_variance() -> None:
 
 
 def test_intervals_of_chosen_tables_cover() -> None:
-    """Cells of a table that is measured only in some draws: 93 to 97 % of their intervals, and not with half of them."""
+    """Cells of a table that is measured only in some draws: 93 to 97 % of their intervals, and not of half."""
     wanted = Workload.of_ways((4, 3, 3), 2)
     cube = np.random.default_rng(3).integers(0, 60, (4, 3, 3)) + 200 * np.eye(3)[None, :, :].astype(np.int64)
     tables = make_tables(cube, wanted)

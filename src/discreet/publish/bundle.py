@@ -153,7 +153,7 @@ class Bundle:
         """A question or series of the plan by its name, with its intervals, as Arrow."""
         from pyarrow import parquet
 
-        known = {part["name"]: part["file"] for part in self.manifest["parts"]}
+        known = {part["name"]: part["file"] for part in self.manifest["parts"] if part["file"]}
         if name not in known:
             raise UsageError(f"There is no question or series {name!r} in this release. {suggest_nearest(name, known)}")
         return parquet.read_table(self.folder / known[name])

@@ -72,7 +72,7 @@ def make_manifest(
         "mechanisms": [events.dump(event) for event in method.events],
         "parts": list(parts),
         "loss": describe_loss(compose(charged).loss, delta),
-        "best_guess": find_best_guess(add_up(charged)),
+        "best_guess": find_best_guess(add_up(charged), add_failures(charged)),
         "cumulative": describe_loss(compose(list(released)).loss, delta),
         "method": {
             "name": method.name,
@@ -106,15 +106,25 @@ def add_up(charged: Iterable[events.Event]) -> Fraction:
     """The μ² of normal noise, of all events together."""
     total = Fraction(0)
     for event in charged:
-        if not isinstance(event, events.RoundedGaussian):
+        if isinstance(event, events.RoundedGaussian):
+            total += events.squared_mu(event)
+        elif not isinstance(event, events.Approximate) or events.to_exact(event.epsilon):
             raise InternalError("A release has noise that is not normal.")
-        total += events.squared_mu(event)
     return total
 
 
-def find_best_guess(mu_squared: Fraction) -> float:
-    """How often the best guess of whether a unit is in the data is right, if it is a fair coin: Φ(μ/2), rounded up."""
-    return math.ceil(1000 * NormalDist().cdf(math.sqrt(mu_squared) / 2)) / 1000
+def add_failures(charged: Iterable[events.Event]) -> Fraction:
+    """The probability with which something fails, of all events together."""
+    failing = (event for event in charged if isinstance(event, events.Approximate))
+    return sum((Fraction(events.to_exact(event.delta)) * event.count for event in failing), Fraction(0))
+
+
+def find_best_guess(mu_squared: Fraction, failure: Fraction = Fraction(0)) -> float:
+    """How often the best guess of whether a unit is in the data is right, if it is a fair coin: Φ(μ/2), rounded up.
+
+    Where something fails with a small probability, the guess is right then at most always.
+    """
+    return math.ceil(1000 * (NormalDist().cdf(math.sqrt(mu_squared) / 2) + float(failure))) / 1000
 
 
 def write_promise(manifest: Mapping[str, Any]) -> str:

@@ -13,10 +13,13 @@ from discreet.accounting import events
 from discreet.answer import Answer
 from discreet.publish.intervals import find_width
 from discreet.publish.priced_parts import PricedParts, count_released
+from discreet.publish.private_keys import list_private
+from discreet.publish.release_plan import ReleasePlan
+from discreet.quote import Quote
 from discreet.series.calendar import Calendar, Step
 from discreet.series.mechanism import SeriesMechanism
 
-QUESTION, SERIES = "question", "series"
+QUESTION, SERIES, KEYS = "question", "series", "keys"
 # So many rows of an answer are on the page.
 _MOST_SHOWN = 40
 
@@ -52,6 +55,21 @@ def describe_parts(parts: PricedParts, answers: Sequence[Answer]) -> list[dict[s
             }
         )
     return found + _describe_series(parts)
+
+
+def describe_keys(plan: ReleasePlan, keys: Quote | None) -> list[dict[str, Any]]:
+    """What the manifest says of keys that were named from the data."""
+    if keys is None:
+        return []
+    return [
+        {
+            "kind": KEYS,
+            "name": f"keys of {name}",
+            "file": None,
+            "mechanisms": [events.dump(event) for event in asked.events],
+        }
+        for name, asked in zip(list_private(plan), keys.plans, strict=True)
+    ]
 
 
 def _show(table: Any) -> dict[str, Any]:

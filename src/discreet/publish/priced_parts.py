@@ -19,7 +19,7 @@ from discreet.accounting import events
 from discreet.accounting.account import compose
 from discreet.answer import Answer
 from discreet.curator import Curator
-from discreet.errors import RequestConflict, UsageError
+from discreet.errors import InternalError, RequestConflict, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.preview import Preview
@@ -56,25 +56,15 @@ class PricedParts:
         """The answers to all questions, drawn once under the release's charge."""
         if self.quoted is None:
             return ()
-        identity = hashlib.sha256(f"{main.identity}\nquestions".encode()).hexdigest()
-        free = events.Pure(epsilon=0, unit=curator.catalog.unit, neighbours=curator.catalog.neighbours)
-        charge = replace(
-            main,
-            request=f"{main.request}: questions",
-            identity=identity,
-            question=f"{self.quoted.text}\n\npaid by {main.request!r} ({identity})",
-            events=(free,),
-            loss=compose([free]).loss,
-            version=self.quoted.version,
-            paid="0",
-        )
+        charge = make_free_line(main, "questions", curator)
         try:
-            return curator.answer_quoted(replace(self.quoted, identity=identity), charge)
+            return curator.answer_quoted(replace(self.quoted, identity=charge.identity), charge)
         except RequestConflict as error:
             raise UsageError("The questions of this release were drawn for another plan or other data.") from error
 
-    def release_series(self) -> None:
+    def release_series(self, curator: Curator, main: Charge) -> None:
         """Draw what the plan releases of each series; what was drawn before stays."""
+        check_paid(main, curator)
         for entry, series in zip(self.plan.series, self.series):
             for period in range(count_released(entry)):
                 series.release(period)
@@ -93,6 +83,28 @@ class PricedParts:
                 f"± {told.last_error:.4g} in the last"
             )
         return lines
+
+
+def check_paid(main: Charge, curator: Curator) -> None:
+    """Nothing is drawn for nothing unless the charge that pays for it is on record."""
+    if curator.ledger.find_paid(main.identity, main.analyst) is None:
+        raise InternalError("A part of a release was to be drawn before it was charged.")
+
+
+def make_free_line(main: Charge, what: str, curator: Curator) -> Charge:
+    """A line of the ledger for one draw that ``main`` pays for; it must stand already."""
+    check_paid(main, curator)
+    identity = hashlib.sha256(f"{main.identity}\n{what}".encode()).hexdigest()
+    free = events.Pure(epsilon=0, unit=curator.catalog.unit, neighbours=curator.catalog.neighbours)
+    return replace(
+        main,
+        request=f"{main.request}: {what}",
+        identity=identity,
+        question=f"{what} of {main.question!r} ({identity})",
+        events=(free,),
+        loss=compose([free]).loss,
+        paid="0",
+    )
 
 
 def count_released(entry: SeriesEntry) -> int:

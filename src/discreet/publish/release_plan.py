@@ -44,7 +44,7 @@ _WORDS = (
     "weight", "questions", "series", "priors",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
-_COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
+_COLUMN_WORDS = ("of", "keys", "max_keys", "low", "high", "resolution", "bins", "edges", "ranges")
 
 
 class MethodWord(StrEnum):
@@ -215,6 +215,11 @@ def read_choice(name: str, words: Any) -> ColumnChoice:
         raise UsageError(f"What is said of the column {name!r} must be a table of words. Nothing was charged.")
     _check_words(words, _COLUMN_WORDS, f"The column {name!r} of a plan")
     stated = dict(words)
+    if stated.get("keys") == "private":
+        stated["private"] = True
+        del stated["keys"]
+    elif "max_keys" in stated:
+        raise UsageError(f'max_keys of {name!r} goes with keys = "private". Nothing was charged.')
     for listed in ("keys", "edges"):
         if listed in stated:
             if not isinstance(stated[listed], list | tuple):

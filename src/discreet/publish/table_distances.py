@@ -6,9 +6,9 @@ the triangle inequality it moves each s_A by at most K·steps under add-remove, 
 of all s_A moves by at most √P times that: Δ² = P·(K·steps)², or four times as much.
 
 A second score is about who could tell rows apart: t_A = Σ_cells ⌊16·(r − s)²/(r + s)⌋, with r = count_A and
-s = public_A, neither negative. Over 64·(rows of both) it is the propensity score's mean squared error (pMSE) of a model that knows
-the cell. The slope of (r − s)²/(r + s) in r is 1 − 4s²/(r + s)², between −3 and 1, and r moves in whole steps, so
-rounding down keeps |t_A − t_A′| ≤ 48·Σ|r − r′|: the same Δ², times 48².
+s = public_A, neither negative. Over 64·(rows of both) it is the propensity score's mean squared error (pMSE) of a model
+that knows the cell. The slope of (r − s)²/(r + s) in r is 1 − 4s²/(r + s)², between −3 and 1, and r moves in whole
+steps, so rounding down keeps |t_A − t_A′| ≤ 48·Σ|r − r′|: the same Δ², times 48².
 """
 
 from __future__ import annotations

@@ -14,7 +14,14 @@ from discreet.accounting.account import compose
 from discreet.errors import DiscreetError
 from discreet.late_dataclass import dataclass
 from discreet.publish.bundle import ROWS, TABLES, Bundle, hash_file, make_rows, stack_tables
-from discreet.publish.manifest import add_up, describe_loss, find_best_guess, list_tables, write_disclosure
+from discreet.publish.manifest import (
+    add_failures,
+    add_up,
+    describe_loss,
+    find_best_guess,
+    list_tables,
+    write_disclosure,
+)
 from discreet.publish.page import make_page
 from discreet.publish.part_tables import SERIES, make_series_table
 from discreet.row_formats import to_csv
@@ -64,13 +71,14 @@ def _check_loss(bundle: Bundle) -> Check:
     allocation = bundle.measurements.allocation
     beside = [events.load(dumped) for part in bundle.manifest["parts"] for dumped in part["mechanisms"]]
     charged = [events.load(dumped) for dumped in bundle.manifest["mechanisms"]] + beside
-    if not charged or not all(isinstance(event, events.RoundedGaussian) for event in charged):
+    known = (events.RoundedGaussian, events.Approximate)  # the latter where keys were named from the data
+    if not charged or not all(isinstance(event, known) for event in charged):
         return Check("loss", holds=False, found="the stated mechanism is another one")
     stated, real = add_up(charged), bundle.measurements.mu_squared + add_up(beside)
     delta = Fraction(str(bundle.manifest["loss"]["delta"]))
     told = describe_loss(compose(charged).loss, delta)
     same = told["epsilon"] <= bundle.manifest["loss"]["epsilon"] * (1 + 1e-9) and stated >= real
-    same = same and bundle.manifest["best_guess"] >= find_best_guess(real)
+    same = same and bundle.manifest["best_guess"] >= find_best_guess(real, add_failures(beside))
     stated_for = (bundle.manifest["unit"], bundle.manifest["neighbours"])
     whom = stated_for == (str(allocation.unit), str(allocation.neighbours))
     return Check("loss", same and whom, f"μ² {float(real):.6g} measured, {float(stated):.6g} stated")
