@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,14 @@ def test_keys_and_tables_are_one_charge(tmp_path: Path) -> None:
 
 
 def test_an_earlier_answer_does_not_take_the_place_of_the_charge(tmp_path: Path) -> None:
-    """The same count, asked before by the same analyst, is on record. The release is charged all the same."""
+    """The same keys, drawn before under another line, are on record. The release is charged and drawn all the same."""
     curator = open_towns(budget=discreet.Budget(epsilon=6, delta=1e-6))
-    curator.ask("SELECT town AS key, COUNT(*) AS n FROM visits GROUP BY town", epsilon=3)
-    publication.publish(make_towns_plan(), curator=curator, out=tmp_path / "b")
+    plan = publication.read_plan(make_towns_plan())
+    ready = publication._Publication.prepare(plan, curator, "analyst", "")  # its price
+    assert ready.keys is not None
+    earlier = replace(ready.charge, request="earlier", identity="earlier", events=ready.keys.events)
+    curator.answer_quoted(replace(ready.keys, identity="earlier"), earlier)
+    publication.publish(plan, curator=curator, out=tmp_path / "b")
     assert [e.charge.request for e in curator.history()][1:] == ["publish: visits", "publish: visits: tables"]
     assert curator.history()[1].charge.loss.epsilon(DELTA) > 1.9
 

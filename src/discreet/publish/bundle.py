@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.engines.engine import ProgressCallback
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import suggest_nearest
@@ -174,13 +175,17 @@ class Bundle:
 
 
 def make_rows(
-    measured: Measurements, record: Mapping[str, Any], columns: Sequence[PublishedColumn], plan: Mapping[str, Any]
+    measured: Measurements,
+    record: Mapping[str, Any],
+    columns: Sequence[PublishedColumn],
+    plan: Mapping[str, Any],
+    watch: ProgressCallback | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The synthetic rows as Arrow, and what the manifest says of them. The seed follows from what was drawn."""
     seed = hash_measurements(record)
     chance = PublicChance(bytes.fromhex(seed))
     constraints = [Constraint.from_dict(each) for each in plan["constraints"]]
-    cells, distance = make_cells(measured, columns, constraints, chance)
+    cells, distance = make_cells(measured, columns, constraints, chance, watch)
     rows = decode_rows(cells, measured, columns, chance)
     digest = hashlib.sha256(cells.astype("<i4").tobytes()).hexdigest()
     return rows, {
@@ -194,14 +199,30 @@ def make_rows(
 
 
 def write_bundle(
-    folder: Path, manifest: dict[str, Any], record: Mapping[str, Any], parts: Mapping[str, Any] | None = None
+    folder: Path,
+    manifest: dict[str, Any],
+    record: Mapping[str, Any],
+    parts: Mapping[str, Any] | None = None,
+    watch: ProgressCallback | None = None,
 ) -> Bundle:
     """Make everything that follows from what was drawn, and write it; the folder appears when it is whole.
 
-    ``parts`` are the tables of questions and series, by their files.
+    ``parts`` are the tables of questions and series, by their files. ``watch`` hears how far rows are.
     """
+    part = folder.with_name(folder.name + ".part")
     try:
-        return _write_bundle(folder, folder.with_name(folder.name + ".part"), manifest, record, parts or {})
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        measured = load_measurements(record)
+        columns = tuple(load_column(column) for column in manifest["columns"])
+        if manifest["plan"]["synthetic"]:
+            rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"], watch)
+            _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
+        for name, table in (parts or {}).items():
+            _write_table(part / name, table, csv=manifest["plan"]["csv"])
+        _write_rest(part, manifest, record, measured, columns)
+        os.replace(part, folder)
+        return Bundle(folder, manifest)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written: {error.strerror}. What was drawn is on record and stays paid for; the same "
@@ -209,28 +230,23 @@ def write_bundle(
         ) from error
 
 
-def _write_bundle(
-    folder: Path, part: Path, manifest: dict[str, Any], record: Mapping[str, Any], parts: Mapping[str, Any]
-) -> Bundle:
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    measured = load_measurements(record)
-    columns = tuple(load_column(column) for column in manifest["columns"])
-    if manifest["plan"]["synthetic"]:
-        rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"])
-        _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
-    for name, table in parts.items():
-        _write_table(part / name, table, csv=manifest["plan"]["csv"])
+def _write_rest(
+    part: Path,
+    manifest: dict[str, Any],
+    record: Mapping[str, Any],
+    measured: Measurements,
+    columns: tuple[PublishedColumn, ...],
+) -> None:
+    """Everything but rows and parts; the manifest comes last, with the hashes of all others."""
     (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
     tables = stack_tables(measured, columns, Fraction(manifest["level"]))
     _write_table(part / TABLES, tables, csv=manifest["plan"]["csv"])
     (part / "disclosure.txt").write_text(write_disclosure(manifest), encoding="utf-8")
     (part / "index.html").write_text(make_page(manifest, measured, columns), encoding="utf-8")
-    (part / "croissant.json").write_text(json.dumps(make_croissant(manifest), indent=1), encoding="utf-8")
+    hashes = {path.name: hash_file(path) for path in sorted(part.glob("*.parquet"))}
+    (part / "croissant.json").write_text(json.dumps(make_croissant(manifest, hashes), indent=1), encoding="utf-8")
     manifest["files"] = {path.name: hash_file(path) for path in sorted(part.iterdir())}
     (part / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-    os.replace(part, folder)
-    return Bundle(folder, manifest)
 
 
 def _write_table(path: Path, table: Any, *, csv: bool) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
+from discreet import parameters
 from discreet.bounding.bound import bound
 from discreet.bounding.contributions import LEAST_BITS, BoundedPlan
 from discreet.bounding.facts import facts_of
@@ -159,6 +160,8 @@ def _choose_workload(plan: ReleasePlan, columns: Sequence[PublishedColumn]) -> W
         wanted = sorted({*stated, *((i,) for i in range(len(sizes)))}, key=lambda part: (len(part), part))
     narrow = max(sizes) <= _NARROW
     weights = {p: _ONE_WAY_WEIGHT if len(p) == 1 and not narrow else 1.0 for p in wanted}
+    if plan.marginals is not None and plan.marginal_weights is not None:
+        weights |= {p: float(parameters.read_positive(w, "weight")) for p, w in zip(stated, plan.marginal_weights)}
     fine = {i: column.fine_size for i, column in enumerate(columns) if column.fine_size and plan.synthetic}
     strategies = {
         i: _choose_ranges(column, plan) for i, column in enumerate(columns) if plan.columns[column.name].ranges

@@ -211,7 +211,9 @@ class _Publication:
                 measured = measure(tables, self.method.allocation, fine)
             return dump_measurements(replace(measured, priors=self.design.priors))
 
-        reservation, record = self.curator.draw_tables(self.design.tabulate(workload), charge, draw, watch)
+        reservation, record = self.curator.draw_tables(
+            self.design.tabulate(workload), charge, draw, _take_half(watch, 0)
+        )
         answers = self.parts.answer(self.curator, self.charge)
         self.parts.release_series(self.curator, self.charge)
         manifest = make_manifest(
@@ -224,7 +226,7 @@ class _Publication:
             released=[e for entry in self._list_releases() for e in entry.charge.events],
             parts=[*describe_parts(self.parts, answers), *describe_keys(self.design.plan, self.keys)],
         )
-        bundle = write_bundle(folder, manifest, record, make_part_tables(self.parts, answers))
+        bundle = write_bundle(folder, manifest, record, make_part_tables(self.parts, answers), _take_half(watch, 1))
         if reservation.record is None:
             self.curator.ledger.commit(reservation, {"publish": self.design.plan.name, "files": manifest["files"]})
         return bundle
@@ -252,6 +254,11 @@ class _Publication:
             if same and ledger.find_paid(charge.identity, charge.analyst) is not None:
                 return there
         raise UsageError(f"{folder} exists and is not this release. Give another --out. Nothing was charged.")
+
+
+def _take_half(watch: ProgressCallback | None, half: int) -> ProgressCallback | None:
+    """Who watches hears of counting in the first half, and of rows in the second."""
+    return None if watch is None else lambda share: watch((half + share) / 2)
 
 
 def _name_parts(parts: PricedParts) -> str:

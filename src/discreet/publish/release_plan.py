@@ -69,6 +69,8 @@ class ReleasePlan:
     where: str = ""
     ways: int = 2
     marginals: tuple[tuple[str, ...], ...] | None = None
+    # How much the error of each of these counts; without it all count alike.
+    marginal_weights: tuple[Number, ...] | None = None
     epsilon: Number | None = None
     rho: Number | None = None
     share: Number | None = None
@@ -138,6 +140,7 @@ class ReleasePlan:
             "columns": [{"name": name, **_plain_choice(choice)} for name, choice in self.columns.items()],
             "ways": self.ways,
             "marginals": None if self.marginals is None else [list(each) for each in self.marginals],
+            "marginal_weights": _plain(self.marginal_weights),
             "offer": {n: _plain(getattr(self, n)) for n in ("epsilon", "rho", "share", "delta")},
             "level": _plain(self.level),
             "max_rows": self.max_rows,
@@ -179,11 +182,12 @@ class ReleasePlan:
             raise UsageError('A plan names its rows once: table = "visits", or from = "...". Nothing was charged.')
         source = stated.pop("from", None) or f'"{stated.pop("table")}"'
         columns = {name: read_choice(name, words) for name, words in _list_columns(stated.pop("columns", {}))}
-        marginals = stated.pop("marginals", None)
+        marginals, weights = _read_marginals(stated.pop("marginals", None))
         return cls(
             source=source,
             columns=columns,
-            marginals=None if marginals is None else tuple(tuple(each) for each in marginals),
+            marginals=marginals,
+            marginal_weights=weights,
             questions=read_entries(QuestionEntry, stated.pop("questions", ()), "questions"),
             series=read_entries(SeriesEntry, stated.pop("series", ()), "series"),
             priors=tuple(Prior.from_dict(each) for each in stated.pop("priors", ())),
@@ -195,6 +199,22 @@ class ReleasePlan:
 def _with_codebook(plan: ReleasePlan, path: Path) -> ReleasePlan:
     object.__setattr__(plan, "codebook", path)  # where it lies is no part of what it says
     return plan
+
+
+def _read_marginals(
+    marginals: Any,
+) -> tuple[tuple[tuple[str, ...], ...] | None, tuple[Number, ...] | None]:
+    """The columns of each marginal, and their weights: ["ward", "sex"], or { columns = [...], weight = 5 }."""
+    if marginals is None:
+        return None, None
+    columns, weights = [], []
+    for each in marginals:
+        words = each if isinstance(each, Mapping) else {"columns": each}
+        _check_words(words, ("columns", "weight"), "A marginal of a plan")
+        columns.append(tuple(words.get("columns", ())))
+        weights.append(words.get("weight", 1))
+        parameters.read_positive(weights[-1], "weight")
+    return tuple(columns), None if all(weight == 1 for weight in weights) else tuple(weights)
 
 
 def _list_columns(columns: Any) -> Sequence[tuple[str, Mapping[str, Any]]]:

@@ -57,14 +57,16 @@ class RowFitter:
         # One long row of random numbers, begun at another place for each use, is chance enough for this.
         self._dice = self.chance.uniform(2 * self.rows.shape[1])
 
-    def run(self, rounds: int) -> Integers:
-        """The rows after all rounds."""
+    def run(self, rounds: int, watch: Callable[[float], None] | None = None) -> Integers:
+        """The rows after all rounds. ``watch`` hears the share that is done."""
         order = list(self.tables)
         for number in range(rounds):
             step = _LAST_STEP ** (number / rounds)
             copies = _COPIES[2 * number // rounds]
             for place in self.chance.shuffle(len(order)):
                 self._fit(order[place], step, copies)
+            if watch is not None:
+                watch((number + 1) / rounds)
         return self.rows
 
     def _roll(self) -> Floats:

@@ -5,7 +5,7 @@ Under limits by weight a row of a unit with many rows counts for less, so the sy
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ def make_cells(
     columns: Sequence[PublishedColumn],
     constraints: Sequence[Constraint],
     chance: PublicChance,
+    watch: Callable[[float], None] | None = None,
 ) -> tuple[Integers, float]:
     """The cells of all rows, one line for each column, and how far their tables are from the estimated ones.
 
@@ -45,7 +46,7 @@ def make_cells(
     if rule is not None:
         rows = _repair(rows, ones, rule, find_allowed_row(columns, constraints), chance)
     rounds = choose_rounds(measured.allocation, count)
-    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run(rounds)
+    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run(rounds, watch)
     return fitted, _find_distance(fitted, tables)
 
 
