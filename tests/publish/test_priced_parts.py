@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,20 @@ def test_nobody_opens_a_series_without_a_price() -> None:
             "SELECT COUNT(*) FROM visits", name="free", by="day", first=dt.date(2024, 1, 1), periods=3, days_per_unit=1,
             payer="publish: visits", reserved=Fraction(1),
         )  # fmt: skip  # one call
+
+
+def test_an_earlier_answer_does_not_take_the_place_of_a_draw(tmp_path: Path) -> None:
+    """The same question at the same price is on record under another charge. The release draws its own all the same."""
+    curator = open_clinic(budget=discreet.Budget(epsilon=6, delta=1e-6))
+    plan = publication.read_plan(make_whole())
+    ready = publication._Publication.prepare(plan, curator, "analyst", "")  # noqa: SLF001  # its price
+    quoted = ready.parts.quoted
+    assert quoted is not None
+    earlier = replace(ready.charge, request="earlier", identity="earlier", events=quoted.events)
+    curator.answer_quoted(replace(quoted, identity="earlier"), earlier)
+    publication.publish(plan, curator=curator, out=tmp_path / "b")
+    drawn = curator.ledger.find_request("analyst", "publish: visits: questions")
+    assert drawn is not None and drawn.draw is not None
 
 
 @pytest.mark.parametrize("moment", ["answer", "release_series"])

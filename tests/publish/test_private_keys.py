@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -54,19 +53,6 @@ def test_keys_and_tables_are_one_charge(tmp_path: Path) -> None:
     assert not any(b"rare" in path.read_bytes() for path in (tmp_path / "b").iterdir())
     again = publication.publish(make_towns_plan(), curator=curator, out=tmp_path / "again")
     assert again.measurement_record == bundle.measurement_record and len(curator.history()) == 2
-
-
-def test_an_earlier_answer_does_not_take_the_place_of_the_charge(tmp_path: Path) -> None:
-    """The same keys, drawn before under another line, are on record. The release is charged and drawn all the same."""
-    curator = open_towns(budget=discreet.Budget(epsilon=6, delta=1e-6))
-    plan = publication.read_plan(make_towns_plan())
-    ready = publication._Publication.prepare(plan, curator, "analyst", "")  # its price
-    assert ready.keys is not None
-    earlier = replace(ready.charge, request="earlier", identity="earlier", events=ready.keys.events)
-    curator.answer_quoted(replace(ready.keys, identity="earlier"), earlier)
-    publication.publish(plan, curator=curator, out=tmp_path / "b")
-    assert [e.charge.request for e in curator.history()][1:] == ["publish: visits", "publish: visits: tables"]
-    assert curator.history()[1].charge.loss.epsilon(DELTA) > 1.9
 
 
 def test_nothing_is_drawn_for_nothing_without_a_charge() -> None:
