@@ -112,7 +112,7 @@ def test_an_earlier_answer_does_not_take_the_place_of_a_draw(tmp_path: Path) -> 
     """The same question at the same price is on record under another charge. The release draws its own all the same."""
     curator = open_clinic(budget=discreet.Budget(epsilon=6, delta=1e-6))
     plan = publication.read_plan(make_whole())
-    ready = publication._Publication.prepare(plan, curator, "analyst", "")  # noqa: SLF001  # its price
+    ready = publication._Publication.prepare(plan, curator, "analyst", "")  # its price
     quoted = ready.parts.quoted
     assert quoted is not None
     earlier = replace(ready.charge, request="earlier", identity="earlier", events=quoted.events)
