@@ -189,3 +189,52 @@ def test_a_series_that_was_changed_does_not_verify(tmp_path: Path) -> None:
     parquet.write_table(changed, tmp_path / "b" / "series-1.parquet")
     failed = {check.name for check in verify(tmp_path / "b") if not check.holds}
     assert failed == {"files", "series"}
+
+
+def test_a_plan_of_a_file_is_previewed_and_published(tmp_path: Path) -> None:
+    """As a publisher does it: the preview is read when the codebook is closed again, the state lies beside the plan."""
+    parquet.write_table(make_visits(rows=2_000), tmp_path / "visits.parquet")
+    (tmp_path / "hospital.toml").write_text(CODEBOOK)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    shown = publication.preview(tmp_path / "plan.toml")
+    assert "series    weekly" in str(shown) and "question  sexes" in str(shown)
+    bundle = publication.publish(tmp_path / "plan.toml", out=tmp_path / "b")
+    assert bundle.part("weekly").num_rows == 2 and len(list((tmp_path / "private").iterdir())) == 2
+    assert all(check.holds for check in verify(tmp_path / "b"))
+
+
+CODEBOOK = """
+name = "hospital"
+unit = "patient"
+[budget]
+epsilon = 4
+delta = 1e-6
+[tables.visits]
+source = "visits.parquet"
+max_rows = 4
+[tables.visits.columns]
+patient = { type = "integer" }
+sex = { type = "text", keys = ["f", "m"] }
+day = { type = "date" }
+"""
+PLAN = """
+name = "visits"
+codebook = "hospital.toml"
+table = "visits"
+epsilon = 2
+rows = 2000
+columns = ["sex"]
+[[questions]]
+name = "sexes"
+sql = "SELECT sex, COUNT(*) AS n FROM visits GROUP BY sex"
+[[series]]
+name = "weekly"
+question = "SELECT COUNT(*) FROM visits"
+by = "day"
+every = "week"
+first = 2024-01-01
+periods = 5
+released = 2
+days_per_unit = 2
+state = "private"
+"""

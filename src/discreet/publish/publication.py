@@ -163,6 +163,7 @@ class _Publication:
             design=self.design,
             method=self.method,
             parts=self.parts,
+            lines=tuple(self.parts.describe()),
             cost=describe_cost(self.curator.budget, self.charge.loss),
             remaining=self.curator.remaining,
             fits=same or self.curator.ledger.fits(self.charge),

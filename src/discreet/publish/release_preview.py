@@ -20,6 +20,8 @@ class ReleasePreview:
     design: ReleaseDesign
     method: Method
     parts: PricedParts
+    # What questions and series would be, a line each; told at once, because the ledger is closed later.
+    lines: tuple[str, ...]
     cost: str
     remaining: str
     fits: bool
@@ -56,7 +58,7 @@ class ReleasePreview:
             "megabytes": self.method.memory_megabytes,
             "seconds": self.method.seconds,
             "tables": self.tables(),
-            "parts": self.parts.describe(),
+            "parts": list(self.lines),
         }
 
     def __str__(self) -> str:
@@ -67,7 +69,7 @@ class ReleasePreview:
             f"work      {self.method.numbers:,} noisy numbers, about {self.method.seconds} s and "
             f"{self.method.memory_megabytes} MB",
         ]
-        lines += self.parts.describe()
+        lines += self.lines
         if not self.fits:
             lines.append("budget    this is more than is left: it would be refused")
         if self.method.rows is None:
