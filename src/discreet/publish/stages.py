@@ -103,15 +103,13 @@ def measure_stages(
     expected = [expect_table(first, part) for part in stages.scored]
     exact = score_tables([np.asarray(tables[part]) for part in stages.scored], expected)
     noisy = tuple(int(value) for value in np.asarray(stages.scores.release(exact, source=source)))
-    scores = StagedScores(stages.scored, noisy, _squared(stages.scores), to_exact(stages.scores.event.variance))
+    scores = StagedScores(
+        stages.scored, noisy, int(stages.scores.event.squared_sensitivity), to_exact(stages.scores.event.variance)
+    )
     chosen = choose_tables(stages, first, scores)
     kept = {part: tables[part] for part in chosen.workload.closure}
     last = measure(kept, chosen, {c: (fine or {})[c] for c in chosen.workload.fine}, source=source)
     return combine_stages(last, first, scores)
-
-
-def _squared(noise: RoundedGaussian) -> int:
-    return int(noise.event.squared_sensitivity)
 
 
 def expect_table(first: Measurements, attributes: Attributes) -> Integers:
