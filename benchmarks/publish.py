@@ -306,7 +306,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.codes is not None:
         codes, sizes = read_adult(given.data)
-        np.savez_compressed(given.codes, sizes=sizes, **{f"c{i}": column for i, column in enumerate(codes)})
+        stored: dict[str, Any] = {f"c{i}": column for i, column in enumerate(codes)}
+        np.savez_compressed(given.codes, sizes=sizes, **stored)
         return
     if given.parts:
         parts = read_parts(given.data)

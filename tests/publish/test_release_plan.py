@@ -85,7 +85,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 
 
 def test_marginals_may_have_weights() -> None:
-    columns = {"ward": {}, "sex": {}}
+    columns: dict[str, Any] = {"ward": {}, "sex": {}}
     told = [["ward"], {"columns": ["ward", "sex"], "weight": 5}]
     plan = ReleasePlan.from_dict(make_plan(columns=columns, marginals=told))
     assert plan.marginals == (("ward",), ("ward", "sex"))

@@ -68,7 +68,7 @@ class UtilityScore(StrEnum):
         """How far a score moves for each step of a count."""
         return 1 if self is UtilityScore.DISTANCE else PROPENSITY_SLOPE
 
-    def find(self, counted: Sequence[Integers], made: Sequence[Integers]) -> Integers:
+    def score(self, counted: Sequence[Integers], made: Sequence[Integers]) -> Integers:
         """The scores of tables, exactly."""
         scored = score_tables if self is UtilityScore.DISTANCE else score_propensity
         return scored(counted, made)
@@ -164,7 +164,7 @@ def check_rows(
     made = [settled.steps * _count(rows, table, settled) for table in tables]
 
     def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
-        drawn = noise.release(measured.find(counted, made))
+        drawn = noise.release(measured.score(counted, made))
         return {"scores": [str(int(value)) for value in np.asarray(drawn)]}
 
     try:
