@@ -198,6 +198,23 @@ def make_rows(
     }
 
 
+def check_place(folder: Path) -> None:
+    """Refuse a place that cannot be written, while nothing is charged yet. Making a folder is what tells."""
+    try:
+        part = _find_part(folder)
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        part.rmdir()
+    except OSError as error:
+        words = f"{folder} cannot be written: {error.strerror}. Give another --out. Nothing was charged."
+        raise UsageError(words) from error
+
+
+def _find_part(folder: Path) -> Path:
+    """Where a bundle is made, until it is whole."""
+    return folder.with_name(folder.name + ".part")
+
+
 def write_bundle(
     folder: Path,
     manifest: dict[str, Any],
@@ -209,7 +226,7 @@ def write_bundle(
 
     ``parts`` are the tables of questions and series, by their files. ``watch`` hears how far rows are.
     """
-    part = folder.with_name(folder.name + ".part")
+    part = _find_part(folder)
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)

@@ -26,7 +26,7 @@ from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
 from discreet.plan.catalog import suggest_nearest
 from discreet.plan.relations import find_tables
-from discreet.publish.bundle import MANIFEST, Bundle, write_bundle
+from discreet.publish.bundle import MANIFEST, Bundle, check_place, write_bundle
 from discreet.publish.constraints import find_allowed_row
 from discreet.publish.design import ReleaseDesign, design
 from discreet.publish.manifest import add_up, make_manifest
@@ -175,6 +175,7 @@ class _Publication:
         there = self._find_bundle(folder)
         if there is not None:
             return there
+        check_place(folder)
         try:
             named, charge = self._name_keys()
             return named.write(folder, charge, watch)
