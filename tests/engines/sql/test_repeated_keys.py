@@ -24,7 +24,7 @@ from discreet.plan.relations import Capped, Caps, Join, JoinKind, Scan, Where
 from discreet.plan.types import Type
 from discreet.privacy import Budget
 from tests.engines.answers import as_dict
-from tests.engines.conformance.engines import DuckDBOrder
+from tests.engines.conformance.engines import ENGINES, DuckDBOrder
 from tests.engines.worlds import SALT
 
 QUESTIONS = (
@@ -105,6 +105,22 @@ def test_integers_are_the_oracles(*, repeated: bool, prepared: bool) -> None:
         bounded = read(text, catalog)
         assert as_dict(engine.run(bounded, salt=SALT)) == as_dict(oracle.run(bounded, salt=SALT)), text
     engine.close()
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_an_engine_that_keeps_no_keys_has_the_same_integers(*, repeated: bool) -> None:
+    """PostgreSQL, in which two columns of one name are refused."""
+    postgres = next(engine for engine in ENGINES if engine.name == "postgres")
+    if postgres.missing:
+        pytest.skip(postgres.missing)
+    tables = make_tables(repeated=repeated)
+    catalog = declare(tables)
+    oracle = postgres.make_oracle(tables, catalog)
+    with postgres.open(tables, catalog) as engine:
+        catalog = replace(catalog, count_public=engine.count_public)
+        for text in QUESTIONS:
+            bounded = read(text, catalog)
+            assert as_dict(engine.run(bounded, salt=SALT)) == as_dict(oracle.run(bounded, salt=SALT)), text
 
 
 def test_limits_are_written_only_where_somebody_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -316,7 +316,8 @@ class Writer:
             same = dropped.same
             found = self.write(dropped.join, frozenset(same.get(column, column) for column in needed))
             again = {column: found.columns[same[column]] for column in needed if column in same}
-            return CommonTable(found.name, {**found.columns, **again})
+            # Each column has a name of its own, also where two have the same values.
+            return self.clauses.add_named({**found.pick_columns(needed), **again}, found.name)
         left, right = (self._write_side(relation, side, self._find_needed(relation, side, needed)) for side in range(2))
         kept = left.pick_columns(needed)
         if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
