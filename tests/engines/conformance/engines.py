@@ -25,6 +25,7 @@ from discreet.engines.memory.engine import MemoryEngine
 from discreet.engines.order import HASH_BITS, PortableOrder, SecretOrder, TypedValue
 from discreet.engines.postgres import dialect as postgres
 from discreet.plan.catalog import Catalog
+from discreet.plan.gaps import MOST_NESTED
 from discreet.plan.source_kinds import SourceKind
 from discreet.plan.types import Type
 from tests.engines.postgres.loading import database, drop_nul, load, open_loaded
@@ -51,7 +52,8 @@ class EngineUnderTest:
     planner makes can see. ``slow`` engines are asked about fewer worlds. ``forms`` are the kinds of source that it
     reads, as ``discreet.audit.source_forms`` writes them; ``make_small`` opens it with little memory and one thread.
     ``has_nul`` says whether its texts can hold the character NUL; ``missing`` why it cannot run here, if so. Of tests
-    with many cases, every case of number ``short_share`` is in short runs, and the others in long ones.
+    with many cases, every case of number ``short_share`` is in short runs, and the others in long ones. ``deepest`` is
+    how many calls may nest; deeper questions are refused.
     """
 
     name: str
@@ -67,6 +69,7 @@ class EngineUnderTest:
     has_nul: bool = True
     missing: str = ""
     short_share: int = 1
+    deepest: int = 120
 
     @contextmanager
     def open(self, tables: Mapping[str, Any], catalog: Catalog) -> Iterator[Engine]:
@@ -242,7 +245,13 @@ POSTGRES = EngineUnderTest(
     },
 )
 SPARK = EngineUnderTest(
-    "spark", spark_loading.open_loaded, _make_damaged_file, SparkOrder(), missing=spark_loading.missing(), short_share=8
+    "spark",
+    spark_loading.open_loaded,
+    _make_damaged_file,
+    SparkOrder(),
+    missing=spark_loading.missing(),
+    short_share=8,
+    deepest=MOST_NESTED,
 )
 ENGINES = (
     MEMORY,
