@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from discreet import post_processing
 from discreet.answer import Answer
-from discreet.answer_record import read_record
+from discreet.answer_record import holds_answers, read_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
@@ -38,7 +38,7 @@ from discreet.plan.nodes import Question
 from discreet.preview import BatchPreview, Preview
 from discreet.price import PriceTerms
 from discreet.privacy import Budget
-from discreet.quote import Quote, quote_batch
+from discreet.quote import Quote, quote_batch, quote_gaussian
 from discreet.quote_desk import DEFAULT_OFFER, QuoteDesk
 from discreet.release import format_level
 from discreet.remaining_budget import RemainingBudget
@@ -305,9 +305,12 @@ class Curator:
         return isinstance(found, ReleasedComputation) and not found.questions
 
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
-        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
+        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not.
+
+        It is None, too, for what is no question: a release, a series, or bounds that were bought.
+        """
         found = self._ledger.find_request(analyst, request)
-        if found is None:
+        if found is None or (found.record is not None and not holds_answers(found.record)):
             return None
         return () if found.record is None else read_record(found.record, self.remaining)
 
@@ -383,6 +386,35 @@ class Curator:
         self._check_analyst(charge.analyst)
         return self._charged.draw_counts(bounded, charge, freeze, draw)
 
+    def quote_at(
+        self,
+        questions: Sequence[QuestionLike],
+        mu_squared: Sequence[Fraction],
+        *,
+        level: Number,
+        analyst: str,
+        delta: Fraction = Fraction(0),
+    ) -> Quote:
+        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``).
+
+        ``delta`` is what each may cost for naming keys from the data; without it these are refused.
+        """
+        read = self._statements.read_batch(questions, None)
+        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._desk.make_context(analyst), delta)
+
+    def answer_quoted(self, quoted: Quote, charge: Charge) -> tuple[Answer, ...]:
+        """Answer quoted questions once, under a charge that its caller made. For releases (``publish``).
+
+        Privacy: the charge stands when this returns. Answers to the same questions under other charges are not taken in
+        its place: what a release draws later relies on it.
+        """
+        self._check_analyst(charge.analyst)
+        return self._charged.answer(quoted, charge, self._charged.begin(), None)
+
+    def read_question(self, question: QuestionLike) -> Question:
+        """A question in the words of the codebook."""
+        return self._statements.read_question(question).question
+
     def series(self, question: QuestionLike, **choices: Any) -> RunningSeries:
         """A count that grows by a day, week or month at a time, all periods under one charge; see ``open_series``.
 
@@ -391,7 +423,7 @@ class Curator:
         """
         from discreet.series.opening_series import open_series
 
-        return open_series(self, self._statements.read_question(question).question, **choices)
+        return open_series(self, self.read_question(question), **choices)
 
     def terms_for(self, analyst: str) -> PriceTerms:
         """What a price depends on now, for what this analyst asks."""

@@ -95,8 +95,13 @@ FLOORS: list[dict[str, str]] = [
         "parameter_guide": "what a privacy parameter means",
         "opening": "a curator from a codebook or from frames",
         "magic": "questions in a cell of a notebook",
+        "remote": "a curator on a server",
     },
-    {"publish": "releases that are paid for once: tables, synthetic rows"},
+    {
+        "publish": "releases that are paid for once: tables, synthetic rows",
+        "dbapi": "databases by the standard of Python, and SQLAlchemy",
+        "agents": "questions of agents, within what they may spend",
+    },
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",

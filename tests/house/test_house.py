@@ -226,7 +226,7 @@ def test_top_level_surface_is_deliberate() -> None:
     values = ["Budget", "DiscreetError", "Loss", "Neighbours", "Unit", "ln"]
     verbs = ["col", "count", "count_units", "curate", "lit", "mean", "open", "stddev", "sum", "variance", "when"]
     verbs += ["correlation", "count_distinct", "covariance", "intercept", "max", "median", "min", "mode", "quantile"]
-    verbs += ["publish", "slope", "standard_error", "weighted_mean"]
+    verbs += ["connect", "publish", "slope", "standard_error", "weighted_mean"]
     assert sorted(discreet.__all__) == sorted(values + verbs)
 
 

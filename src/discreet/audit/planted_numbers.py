@@ -114,7 +114,7 @@ def _cap_everybody(right: Any) -> Any:
 
 
 def _widen(measure: Measure) -> Measure:
-    if measure.counts not in (Counts.STEPS, Counts.SQUARES):
+    if measure.counts in (Counts.ROWS, Counts.VALUES, Counts.UNITS, Counts.DISTINCT, Counts.NAMED, Counts.WEIGHT):
         return measure
     return replace(measure, first=2 * min(measure.first, 0) - 9, last=2 * max(measure.last, 0) + 9)
 

@@ -182,7 +182,7 @@ def _make_console(**place: Any) -> Console:
     """A terminal has a width; a pipe and a file have none, so that no line is folded there."""
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=False, **place)
+    console = Console(highlight=False, soft_wrap=False, emoji=False, **place)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = UNLIMITED
     return console
