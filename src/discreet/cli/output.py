@@ -154,10 +154,18 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _check_place(out: Path) -> None:
+    """Refuse a place that cannot be written, while nothing is charged yet. Making the file is what tells."""
     if not out.parent.is_dir():
         raise UsageError(f"There is no folder {out.parent}. Make it first, or give another --out. Nothing was charged.")
-    if out.exists() and not _is_device(out):
-        raise UsageError(f"{out} exists. Remove it or give another --out. Nothing was charged.")
+    try:
+        if not _is_device(out):
+            out.open("xb").close()
+            out.unlink()
+    except FileExistsError:
+        raise UsageError(f"{out} exists. Remove it or give another --out. Nothing was charged.") from None
+    except OSError as error:
+        words = f"{out} cannot be written: {error.strerror}. Give another --out. Nothing was charged."
+        raise UsageError(words) from None
 
 
 def _is_device(place: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ def serve(
         Path | None,
         typer.Option(help="A TOML file about the OpenID provider with which people sign in.", metavar="FILE"),
     ] = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Serve agents at /mcp, too.")] = False,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy speaks TLS for it.")] = False,
 ) -> None:
     """Serve datasets to those who have a token, over HTTP."""
@@ -38,7 +40,8 @@ def serve(
         raise UsageError("Name a codebook; or --guide FOLDER, where a first one is to be made from a data file there.")
     if guide is not None and not guide.is_dir():
         raise UsageError(f"{guide} is no folder. Give --guide the folder that has the data files.")
-    run(codebooks or [], address, lambda line: typer.echo(line, err=True), links=_shows_links(), guide=guide, oidc=oidc)
+    announce = partial(typer.echo, err=True)
+    run(codebooks or [], address, announce, links=_shows_links(), guide=guide, oidc=oidc, mcp=mcp)
 
 
 def _shows_links() -> bool:
