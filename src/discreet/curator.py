@@ -38,7 +38,7 @@ from discreet.plan.nodes import Question
 from discreet.preview import BatchPreview, Preview
 from discreet.price import PriceTerms
 from discreet.privacy import Budget
-from discreet.quote import Quote, quote_batch, quote_gaussian
+from discreet.quote import Quote, quote_batch
 from discreet.quote_desk import DEFAULT_OFFER, QuoteDesk
 from discreet.release import format_level
 from discreet.remaining_budget import RemainingBudget
@@ -121,8 +121,10 @@ class Curator:
         stated = StatedOffer(words=words, level=level, ends=ends)
         who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
         if isinstance(asked, ReleasedComputation):
-            return self._compute(asked, stated, times, who, automatic=_is_automatic(bounds))
-        return self._ask_question(asked, stated.make_offer(asked), times, who, automatic=_is_automatic(bounds))
+            return self._compute(asked, stated, times, who, automatic=missing_bounds.is_automatic(bounds))
+        return self._ask_question(
+            asked, stated.make_offer(asked), times, who, automatic=missing_bounds.is_automatic(bounds)
+        )
 
     def _ask_question(
         self,
@@ -263,7 +265,7 @@ class Curator:
         if curve and not asked.offer and all(words[form] is None for form in ("epsilon", "rho", "share", "error")):
             words |= DEFAULT_OFFER
         offer = StatedOffer(words=words, level=level, ends=ends).make_offer(asked)
-        if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
+        if missing_bounds.is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
         return self._desk.preview(asked.question, offer, analyst, project, curve=curve)
 
@@ -386,21 +388,9 @@ class Curator:
         self._check_analyst(charge.analyst)
         return self._charged.draw_counts(bounded, charge, freeze, draw)
 
-    def quote_at(
-        self,
-        questions: Sequence[QuestionLike],
-        mu_squared: Sequence[Fraction],
-        *,
-        level: Number,
-        analyst: str,
-        delta: Fraction = Fraction(0),
-    ) -> Quote:
-        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``).
-
-        ``delta`` is what each may cost for naming keys from the data; without it these are refused.
-        """
-        read = self._statements.read_batch(questions, None)
-        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._desk.make_context(analyst), delta)
+    def quote_at(self, questions: Sequence[QuestionLike], mu_squared: Sequence[Fraction], **choices: Any) -> Quote:
+        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases: ``QuoteDesk``."""
+        return self._desk.quote_at(self._statements.read_batch(questions, None), mu_squared, **choices)
 
     def answer_quoted(self, quoted: Quote, charge: Charge) -> tuple[Answer, ...]:
         """Answer quoted questions once, under a charge that its caller made. For releases (``publish``).
@@ -503,12 +493,3 @@ class Curator:
         """Refuse who is not on the codebook's list, where it has one."""
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
-
-
-def _is_automatic(bounds: str | None) -> bool:
-    """Whether missing bounds shall be bought."""
-    if bounds not in (None, "auto"):
-        raise ParameterError(
-            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
-        )
-    return bounds is not None

@@ -26,7 +26,7 @@ from discreet.plan.nodes import Question
 from discreet.plan.types import Type
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview
-from discreet.quote import Quote, QuoteContext, quote, quote_batch
+from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_gaussian
 from discreet.remaining_budget import RemainingBudget
 from discreet.stated_offer import StatedOffer
 from discreet.statement_reader import StatementReader
@@ -89,6 +89,21 @@ class QuoteDesk:
             if self.find_known(quoted, analyst) is None:
                 raise
             return quoted
+
+    def quote_at(
+        self,
+        questions: Sequence[Question],
+        mu_squared: Sequence[Fraction],
+        *,
+        level: Number,
+        analyst: str,
+        delta: Fraction = Fraction(0),
+    ) -> Quote:
+        """Questions with normal noise, each at a μ² of its own.
+
+        ``delta`` is what each may cost for naming keys from the data; without it these are refused.
+        """
+        return quote_gaussian(list(zip(questions, mu_squared, strict=True)), level, self.make_context(analyst), delta)
 
     def make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
         """What the ledger is asked to take for quoted questions."""
