@@ -85,7 +85,11 @@ def make_app(service: Service, site: Site, agents: AgentDoor | None = None) -> S
 
 async def _refuse_method(incoming: Request, _: Exception) -> Response:
     """A method that no route has; the routes cover all paths, so nothing else is refused by Starlette."""
-    refused = RequestRefused(RefusalCode.METHOD_NOT_ALLOWED, "The route has no such method.", "Use GET or POST.")
+    allowed = "GET" if incoming.url.path in _FOR_PROGRAMS else "GET, POST"
+    refused = RequestRefused(
+        RefusalCode.METHOD_NOT_ALLOWED, "The route has no such method.", f"Use {allowed.replace(', ', ' or ')}.",
+        headers={"Allow": allowed},
+    )  # fmt: skip
     return _to_response(incoming.method, problems.refuse_request(refused))
 
 
