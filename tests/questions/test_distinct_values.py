@@ -121,7 +121,7 @@ def test_values_of_rows_that_are_units_are_summed_once() -> None:
 )
 def test_what_has_no_bounded_sum_is_refused(sql: str, rule: str) -> None:
     with pytest.raises(discreet.DiscreetError, match=rule):
-        make_curator().preview(sql, **({} if "OPTIONS" in sql else {"epsilon": 1}))
+        make_curator().preview(sql, epsilon=None if "OPTIONS" in sql else 1)
 
 
 def test_errors_of_averages_of_distinct_values_are_not_promised() -> None:
