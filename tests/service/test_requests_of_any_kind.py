@@ -51,6 +51,8 @@ def make_values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-3, 3))
         case "boolean":
             return st.booleans()
+        case "null":
+            return st.none()
         case "array":
             items = make_values(schema.get("items", {}))
             return st.lists(items, min_size=schema.get("minItems", 0), max_size=3)
