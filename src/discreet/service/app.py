@@ -7,8 +7,8 @@ loop, so that a slow client holds no thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import anyio
 import anyio.to_thread
@@ -45,14 +45,19 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service, site: Site) -> Starlette:
-    """The application of a service and its pages."""
+def make_app(
+    service: Service, site: Site, beside: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = ()
+) -> Starlette:
+    """The application of a service and its pages, and what runs beside it in the same event loop."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
         threads.append(anyio.CapacityLimiter(THREADS))
-        yield
+        async with AsyncExitStack() as stack:
+            for enter in beside:
+                await stack.enter_async_context(enter())
+            yield
 
     async def answer(incoming: Request) -> Response:
         try:

@@ -1,8 +1,8 @@
 """What is kept of a token so that a client can prove by SCRAM-SHA-256 (RFC 5802, RFC 7677) that it has it.
 
-The file keeps StoredKey and ServerKey. Neither opens anything: a proof needs ClientKey, whose hash StoredKey is. A token
-is 256 random bits, so neither salt nor iterations have to keep anybody from guessing it. The salt therefore follows from
-the name alone: all tokens of a name have the same one, and a name that nobody has looks like any other.
+The file keeps StoredKey and ServerKey. Neither opens anything: a proof needs ClientKey, whose hash StoredKey is. A
+token is 256 random bits, so neither salt nor iterations have to keep anybody from guessing it. The salt therefore
+follows from the name alone: all tokens of a name have the same one, and a name that nobody has looks like any other.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ class WireNotice:
 def make_message(tag: bytes, body: bytes) -> bytes:
     """A message with its length.
 
-    >>> make_message(b"Z", b"I")
-    b'Z\\x00\\x00\\x00\\x05I'
+    >>> make_message(b"Z", b"I").hex()
+    '5a0000000549'
     """
     return tag + struct.pack("!I", len(body) + 4) + body
 

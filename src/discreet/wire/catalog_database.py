@@ -160,15 +160,14 @@ def _list_rows(name: str, catalog: Catalog) -> Iterator[tuple[str, dict[str, Any
     yield "pg.pg_tablespace", {"oid": 1663, "spcname": "pg_default", "spcowner": OWNER}
     yield "pg.pg_am", {"oid": 2, "amname": "heap", "amhandler": "heap_tableam_handler", "amtype": "t"}
     yield "pg.pg_timezone_names", {"name": "UTC", "abbrev": "UTC", "utc_offset": "00:00:00", "is_dst": False}
-    for number, (oid, schema) in enumerate((("pg_class", 1259), ("pg_type", 1247), ("pg_database", 1262))):
-        del number
-        yield "pg.pg_class", _describe_class(oid, schema, CATALOG_SCHEMA, 0, 0)
+    for own, oid in (("pg_class", 1259), ("pg_type", 1247), ("pg_database", 1262)):
+        yield "pg.pg_class", _describe_class(own, oid, CATALOG_SCHEMA, 0, 0)
     oids = {table: FIRST_TABLE + number for number, table in enumerate(catalog.tables)}
     for table in catalog.tables.values():
         yield from _list_table_rows(name, table, oids[table.name])
     links = [(table, link) for table in catalog.tables.values() for link in table.keys]
     for number, (table, link) in enumerate(links):
-        yield from _list_link_rows(name, catalog, table, link, oids, _FIRST_CONSTRAINT + number)
+        yield from _list_link_rows(catalog, table, link, oids=oids, oid=_FIRST_CONSTRAINT + number, database=name)
 
 
 def _describe_type(kind: WireType, short: str) -> dict[str, Any]:
@@ -191,17 +190,20 @@ def _describe_class(name: str, oid: int, schema: int, columns: int, rows: int) -
         "oid": oid, "relname": name, "relnamespace": schema, "reltype": 0, "reloftype": 0, "relowner": OWNER,
         "relam": 2, "relfilenode": oid, "reltablespace": 0, "relpages": 0, "reltuples": float(rows),
         "relallvisible": 0, "reltoastrelid": 0, "relhasindex": False, "relisshared": False, "relpersistence": "p",
-        "relkind": "r", "relnatts": columns, "relchecks": 0, "relhasrules": False, "relhastriggers": False,
+        "relkind": "r", "relnatts": columns, "relchecks": 0, "relhasrules": False, "relhastriggers": True,
         "relhassubclass": False, "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True,
         "relreplident": "d", "relispartition": False, "relrewrite": 0, "relfrozenxid": 0, "relminmxid": 0, "xmin": 1,
+        "relacl": ["=r/owner"],
     }  # fmt: skip
 
 
 def _list_table_rows(name: str, table: TableFacts, oid: int) -> Iterator[tuple[str, dict[str, Any]]]:
     rows = -1 if table.size is None else table.size
     yield "pg.pg_class", _describe_class(table.name, oid, PUBLIC_SCHEMA, len(table.columns), rows)
-    yield "pg.pg_tables", {"schemaname": "public", "tablename": table.name, "tableowner": "owner",
-                           "hasindexes": False, "hasrules": False, "hastriggers": False, "rowsecurity": False}  # fmt: skip
+    yield "pg.pg_tables", {
+        "schemaname": "public", "tablename": table.name, "tableowner": "owner", "hasindexes": False,
+        "hasrules": False, "hastriggers": False, "rowsecurity": False,
+    }  # fmt: skip
     place = {"table_catalog": name, "table_schema": "public", "table_name": table.name}
     yield "info.tables", {**place, "table_type": "BASE TABLE", "is_insertable_into": "NO", "is_typed": "NO"}
     about = {"objoid": oid, "classoid": 1259}
@@ -229,7 +231,7 @@ def _list_table_rows(name: str, table: TableFacts, oid: int) -> Iterator[tuple[s
 
 
 def _list_link_rows(
-    name: str, catalog: Catalog, table: TableFacts, link: Link, oids: Mapping[str, int], oid: int
+    catalog: Catalog, table: TableFacts, link: Link, *, oids: Mapping[str, int], oid: int, database: str
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """A declared foreign key."""
     parent = catalog.tables[link.parent]
@@ -243,15 +245,15 @@ def _list_link_rows(
         "conkey": _number_columns(table, link.columns), "confkey": _number_columns(parent, link.keys),
         "words": f"FOREIGN KEY ({columns}) REFERENCES {_write_name(parent.name)}({keys})",
     }  # fmt: skip
-    constraint = {"constraint_catalog": name, "constraint_schema": "public", "constraint_name": called}
-    place = {"table_catalog": name, "table_schema": "public"}
+    constraint = {"constraint_catalog": database, "constraint_schema": "public", "constraint_name": called}
+    place = {"table_catalog": database, "table_schema": "public"}
     yield "info.table_constraints", {**constraint, **place, "table_name": table.name,
                                      "constraint_type": "FOREIGN KEY", "is_deferrable": "NO",
                                      "initially_deferred": "NO", "enforced": "YES"}  # fmt: skip
     for number, (column, key) in enumerate(link.pairs, 1):
         used = {**constraint, **place}
-        yield "info.key_column_usage", {**used, "table_name": table.name, "column_name": column,
-                                        "ordinal_position": number, "position_in_unique_constraint": number}  # fmt: skip
+        order = {"ordinal_position": number, "position_in_unique_constraint": number}
+        yield "info.key_column_usage", {**used, "table_name": table.name, "column_name": column, **order}
         yield "info.constraint_column_usage", {**used, "table_name": parent.name, "column_name": key}
 
 

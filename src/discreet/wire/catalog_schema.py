@@ -46,16 +46,19 @@ PG_CATALOG: dict[str, str] = {
     "pg_depend": "o:classid o:objid i:objsubid o:refclassid o:refobjid i:refobjsubid t:deptype",
     "pg_enum": "o:oid o:enumtypid f:enumsortorder t:enumlabel",
     "pg_event_trigger": "o:oid t:evtname t:evtevent o:evtowner o:evtfoid t:evtenabled T:evttags",
-    "pg_extension": "o:oid t:extname o:extowner o:extnamespace b:extrelocatable t:extversion O:extconfig T:extcondition",
+    "pg_extension": "o:oid t:extname o:extowner o:extnamespace b:extrelocatable t:extversion O:extconfig "
+    "T:extcondition",
     "pg_foreign_data_wrapper": "o:oid t:fdwname o:fdwowner o:fdwhandler o:fdwvalidator T:fdwacl T:fdwoptions",
     "pg_foreign_server": "o:oid t:srvname o:srvowner o:srvfdw t:srvtype t:srvversion T:srvacl T:srvoptions",
     "pg_foreign_table": "o:ftrelid o:ftserver T:ftoptions",
     "pg_indexes": "t:schemaname t:tablename t:indexname t:tablespace t:indexdef",
     "pg_inherits": "o:inhrelid o:inhparent i:inhseqno b:inhdetachpending",
-    "pg_language": "o:oid t:lanname o:lanowner b:lanispl b:lanpltrusted o:lanplcallfoid o:laninline o:lanvalidator T:lanacl",
+    "pg_language": "o:oid t:lanname o:lanowner b:lanispl b:lanpltrusted "
+    "o:lanplcallfoid o:laninline o:lanvalidator T:lanacl",
     "pg_locks": "t:locktype o:database o:relation i:pid t:mode b:granted",
     "pg_matviews": "t:schemaname t:matviewname t:matviewowner t:tablespace b:hasindexes b:ispopulated t:definition",
-    "pg_opclass": "o:oid o:opcmethod t:opcname o:opcnamespace o:opcowner o:opcfamily o:opcintype b:opcdefault o:opckeytype",
+    "pg_opclass": "o:oid o:opcmethod t:opcname o:opcnamespace o:opcowner "
+    "o:opcfamily o:opcintype b:opcdefault o:opckeytype",
     "pg_operator": "o:oid t:oprname o:oprnamespace o:oprowner t:oprkind o:oprleft o:oprright o:oprresult",
     "pg_partitioned_table": "o:partrelid t:partstrat s:partnatts o:partdefid S:partattrs O:partclass t:partexprs",
     "pg_policy": "o:oid t:polname o:polrelid t:polcmd b:polpermissive O:polroles t:polqual t:polwithcheck",
@@ -72,8 +75,10 @@ PG_CATALOG: dict[str, str] = {
     "pg_shdescription": "o:objoid o:classoid t:description",
     "pg_stat_activity": "o:datid t:datname i:pid t:usename t:application_name t:state t:query",
     "pg_stat_user_tables": "o:relid t:schemaname t:relname l:n_live_tup l:n_dead_tup z:last_analyze",
-    "pg_statistic_ext": "o:oid o:stxrelid t:stxname o:stxnamespace o:stxowner i:stxstattarget S:stxkeys T:stxkind t:stxexprs",
-    "pg_tables": "t:schemaname t:tablename t:tableowner t:tablespace b:hasindexes b:hasrules b:hastriggers b:rowsecurity",
+    "pg_statistic_ext": "o:oid o:stxrelid t:stxname o:stxnamespace o:stxowner i:stxstattarget "
+    "S:stxkeys T:stxkind t:stxexprs",
+    "pg_tables": "t:schemaname t:tablename t:tableowner t:tablespace b:hasindexes "
+    "b:hasrules b:hastriggers b:rowsecurity",
     "pg_tablespace": "o:oid t:spcname o:spcowner T:spcacl T:spcoptions",
     "pg_timezone_names": "t:name t:abbrev t:utc_offset b:is_dst",
     "pg_trigger": "o:oid o:tgrelid o:tgparentid t:tgname o:tgfoid s:tgtype t:tgenabled b:tgisinternal o:tgconstrrelid "

@@ -76,11 +76,12 @@ def _read_options(words: Sequence[Word]) -> CopyOptions:
 def write_copy(columns: Sequence[WireColumn], rows: Sequence[Sequence[Any]], options: CopyOptions) -> Iterator[bytes]:
     """The lines of a COPY, one part for each row."""
     if options.binary:
-        yield _HEAD
+        head = _HEAD  # it goes with the first row, as clients know it
         for row in rows:
             cells = (encode_cell(to_binary(value, column.type)) for value, column in zip(row, columns))
-            yield len(columns).to_bytes(2, "big") + b"".join(cells)
-        yield b"\xff\xff"
+            yield head + len(columns).to_bytes(2, "big") + b"".join(cells)
+            head = b""
+        yield head + b"\xff\xff"
         return
     if options.header:
         yield _write_line([column.name for column in columns], options)

@@ -1,4 +1,4 @@
-"""What a client sends: bytes become messages, or are refused. Pure functions; every length is checked before it is used.
+"""What a client sends: bytes become messages, or are refused. Pure functions; every length is checked before its use.
 
 Nothing here is trusted: a length that does not fit, a text without its end, or bytes left over are a
 ``ProtocolViolation``, after which the connection ends.

@@ -63,7 +63,9 @@ STATE_COST = (
 class WireRefused(Exception):
     """A statement that the door refuses. ``place`` counts characters of its own text from 0."""
 
-    def __init__(self, code: str, message: str, hint: str = "", *, place: int | None = None, fatal: bool = False) -> None:
+    def __init__(
+        self, code: str, message: str, hint: str = "", *, place: int | None = None, fatal: bool = False
+    ) -> None:
         self.code, self.message, self.hint, self.place, self.fatal = code, message, hint, place, fatal
         super().__init__(message)
 
@@ -89,7 +91,9 @@ def describe_error(error: errors.DiscreetError, text: str, offset: int, *, charg
             position = offset + find_place(text, error.line, error.column) + 1
     elif isinstance(error, errors.ParameterError):
         message = f"{error.name} {error.problem}."
-        hint = STATE_COST if error.name == "cost" else error.fix
+        hint = error.fix
+        if error.name == "cost" and error.problem.startswith("must be given"):
+            message, hint = "This question states no cost, and none is assumed.", STATE_COST
     hint = hint.replace(" Nothing was charged.", "")
     return WireNotice(
         severity=Severity.ERROR, code=code, message=_end(message, charged=charged), hint=hint, position=position
@@ -116,9 +120,9 @@ def describe_cancelled(*, charged: bool | None) -> WireNotice:
 
 
 def find_place(text: str, line: int, column: int) -> int:
-    """Where a line and a column are in a text, from 0.
+    r"""Where a line and a column are in a text, from 0.
 
-    >>> find_place("SELECT\\n wrd", 2, 2)
+    >>> find_place("SELECT\n wrd", 2, 2)
     8
     """
     lines = text.split("\n")

@@ -80,6 +80,7 @@ class SessionSettings:
         self._project = project
         self._start = {**_DEFAULTS, **_FIXED, "session_authorization": user, f"{PREFIX}project": project, **defaults}
         self._values = dict(self._start)
+        self._local: dict[str, str] = {}
 
     def show(self, name: str) -> str:
         """The value of a setting; empty where discreet.* is not set."""
@@ -90,9 +91,11 @@ class SessionSettings:
             return ""
         raise WireRefused(UNDEFINED_OBJECT, f'unrecognized configuration parameter "{known[:100]}".')
 
-    def set(self, name: str, value: str) -> dict[str, str]:
-        """Change a setting; those of the result have to be told to the client."""
+    def set(self, name: str, value: str, *, local: bool = False) -> dict[str, str]:
+        """Change a setting, ``local`` until the transaction ends. Those of the result have to be told to the client."""
         known = self._find(name)
+        if local and not self._local:
+            self._local = self.save()
         if known.startswith(PREFIX):
             self._set_own(known.removeprefix(PREFIX), value)
             return {}
@@ -119,6 +122,19 @@ class SessionSettings:
             if each in self._start:
                 self._values[each] = self._start[each]
         return {known: self._values[known]} if known in REPORTED and known in self._values else {}
+
+    def save(self) -> dict[str, str]:
+        """All values, to go back to."""
+        return dict(self._values)
+
+    def restore(self, saved: Mapping[str, str]) -> dict[str, str]:
+        """Go back to what was saved: a transaction is rolled back, and what it set with it."""
+        self._values, self._local = dict(saved), {}
+        return self.tell()
+
+    def end_local(self) -> dict[str, str]:
+        """The transaction has ended, and with it what was set for it alone."""
+        return self.restore(self._local) if self._local else {}
 
     def keep_as_start(self) -> None:
         """What was set until now is what RESET goes back to: the options of the connection string."""

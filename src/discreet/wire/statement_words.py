@@ -1,6 +1,7 @@
 """What kind of statement a text is, and its parts: split at semicolons, named by its first word.
 
-This reads words and quotes alone. What a SELECT asks is read by the curator, and catalog queries by ``catalog_queries``.
+This reads words and quotes alone. What a SELECT asks is read by the curator, queries of the catalog by
+``catalog_queries``.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ def _write_real(value: float) -> str:
 def to_binary(value: Any, kind: WireType) -> bytes | None:
     """A value in the binary form of its type.
 
-    >>> to_binary(1, WireType.INT8), to_binary(dt.date(2000, 1, 2), WireType.DATE)
-    (b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01', b'\\x00\\x00\\x00\\x01')
+    >>> to_binary(1, WireType.INT8).hex(), to_binary(dt.date(2000, 1, 2), WireType.DATE).hex()
+    ('0000000000000001', '00000001')
     """
     if value is None:
         return None
