@@ -54,7 +54,7 @@ _NULL = (
     "pg_get_expr", "pg_get_indexdef", "pg_get_ruledef", "pg_get_viewdef", "pg_get_triggerdef", "pg_get_partkeydef",
     "pg_get_statisticsobjdef_columns", "pg_get_function_result", "pg_get_function_arguments",
     "pg_get_function_identity_arguments", "pg_get_functiondef", "pg_get_serial_sequence", "shobj_description",
-    "inet_server_addr", "inet_server_port", "inet_client_addr", "pg_postmaster_start_time", "pg_partition_ancestors",
+    "inet_server_addr", "inet_server_port", "inet_client_addr", "pg_postmaster_start_time",
     "pg_get_partition_constraintdef", "pg_last_xact_replay_timestamp", "to_regproc", "pg_tablespace_location",
 )  # fmt: skip
 _ZERO = (
@@ -73,6 +73,8 @@ def rewrite_function(name: str, arguments: list[Expr], session: Mapping[str, Any
         return make_literal(session[known])
     if known in _TRUE or known in _FALSE:
         return exp.Boolean(this=known in _TRUE)
+    if known == "pg_partition_ancestors":
+        return exp.cast(exp.Null(), "UINTEGER", dialect="duckdb")
     if known in _NULL:
         return exp.cast(exp.Null(), "VARCHAR")
     if known in _ZERO:
@@ -140,7 +142,7 @@ def rewrite_cast(operand: Expr, kind: str) -> Expr:
         if not operand.is_string:
             return exp.Anonymous(this=name, expressions=[operand])
         if operand.name.isdecimal():
-            return exp.cast(operand, "UINTEGER")
+            return exp.cast(operand, "UINTEGER", dialect="duckdb")
         return exp.Anonymous(this=find, expressions=[operand])
     if bare in ("regproc", "regrole", "regprocedure", "regoper"):
         return exp.cast(exp.Null() if operand.is_string else operand, "VARCHAR")
