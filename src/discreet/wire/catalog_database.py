@@ -62,8 +62,13 @@ class CatalogDatabase:
     def __init__(self, name: str, catalog: Catalog) -> None:
         import duckdb
 
-        config = {"threads": 1, "memory_limit": "256MB", "autoinstall_known_extensions": False,
-                  "autoload_known_extensions": False, "python_enable_replacements": False}  # fmt: skip
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "threads": 1,
+            "memory_limit": "256MB",
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+        }
         self._connection = duckdb.connect(":memory:", config=config)
         _fill(self._connection, name, catalog)
         self._connection.execute("SET enable_external_access = false")
@@ -131,9 +136,9 @@ def _fill(connection: duckdb.DuckDBPyConnection, name: str, catalog: Catalog) ->
     connection.execute("CREATE TABLE pg.titles (oid UINTEGER, title VARCHAR, name VARCHAR)")
     for macro, parameters, body in MACROS:
         connection.execute(f"CREATE MACRO main.{macro}({parameters}) AS {body}")
-    for table in catalog.tables.values():
-        columns = ", ".join(f"{_quote(column)} {_STORED[kind]}" for column, (kind, _) in table.columns.items())
-        connection.execute(f"CREATE TABLE main.{_quote(table.name)} ({columns})")
+    for facts in catalog.tables.values():
+        columns = ", ".join(f"{_quote(column)} {_STORED[kind]}" for column, (kind, _) in facts.columns.items())
+        connection.execute(f"CREATE TABLE main.{_quote(facts.name)} ({columns})")
     for table_name, row in _list_rows(name, catalog):
         words = ", ".join(f'"{column}"' for column in row)
         marks = ", ".join("?" for _ in row)

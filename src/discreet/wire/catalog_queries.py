@@ -86,7 +86,7 @@ def _count_tables(tree: Expr, declared: set[str]) -> tuple[set[str], set[str]]:
     for node in tree.walk():
         if type(node).__name__ != "Table" or type(node.this).__name__ != "Identifier":
             continue
-        name, schema = str(node.name).lower(), str(node.db).lower()
+        name, schema = str(node.name).lower(), node.text("db").lower()
         if schema in _SCHEMAS or (not schema and name not in declared and _is_catalog_name(name)):
             catalog.add(name)
         elif schema or name not in named:
@@ -140,7 +140,7 @@ def _write_empty(tree: Expr) -> str | None:
     spread = any(type(node).__name__ == "Anonymous" and node.name == "_pg_expandarray" for node in tree.walk())
     if not spread:
         return None
-    columns = ", ".join(f'NULL::VARCHAR AS "{name}"' for name in tree.named_selects)
+    columns = ", ".join(f'NULL::VARCHAR AS "{name}"' for name in getattr(tree, "named_selects", ()))
     return f"SELECT {columns} WHERE false"  # names of columns, without quotes inside
 
 
@@ -186,7 +186,7 @@ def _rewrite_table(node: Expr, context: CatalogContext, named: set[str]) -> None
             query = exp.select("'analyse' AS word", "'R' AS catcode")  # one word that clients do not know already
             node.replace(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("k"))))
         return
-    name, schema = str(node.name).lower(), str(node.db).lower()
+    name, schema = str(node.name).lower(), node.text("db").lower()
     alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
     if not schema and name in named:
         return
@@ -209,11 +209,13 @@ def _rewrite_node(node: Expr, context: CatalogContext) -> Expr:
     from sqlglot import expressions as exp
 
     if isinstance(node, exp.Dot) and isinstance(node.this, exp.Identifier) and node.this.name.lower() in _SCHEMAS:
-        return node.expression
+        unqualified: Expr = node.expression
+        return unqualified
     if isinstance(node, exp.Operator):
         return _rewrite_operator(node)
     if isinstance(node, exp.Collate):
-        return node.this
+        compared: Expr = node.this
+        return compared
     if isinstance(node, exp.Cast):
         return rewrite_cast(node.this, node.to.sql("postgres"))
     if isinstance(node, exp.Column):
@@ -241,7 +243,7 @@ def _rewrite_call(node: Expr, context: CatalogContext) -> Expr:
         return make_literal(settings.get(asked.lower()))
     if name.lower() == "set_config" and all(each.is_string for each in node.expressions[:2]):
         context.change(node.expressions[0].name, node.expressions[1].name)
-        return node.expressions[1]
+        return make_literal(node.expressions[1].name)
     if isinstance(node, exp.Anonymous) and name.lower() not in context.functions:
         known = _look_up(name, list(node.expressions))
         if known is not None:

@@ -155,10 +155,10 @@ class QuestionDoor:
         asked = _NUMBERED.sub(r"@\1", text)  # as that form writes parameters; every place stays where it is
         level = {name: value for name, value in offer.items() if name == "level"}
         try:
-            stated = privacy_clause.parse(asked, parameters or None).options.values()
+            stated = privacy_clause.parse(asked, parameters or None).options
         except DiscreetError:
-            stated = ()  # the curator says what is wrong with it
-        own = any("epsilon" in options for options in stated)
+            stated = {}  # the curator says what is wrong with it
+        own = any("epsilon" in options for options in stated.values())
         return {"question": asked, "parameters": parameters or None, **(level if own else offer)}
 
 

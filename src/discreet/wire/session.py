@@ -109,8 +109,7 @@ class WireSession:
             if refused.fatal:
                 raise SessionOver(notice.encode()) from None
         except ValueRefused as refused_value:
-            refused = WireRefused(refusals.INVALID_PARAMETER, str(refused_value))
-            notice = refusals.describe_refusal(refused, 0)
+            notice = refusals.describe_refusal(WireRefused(refusals.INVALID_PARAMETER, str(refused_value)), 0)
         except Exception as error:
             LOG.error("An error that nobody foresaw: %s", type(error).__name__)
             notice = refusals.describe_unforeseen(charged=None)
