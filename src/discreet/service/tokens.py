@@ -90,6 +90,7 @@ class TokenStore:
             raise ParameterError("expires", "must be between 1 and 3660 days", "Give for example --expires 90.")
         if per_query is not None and per_query <= 0:
             raise ParameterError("per_query", "must be above zero", "Leave it out where no cap is meant.")
+        _check_offer(offer)
         now = self._clock()
         secret = make_secret()
         made = Token(
@@ -205,6 +206,18 @@ def _check_name(name: str, parameter: str) -> None:
     if not name.strip() or name != name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         rule = f"must be a name of 1 to {_LONGEST_NAME} signs without spaces at its ends"
         raise ParameterError(parameter, rule, "Give for example --name ana.")
+
+
+def _check_offer(offer: str) -> None:
+    """Refuse what is no cost in one form."""
+    word, _, value = offer.partition("=")
+    try:
+        stated = Fraction(value) if word in ("epsilon", "rho", "share") and len(value) <= 100 else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        stated = Fraction(0)
+    if offer and stated <= 0:
+        rule = "must be a cost in one form"
+        raise ParameterError("offer", rule, "Give for example --offer epsilon=0.1, rho=0.001 or share=0.01.")
 
 
 def _read_token(row: Sequence[str | None]) -> Token:
