@@ -71,9 +71,15 @@ def open_door(hospital: Hospital, limits: WireLimits = DEFAULT_LIMITS, **address
             raise failed[0]
         yield OpenDoor(hospital, port)
     finally:
+        while _OPEN:
+            _OPEN.pop().close()
         stop.set()
         thread.join(60)
         assert not thread.is_alive()
+
+
+# Clients of bytes, which are closed with the door.
+_OPEN: list[RawClient] = []
 
 
 class RawClient:
@@ -81,6 +87,7 @@ class RawClient:
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        _OPEN.append(self)
 
     def close(self) -> None:
         self.socket.close()

@@ -276,8 +276,8 @@ def describe_table(table: TableFacts) -> str:
     if table.public:
         return "public: its rows belong to nobody, and questions about it alone are free"
     limits = table.limits
-    most = [f"at most {limits.max_rows} rows of each"] if limits.max_rows is not None else []
-    most += [f"at most {limits.max_groups} groups of each"] if limits.max_groups is not None else []
+    counted = ((limits.max_rows, "row"), (limits.max_groups, "group"))
+    most = [f"at most {n} {what}{'s' * (n != 1)} of each" for n, what in counted if n is not None]
     return "; ".join([f"private: protects {table.unit}", *most])
 
 

@@ -166,7 +166,8 @@ def _find_name(output: Expr) -> str:
     if isinstance(output, exp.Column | exp.Anonymous | exp.Identifier):
         return str(output.name) or "?column?"
     if isinstance(output, exp.Func) and not isinstance(output, exp.Connector):
-        return _SESSION_NODES.get(type(output).__name__, output.sql_name().lower())
+        named = {**_SESSION_NODES, "GroupConcat": "string_agg"}
+        return named.get(type(output).__name__, output.sql_name().lower())
     return "?column?"
 
 
@@ -182,9 +183,10 @@ def _rewrite_table(node: Expr, context: CatalogContext, named: set[str]) -> None
 
     if not isinstance(node.this, exp.Identifier):
         node.set("db", None)
-        if node.this.name.lower() == "pg_get_keywords":
-            query = exp.select("'analyse' AS word", "'R' AS catcode")  # one word that clients do not know already
-            node.replace(exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier("k"))))
+        made = _FUNCTION_TABLES.get(node.this.name.lower())
+        if made is not None:
+            alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier("f"))
+            node.replace(exp.Subquery(this=exp.select(*made), alias=alias))
         return
     name, schema = str(node.name).lower(), node.text("db").lower()
     alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
@@ -301,6 +303,11 @@ def _check_node(node: Expr) -> None:
         raise WireRefused(FEATURE_NOT_SUPPORTED, "Only SELECT can be asked.")
 
 
+# Functions that are used as tables: one word that clients do not know already, and a table that has no number.
+_FUNCTION_TABLES = {
+    "pg_get_keywords": ("'analyse' AS word", "'R' AS catcode"),
+    "pg_partition_ancestors": ("0 AS relid", "0 AS ordinality"),
+}
 # Columns that PostgreSQL also compares with numbers, and that are names here.
 _BY_NUMBER = ("typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze")
 _SESSION_NODES = {
