@@ -76,6 +76,7 @@ def list_parts() -> tuple[Part, ...]:
                 Group("Data", _docs("how-to/several-tables", "how-to/postgres-and-spark")),
                 Group("Release", _docs("how-to/publish-a-table", "how-to/read-a-receipt", "batch", "bounds")),
                 Group("The service", _docs("how-to/run-the-service", "how-to/connect-a-tool", "service-setup")),
+                Group("Tools", ("docs/postgres-wire.md", *_list_folder("docs/tools"))),
                 Group("More", _docs("how-to/collect-locally", "how-to/audit-it", "how-to/move-here")),
             ),
         ),

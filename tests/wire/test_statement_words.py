@@ -32,7 +32,7 @@ def test_any_text_is_split(text: str) -> None:
 
 def test_kinds() -> None:
     cases = {
-        "select 1": StatementKind.SELECT, "(SELECT 1)": StatementKind.SELECT, "WITH a AS (TABLE b)": StatementKind.SELECT,
+        "select 1": StatementKind.SELECT, "(SELECT 1)": StatementKind.SELECT, "WITH a AS (b)": StatementKind.SELECT,
         "start transaction": StatementKind.BEGIN, "END": StatementKind.COMMIT, "abort": StatementKind.ROLLBACK,
         "UPDATE x SET a = 1": StatementKind.OTHER, "CALL x()": StatementKind.OTHER, '"select" 1': StatementKind.OTHER,
     }  # fmt: skip
