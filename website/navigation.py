@@ -75,7 +75,17 @@ def list_parts() -> tuple[Part, ...]:
                 Group("Start", _docs("your-csv", "how-to/many-rows", "how-to/choose-epsilon", "notebook")),
                 Group("Data", _docs("how-to/several-tables", "how-to/postgres-and-spark")),
                 Group("Release", _docs("how-to/publish-a-table", "how-to/read-a-receipt", "batch", "bounds")),
-                Group("The service", _docs("how-to/run-the-service", "how-to/connect-a-tool", "service-setup")),
+                Group(
+                    "The service",
+                    _docs(
+                        "how-to/run-the-service",
+                        "how-to/connect-a-tool",
+                        "how-to/remote",
+                        "how-to/dbapi",
+                        "how-to/agents",
+                        "service-setup",
+                    ),
+                ),
                 Group("Tools", ("docs/postgres-wire.md", *_list_folder("docs/tools"))),
                 Group("More", _docs("how-to/collect-locally", "how-to/audit-it", "how-to/move-here")),
             ),
@@ -95,9 +105,9 @@ def list_parts() -> tuple[Part, ...]:
             "Explanation",
             "what is promised, why it holds, and how to doubt it",
             (
-                Group("The promise", _docs("guarantees", "faq", "exactness", "attacks", "audit")),
+                Group("The promise", _docs("guarantees", "threat-model", "faq", "exactness", "attacks", "audit")),
                 Group("The project", (*_docs("architecture", "stability", "release"), *_PROJECT_PAGES)),
-                Group("Proofs", _list_folder("docs/proofs")),
+                Group("Proofs", ("docs/proofs/README.md", *_list_folder("docs/proofs"))),
             ),
         ),
     )

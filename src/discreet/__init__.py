@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from discreet.opening import open_codebook as open  # noqa: A004  # discreet.open reads as it should
     from discreet.privacy import Budget, Loss, Neighbours, Unit
     from discreet.publish.publication import publish
+    from discreet.remote.remote_curator import connect
 
 __version__ = "0.2.0"
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Neighbours",
     "Unit",
     "col",
+    "connect",
     "correlation",
     "count",
     "count_distinct",
@@ -88,6 +90,7 @@ _LATE = {
     "DiscreetError": ("discreet.errors", "DiscreetError"),
     "ln": ("discreet.exact", "ln"),
     **{name: ("discreet.privacy", name) for name in ("Budget", "Loss", "Neighbours", "Unit")},
+    "connect": ("discreet.remote.remote_curator", "connect"),
     "curate": ("discreet.opening", "curate"),
     "load_ipython_extension": ("discreet.magic", "load_ipython_extension"),
     "open": ("discreet.opening", "open_codebook"),

@@ -65,9 +65,14 @@ def to_record(answers: tuple[Answer, ...]) -> dict[str, Any]:
     return records[0] if len(records) == 1 else {"batch": records}
 
 
+def holds_answers(record: Record) -> bool:
+    """Whether a record is that of a question; releases, series and bounds that were bought have others."""
+    return all("columns" in one and "receipt" in one for one in record.get("batch", [record]))
+
+
 def read_record(record: Record, remaining: str) -> tuple[Answer, ...]:
     """The answers on record, as they were given."""
-    return tuple(_read_answer(one, remaining) for one in record.get("batch", [record]))
+    return tuple(read_answer(one, remaining) for one in record.get("batch", [record]))
 
 
 Known: TypeAlias = Reservation | tuple[tuple[Reservation, RecordedPlan], ...]
@@ -119,7 +124,7 @@ def _answer_from(reservation: Reservation, found: RecordedPlan, budget: Budget, 
 def _finish_again(record: Record, plan: Plan, drawn: Sequence[NoisyGroups], budget: Budget, remaining: str) -> Answer:
     asked = _describe_finish(plan)
     if "columns" in record and record["receipt"] | asked == record["receipt"]:
-        return _read_answer(record, remaining)
+        return read_answer(record, remaining)
     return _finish(plan, drawn, record["receipt"] | asked, budget, remaining, replayed=True)
 
 
@@ -142,7 +147,8 @@ def _finish(
     )
 
 
-def _read_answer(record: Record, remaining: str) -> Answer:
+def read_answer(record: Record, remaining: str) -> Answer:
+    """The answer that ``Answer.record`` wrote."""
     receipt = record["receipt"]
     return Answer(
         rows=read_rows(record),

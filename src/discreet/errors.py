@@ -10,7 +10,9 @@
     │   │   ├── RequestConflict the request id was used for another question
     │   │   └── RequestInFlight the same request is being answered right now, or the ledger is busy
     │   ├── ParameterError      a parameter of the wrong kind or range; also a ValueError
-    │   └── QuestionError       the words of a question cannot be accepted; shows the place and the fix
+    │   ├── QuestionError       the words of a question cannot be accepted; shows the place and the fix
+    │   ├── ServiceRefused      a server does not take the request: the token, the role, too many at once
+    │   └── ServiceUnreachable  no answer came from a server, also not after some tries
     ├── PrivacyError            privacy forbids it: ask for less         (exit code 3)
     │   ├── BudgetExceeded      the charge does not fit what is left
     │   ├── LedgerDamaged       the record of charges is not whole, so nothing more is released
@@ -37,6 +39,8 @@ class DiscreetError(Exception):
 
     code: ClassVar[str] = "discreet"
     exit_code: ClassVar[int] = 1
+    charged: bool | None = None
+    """What a server said of the charge for the request; None where none was asked, or where it does not know."""
 
 
 class RefusalInNotebook:
@@ -170,6 +174,25 @@ class QuestionError(UsageError):
 
     def __reduce__(self) -> tuple[type[QuestionError], tuple[str, str, int | None, int | None, str]]:
         return type(self), (self.rule, self.fix, self.line, self.column, self.excerpt)
+
+
+class ServiceRefused(UsageError):
+    """A server refuses a request itself, before the curator sees it. ``refusal`` is its own code for the reason."""
+
+    code = "service-refused"
+
+    def __init__(self, message: str, refusal: str = "", fix: str = "") -> None:
+        self.refusal, self.fix = refusal, fix
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[ServiceRefused], tuple[str, str, str]]:
+        return type(self), (str(self), self.refusal, self.fix)
+
+
+class ServiceUnreachable(UsageError):
+    """No answer came from a server. What it may have charged stands, and the same request id goes on under it."""
+
+    code = "service-unreachable"
 
 
 class PrivacyError(RefusalInNotebook, DiscreetError):

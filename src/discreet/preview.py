@@ -128,6 +128,27 @@ class Preview:
             for plan in self.alternatives
         )
 
+    @property
+    def level(self) -> Fraction:
+        """The confidence of the errors that are shown."""
+        return self.plan.level
+
+    @property
+    def protects(self) -> str:
+        """Who is protected, and which neighbours are compared."""
+        return f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"
+
+    def list_plan_facts(self) -> list[tuple[str, str]]:
+        """Which groups there will be, and what limits them and their intervals."""
+        plan = self.plan
+        return [
+            ("groups", self.keys),
+            *(("chosen", line) for line in list_chosen(plan)),
+            *(("limit", line) for line in list_limits(plan)),
+            *(("clamped", line) for line in list_clamped(plan)),
+            ("interval", BEYOND),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """The preview as plain JSON values."""
         return {
@@ -158,7 +179,7 @@ class Preview:
     def _list_facts(self) -> list[tuple[str, str]]:
         """Who is protected, what it costs, and what is left."""
         return [
-            ("protects", f"one {self.plan.unit.column or 'row'} ({self.plan.neighbours})"),
+            ("protects", self.protects),
             ("cost", describe_cost(self)),
             ("left", self.remaining),
             *(("instead", words) for words in self.other_noise),
@@ -240,32 +261,20 @@ def format_columns(preview: Preview) -> str:
     what = max(len(text) for text in ("measured by", *(c.what for c in columns)))
     return "\n".join(
         [
-            f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(preview.plan.level)}",
+            f"{'column':<{width}}  {'measured by':<{what}}  noise {format_level(preview.level)}",
             f"{'─' * width}  {'─' * what}  {'─' * 14}",
             *(f"{c.name:<{width}}  {c.what:<{what}}  {c.words()}" for c in columns),
-            *(f"{title:<8}  {words}" for title, words in _list_plan_facts(preview)),
+            *(f"{title:<8}  {words}" for title, words in preview.list_plan_facts()),
         ]
     )
 
 
-def _list_plan_facts(preview: Preview) -> list[tuple[str, str]]:
-    """Which groups there will be, and what limits them and their intervals."""
-    plan = preview.plan
-    return [
-        ("groups", preview.keys),
-        *(("chosen", line) for line in list_chosen(plan)),
-        *(("limit", line) for line in list_limits(plan)),
-        *(("clamped", line) for line in list_clamped(plan)),
-        ("interval", BEYOND),
-    ]
-
-
 def make_html(preview: Preview, facts: Sequence[tuple[str, str]] = ()) -> str:
     """The columns of one question as a table, and facts about them."""
-    heads = ["column", "measured by", f"noise {format_level(preview.plan.level)}"]
+    heads = ["column", "measured by", f"noise {format_level(preview.level)}"]
     rows = [[column.name, column.what, column.words()] for column in preview.columns]
     table = make_table(heads, rows, [False] * 3, [False] * 3) if rows else ""
-    return table + make_facts([*_list_plan_facts(preview), *facts])
+    return table + make_facts([*preview.list_plan_facts(), *facts])
 
 
 def make_point(plan: Plan, share: Fraction, budget: Budget, group_size: Fraction | None = None) -> CurvePoint:

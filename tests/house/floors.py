@@ -86,15 +86,22 @@ FLOORS: list[dict[str, str]] = [
     {
         "statement_reader": "what a caller asks, read as questions and computations",
         "declared_table": "tables as analysts see them",
+        "charged_answers": "what a charge buys",
     },
+    {"quote_desk": "prices, previews and explanations"},
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
     {
         "demo": "fictional data",
         "parameter_guide": "what a privacy parameter means",
         "opening": "a curator from a codebook or from frames",
         "magic": "questions in a cell of a notebook",
+        "remote": "a curator on a server",
     },
-    {"publish": "releases that are paid for once: tables, synthetic rows"},
+    {
+        "publish": "releases that are paid for once: tables, synthetic rows",
+        "dbapi": "databases by the standard of Python, and SQLAlchemy",
+        "agents": "questions of agents, within what they may spend",
+    },
     {
         "audit": "does it hold?",
         "attacks": "what goes wrong without it",

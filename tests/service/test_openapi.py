@@ -32,7 +32,9 @@ def test_parameters_are_those_of_the_path() -> None:
             places = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
             assert places == set(re.findall(r"{(\w+)}", path))
             keys = [each for each in operation["parameters"] if each["name"] == "Idempotency-Key"]
-            assert bool(keys) == path.endswith(("/ask", "/batch")) and not (keys and method == "get")
+            assert bool(keys) == path.endswith(("/ask", "/batch", "/bounds", "/contributions")) and not (
+                keys and method == "get"
+            )
 
 
 @pytest.mark.parametrize("route", [route for route in TABLE if route.body is not None], ids=lambda route: route.path)

@@ -18,7 +18,7 @@ from discreet.bound_search.column_bounds import (
 from discreet.bound_search.curator_protocol import CuratorProtocol, divide_offer
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
-from discreet.errors import BudgetExceeded, Unbounded
+from discreet.errors import BudgetExceeded, ParameterError, Unbounded
 from discreet.late_dataclass import dataclass
 from discreet.offer import Offer
 from discreet.plan.catalog import Catalog
@@ -247,3 +247,12 @@ def _name_request(asker: Mapping[str, Any], number: int) -> dict[str, Any]:
     """The same asker with a request id for one search, so that a retry finds the search again."""
     request = asker.get("request")
     return {**asker, **({} if request is None else {"request": f"{request}-bounds-{number}"})}
+
+
+def is_automatic(bounds: str | None) -> bool:
+    """Whether missing bounds shall be bought."""
+    if bounds not in (None, "auto"):
+        raise ParameterError(
+            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
+        )
+    return bounds is not None

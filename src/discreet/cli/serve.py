@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ def serve(
         Path | None,
         typer.Option(help="A TOML file about the OpenID provider with which people sign in.", metavar="FILE"),
     ] = None,
+    mcp: Annotated[bool, typer.Option("--mcp", help="Serve agents at /mcp, too.")] = False,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy speaks TLS for it.")] = False,
     postgres: Annotated[
         int | None,
@@ -47,9 +49,9 @@ def serve(
         from discreet.wire.listener import PostgresDoor, WireAddress
 
         doors.append(PostgresDoor(WireAddress(host=host, port=postgres, certificate=certificate, key=key)))
+    announce = partial(typer.echo, err=True)
     run(
-        codebooks or [], address, lambda line: typer.echo(line, err=True),
-        links=_shows_links(), guide=guide, oidc=oidc, doors=doors,
+        codebooks or [], address, announce, links=_shows_links(), guide=guide, oidc=oidc, mcp=mcp, doors=doors
     )  # fmt: skip
 
 

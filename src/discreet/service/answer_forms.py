@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 
 class AnswerForm(StrEnum):
-    """Forms by their media types. JSON is the whole document, the others are rows."""
+    """Forms by their media types. JSON is the whole document, RECORD what a program makes an answer of again, the
+    others are rows.
+    """
 
     JSON = "application/json"
     CSV = "text/csv"
     ARROW = "application/vnd.apache.arrow.stream"
     PARQUET = "application/vnd.apache.parquet"
+    RECORD = "application/vnd.discreet.answer+json"
 
 
 ALL_FORMS = tuple(AnswerForm)
@@ -48,8 +51,8 @@ def encode_rows(rows: pyarrow.Table, form: AnswerForm) -> bytes:
             return to_arrow_stream(rows)
         case AnswerForm.PARQUET:
             return to_parquet(rows)
-        case AnswerForm.JSON:
-            raise AssertionError("JSON holds the whole document.")
+        case AnswerForm.JSON | AnswerForm.RECORD:
+            raise AssertionError("These hold more than rows.")
         case _:
             assert_never(form)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -18,12 +19,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from discreet.codebook.entries import make_json_schema
 from discreet.row_formats import to_json
 from discreet.service import problems
 from discreet.service.messages import ApiRequest, ApiResponse, EventStream, RefusalCode, RequestRefused
 from discreet.service.openapi import make_openapi
 from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
+
+if TYPE_CHECKING:
+    from discreet.service.agent_door import AgentDoor
 
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
@@ -32,7 +37,7 @@ _TICK = 0.2
 _TICKS_OF_SILENCE = 25
 _MOST_TICKS = 18_000  # an hour; who follows longer begins anew
 # Below these, refusals are problem documents; everywhere else they are pages.
-_FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json")
+_FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json", "/codebook.schema.json")
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 SECURITY_HEADERS = {
@@ -46,16 +51,19 @@ SECURITY_HEADERS = {
 
 
 def make_app(
-    service: Service, site: Site, beside: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = ()
+    service: Service,
+    site: Site,
+    agents: AgentDoor | None = None,
+    beside: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
 ) -> Starlette:
-    """The application of a service and its pages, and what runs beside it in the same event loop."""
+    """The application of a service, its pages and its door for agents, and what runs beside it in the event loop."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
         threads.append(anyio.CapacityLimiter(THREADS))
         async with AsyncExitStack() as stack:
-            for enter in beside:
+            for enter in (*beside, *(() if agents is None else (agents.live,))):
                 await stack.enter_async_context(enter())
             yield
 
@@ -72,7 +80,9 @@ def make_app(
         routes=[
             Route("/healthz", _report_health, methods=["GET"]),
             Route("/openapi.json", _describe_service, methods=["GET"]),
+            Route("/codebook.schema.json", _describe_codebooks, methods=["GET"]),
             Route("/metrics", _make_metrics(service), methods=["GET"]),
+            *([] if agents is None else [Route("/mcp", agents)]),
             Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
         ],
         exception_handlers={HTTPException: _refuse_method},
@@ -92,6 +102,10 @@ async def _report_health(_: Request) -> Response:
 
 async def _describe_service(_: Request) -> Response:
     return Response(to_json(make_openapi(TABLE)), media_type="application/json", headers=SECURITY_HEADERS)
+
+
+async def _describe_codebooks(_: Request) -> Response:
+    return Response(to_json(make_json_schema()), media_type="application/schema+json", headers=SECURITY_HEADERS)
 
 
 def _make_metrics(service: Service) -> Callable[[Request], Awaitable[Response]]:

@@ -10,16 +10,30 @@ from discreet.service import bodies, descriptions
 from discreet.service.answer_forms import AnswerForm, choose_form
 from discreet.service.api_routes import ASKING, ApiRoute
 from discreet.service.callers import Caller
-from discreet.service.documents import LAST_NUMBER, LONGEST_PAGE, make_document, make_not_found, make_rows, read_count
+from discreet.service.documents import (
+    LAST_NUMBER,
+    LONGEST_PAGE,
+    make_document,
+    make_not_found,
+    make_records,
+    make_rows,
+    read_count,
+)
 from discreet.service.messages import ApiRequest, ApiResponse, EventStream, refuse_body
+from discreet.service.releases import find_releases
 from discreet.service.running_requests import RunningRequest, write_event
 
 _PAGE = 100
+ZIP = "application/zip"
+# Forms that hold everything of an answer, and so also several answers.
+WHOLE = (AnswerForm.JSON, AnswerForm.RECORD)
 
 
 def list_datasets(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
     """The dataset that the token opens."""
-    return make_document({"datasets": [{"name": caller.curator.name, "role": str(caller.token.role)}]})
+    token = caller.token
+    known = {"name": caller.curator.name, "role": str(token.role), "analyst": token.name, "project": token.project}
+    return make_document({"datasets": [known]})
 
 
 def show_dataset(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
@@ -42,21 +56,46 @@ def show_history(caller: Caller, request: ApiRequest, _argument: str) -> ApiResp
         for entry in curator.history()
         if entry.number > after and (caller.sees_everybody or entry.charge.analyst == token.name)
     ]
-    shown = [descriptions.describe_entry(curator, entry) for entry in found[:limit]]
+    typed = caller.dataset.bodies.find_text
+    shown = [
+        {**descriptions.describe_entry(curator, entry), "sql": typed(entry.charge.analyst, entry.charge.request)}
+        for entry in found[:limit]
+    ]
     return make_document({"charges": shown, "more": len(found) > limit})
+
+
+def list_releases(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
+    """What was published of the dataset and can be downloaded."""
+    found = find_releases(caller.dataset.releases, caller.opened.curator)
+    return make_document({"releases": [each.about for each in found]})
+
+
+def send_release(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
+    """A release as one file."""
+    for each in find_releases(caller.dataset.releases, caller.opened.curator):
+        if str(each.number) == argument and (packed := each.pack()) is not None:
+            file = {"Content-Disposition": f'attachment; filename="release-{each.number}.zip"'}
+            return ApiResponse(status=200, body=packed, media=ZIP, headers=file)
+    raise make_not_found()
 
 
 def preview(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """What a question would cost and how exact it would be; free."""
-    words = _read_words(caller, request, bodies.PREVIEW)
+    words = read_question_words(caller, request, bodies.PREVIEW)
     choose_form(request, [AnswerForm.JSON])
     return make_document(caller.curator.preview(words.pop("sql"), **words, **caller.names).to_dict())
 
 
 def ask(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """Answer a question, and charge it under the key of the request."""
-    key, words, form = bodies.read_key(request), _read_words(caller, request, bodies.QUESTION), choose_form(request)
+    key, words, form = (
+        bodies.read_key(request),
+        read_question_words(caller, request, bodies.QUESTION),
+        choose_form(request),
+    )
     answer = caller.curator.ask(words.pop("sql"), **words, **caller.names, request=key, watch=caller.watch)
+    if form is AnswerForm.RECORD:
+        return make_records(key, [answer])
     if form is AnswerForm.JSON:
         return make_document({"request": key, **answer.to_dict()})
     return make_rows(key, answer, form)
@@ -64,10 +103,12 @@ def ask(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
 
 def ask_batch(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
     """Answer several questions under one charge."""
-    key, words = bodies.read_key(request), _read_words(caller, request, bodies.BATCH)
-    choose_form(request, [AnswerForm.JSON])
+    key, words = bodies.read_key(request), read_question_words(caller, request, bodies.BATCH)
+    form = choose_form(request, WHOLE)
     questions = words.pop("questions")
     answers = caller.curator.ask_batch(questions, **words, **caller.names, request=key, watch=caller.watch)
+    if form is AnswerForm.RECORD:
+        return make_records(key, answers)
     return make_document({"request": key, "answers": [answer.to_dict() for answer in answers]})
 
 
@@ -80,17 +121,19 @@ def show_request(caller: Caller, request: ApiRequest, argument: str) -> ApiRespo
     if not answers and known is not None:
         return _show_running(argument, known, charged=answers is not None)
     answers = answers or ()
-    form = choose_form(request, tuple(AnswerForm) if len(answers) == 1 else (AnswerForm.JSON,))
-    if form is not AnswerForm.JSON:
+    form = choose_form(request, tuple(AnswerForm) if len(answers) == 1 else WHOLE)
+    if form not in WHOLE:
         return make_rows(argument, answers[0], form)
     state = {"state": "answered" if answers else "unfinished", "charged": True, "answered": bool(answers)}
+    if form is AnswerForm.RECORD:
+        return make_records(argument, answers, **state)
     return make_document({"request": argument, **state, "answers": [answer.to_dict() for answer in answers]})
 
 
 def _show_running(key: str, known: RunningRequest, *, charged: bool) -> ApiResponse:
     """A request that runs, that failed, or that the record answered without a charge."""
     response, found = known.response, known.describe()
-    free = json.loads(response.body) if response is not None and response.media == AnswerForm.JSON else {}
+    free = json.loads(response.body) if response is not None and response.media in WHOLE else {}
     answers = free.get("answers", [{name: each for name, each in free.items() if name != "request"}] if free else [])
     return make_document({"request": key, **found, "charged": charged, "answered": bool(answers), "answers": answers})
 
@@ -121,7 +164,7 @@ def cancel_request(caller: Caller, request: ApiRequest, argument: str) -> ApiRes
     return make_document({"request": argument, **known.describe()})
 
 
-def _read_words(caller: Caller, request: ApiRequest, known: bodies.BodyWords) -> dict[str, Any]:
+def read_question_words(caller: Caller, request: ApiRequest, known: bodies.BodyWords) -> dict[str, Any]:
     """The words of a body. A public table that is a request id is the answer that the caller had under it."""
     words = bodies.read_words(request, known)
     for table, rows in words.get("public", {}).items():
@@ -145,6 +188,14 @@ ROUTES = (
         query={"after": LAST_NUMBER, "limit": LONGEST_PAGE},
     ),
     ApiRoute(
+        method="GET", path=f"{_BELOW}/releases", about="What was published and can be downloaded.",
+        handler=list_releases,
+    ),
+    ApiRoute(
+        method="GET", path=f"{_BELOW}/releases/{{number}}", about="A release with all its files.",
+        handler=send_release, media=(ZIP,),
+    ),
+    ApiRoute(
         method="POST", path=f"{_BELOW}/preview", about="Cost and error of a question; free.", handler=preview,
         roles=ASKING, body=bodies.PREVIEW,
     ),
@@ -154,7 +205,7 @@ ROUTES = (
     ),
     ApiRoute(
         method="POST", path=f"{_BELOW}/batch", about="Answer several questions under one charge.", handler=ask_batch,
-        roles=ASKING, body=bodies.BATCH, spends=True,
+        roles=ASKING, body=bodies.BATCH, forms=WHOLE, spends=True,
     ),
     ApiRoute(
         method="GET", path="requests/{id}", about="A request of your own: whether it was charged, and its answers.",

@@ -133,6 +133,12 @@ def _read_questions(name: str, value: Any) -> list[str]:
     return [_read_sql(name, each) for each in _read_list(name, value)]
 
 
+def _read_names(name: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise refuse_body(f"{name} must be a list of columns.", 'Write for example ["ward"].', name)
+    return [_read_text(name, each) for each in value]
+
+
 def _read_boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise refuse_body(f"{name} must be true or false.", "Write it without quotes.", name)
@@ -223,6 +229,7 @@ _ONE: dict[str, BodyWord] = {
     "bounds": BodyWord(_read_text, {"type": "string", "enum": ["auto"]}),
     "parameters": BodyWord(_read_parameters, {"type": "object", "additionalProperties": {"type": _PLAIN}}),
 }
+_PRICED = ("epsilon", "rho", "share", "error", "delta", "level")
 QUESTION: BodyWords = {**_ONE, **_OFFER}
 PREVIEW: BodyWords = {**QUESTION, "curve": BodyWord(_read_boolean, {"type": "boolean"})}
 BATCH: BodyWords = {
@@ -230,6 +237,19 @@ BATCH: BodyWords = {
     "weights": BodyWord(_read_numbers, {"type": "array", "minItems": 1, "items": _NUMBER}),
     "fixed": BodyWord(_read_boolean, {"type": "boolean"}),
     **_OFFER,
+}
+EXPLANATION: BodyWords = {name: QUESTION[name] for name in ("sql", "parameters", "public", *_PRICED)}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 1000}
+_METERED: dict[str, BodyWord] = {name: QUESTION[name] for name in _PRICED if name != "error"}
+BOUNDS: BodyWords = {
+    "table": BodyWord(_read_text, _NAME, needed=True),
+    "column": BodyWord(_read_text, _NAME, needed=True),
+    **_METERED,
+}
+CONTRIBUTIONS: BodyWords = {
+    "table": BodyWord(_read_text, _NAME, needed=True),
+    "by": BodyWord(_read_names, {"type": "array", "items": _NAME}),
+    **_METERED,
 }
 _SENTENCE = {"type": "string", "minLength": 1, "maxLength": _LONGEST_SENTENCE}
 DECLARATION: BodyWords = {"reason": BodyWord(_read_sentence, _SENTENCE, needed=True)}

@@ -7,24 +7,33 @@ from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting import events
 from discreet.accounting.cost_words import describe_cost
 from discreet.exact import float_down, float_up
+from discreet.ledger.amount_text import dump_budget
 from discreet.plan.times import from_days
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
     from discreet.ledger.ledger import Entry
-    from discreet.plan.catalog import ColumnFacts, TableFacts
+    from discreet.plan.catalog import ColumnFacts, Link, TableFacts
     from discreet.plan.types import Type
     from discreet.service.tokens import Token
+
+
+CODEBOOK_SCHEMA = "/codebook.schema.json"
+"""Where the service has the JSON Schema of codebooks."""
 
 
 def describe_dataset(curator: Curator) -> dict[str, Any]:
     """The public facts that the codebook declares."""
     return {
         "name": curator.name,
+        "codebook_schema": CODEBOOK_SCHEMA,
         "neighbours": str(curator.catalog.neighbours),
+        "unit": curator.catalog.unit.column,
         "budget": str(curator.budget),
+        "budget_terms": dump_budget(curator.budget),
         "remaining": curator.remaining,
         "tables": [_describe_table(table) for table in curator.catalog.tables.values()],
     }
@@ -52,6 +61,7 @@ def describe_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
         "question": charge.question,
         "cost": describe_cost(curator.budget, charge.loss),
         "answered": entry.answered,
+        "mechanisms": [events.dump(event) for event in charge.events],
     }
 
 
@@ -75,9 +85,18 @@ def _describe_table(table: TableFacts) -> dict[str, Any]:
         "name": table.name,
         "public": table.public,
         "protects": None if table.public else str(table.unit),
+        "owner": table.owner,
+        "foreign_keys": [_describe_link(link) for link in table.keys],
+        "reaches_unit_by": None if table.link is None else _describe_link(table.link),
+        "size": table.size,
         "limits": _describe_facts(table.limits),
         "columns": [_describe_column(name, kind, facts) for name, (kind, facts) in table.columns.items()],
     }
+
+
+def _describe_link(link: Link) -> dict[str, Any]:
+    """A declared foreign key: which columns refer to which of another table."""
+    return {"columns": list(link.columns), "parent": link.parent, "keys": list(link.keys)}
 
 
 def _describe_column(name: str, kind: Type, facts: ColumnFacts) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from discreet.row_formats import to_json
@@ -26,6 +27,13 @@ def make_rows(key: str, answer: Answer, form: AnswerForm) -> ApiResponse:
     receipt = {"request": key, "cost": answer.receipt["cost"], "remaining": answer.remaining}
     headers = {"Discreet-Receipt": json.dumps({**receipt, "replayed": answer.replayed})}
     return ApiResponse(status=200, body=encode_rows(answer.table, form), media=str(form), headers=headers)
+
+
+def make_records(key: str, answers: Sequence[Answer], **more: Any) -> ApiResponse:
+    """Answers as they go on record, with types, intervals, receipts and explanations: the remote client reads them."""
+    records = [{**each.record(), "remaining": each.remaining, "replayed": each.replayed} for each in answers]
+    body = to_json({"request": key, **more, "answers": records}).encode()
+    return ApiResponse(status=200, body=body, media=str(AnswerForm.RECORD))
 
 
 def make_not_found() -> RequestRefused:

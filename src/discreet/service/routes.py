@@ -10,7 +10,7 @@ from functools import partial
 
 from discreet.errors import DiscreetError, DrawLost, EngineFailure
 from discreet.late_dataclass import dataclass
-from discreet.service import asking, auditing, owning, problems
+from discreet.service import asking, auditing, owning, problems, searching
 from discreet.service.access_log import AccessEvent, AccessKind
 from discreet.service.api_routes import OWNING, ApiRoute, find_routes
 from discreet.service.callers import Caller, make_caller
@@ -24,9 +24,10 @@ from discreet.service.spending import SpendingThreads
 from discreet.service.tokens import PREFIX
 
 LOG = logging.getLogger("discreet.service")
-TABLE = (*asking.ROUTES, *owning.ROUTES, *auditing.ROUTES)
+TABLE = (*asking.ROUTES, *searching.ROUTES, *owning.ROUTES, *auditing.ROUTES)
 SIGN_IN = "sign-in"
 _FIRST_REFUSAL = 400
+_SPENDING = tuple(f"/{route.path.rpartition('/')[2]}" for route in TABLE if route.spends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +156,7 @@ def _answer_unforeseen(error: Exception, *, charged: bool | None) -> ApiResponse
 def _find_charged(caller: Caller, request: ApiRequest) -> bool | None:
     """Whether a charge of this request is on record: its own, or one for the bounds that it buys."""
     key = request.headers.get("idempotency-key")
-    if request.method != "POST" or key is None or not request.path.endswith(("/ask", "/batch")):
+    if request.method != "POST" or key is None or not request.path.endswith(_SPENDING):
         return False
     ledger, analyst = caller.opened.curator.ledger, caller.token.name
     try:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
@@ -18,6 +18,9 @@ from discreet.service.oidc import OidcProvider, read_settings
 from discreet.service.routes import Service
 from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import GUIDE, SessionStore
+
+if TYPE_CHECKING:
+    from discreet.service.agent_door import AgentDoor
 
 # How long a server that is told to stop waits for the questions that run.
 _PATIENCE = 30
@@ -106,13 +109,14 @@ def serve(
     links: bool = False,
     guide: Path | None = None,
     oidc: Path | None = None,
+    mcp: bool = False,
     doors: Sequence[SideDoor] = (),
 ) -> None:
     """Serve until told to stop. Questions that run then are finished, within half a minute.
 
     With ``links`` a one-time link for the owner of each dataset is announced: for a terminal, and not for a log.
     ``guide`` is the folder of data files for which the guide makes a first codebook. ``oidc`` is the file about an
-    OpenID provider. ``doors`` are other ways in, to the same service.
+    OpenID provider. With ``mcp`` agents are served, too. ``doors`` are other ways in, to the same service.
     """
     uvicorn = _load_uvicorn()
     from discreet.service.app import make_app
@@ -129,7 +133,7 @@ def serve(
         provider = None if oidc is None else OidcProvider(read_settings(oidc))
         site = Site(service=service, sessions=sessions, secure=address.secure, guide=folder, oidc=provider)
         config = uvicorn.Config(
-            make_app(service, site, [door.open for door in doors]),
+            make_app(service, site, _open_agent_door(service) if mcp else None, [door.open for door in doors]),
             ssl_certfile=address.certificate,
             ssl_keyfile=address.key,
             access_log=False,
@@ -137,6 +141,8 @@ def serve(
             proxy_headers=False,
             server_header=False,
             date_header=False,
+            # Browsers that came by TLS once are told to come in no other way.
+            headers=[("Strict-Transport-Security", "max-age=31536000")] if address.secure else [],
             timeout_graceful_shutdown=_PATIENCE,
             h11_max_incomplete_event_size=1 << 16,
         )
@@ -150,6 +156,17 @@ def serve(
         what = ", ".join(service.datasets) or "the guide"
         announce(f"Serving {what} at {address.url}/ and {address.url}/api/v1/ (ctrl-C stops)")
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _open_agent_door(service: Service) -> AgentDoor:
+    """The door for agents, where their package is installed."""
+    from discreet.agents.mcp_server import load_mcp
+    from discreet.service.app import SECURITY_HEADERS
+
+    load_mcp()
+    from discreet.service.agent_door import AgentDoor
+
+    return AgentDoor(service, SECURITY_HEADERS)
 
 
 def _listen(address: ServerAddress) -> socket.socket:

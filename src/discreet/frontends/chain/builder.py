@@ -192,10 +192,10 @@ class TableBuilder:
         return replace(self, rows=rows, skipped=offset)
 
     @property
-    def question(self) -> Question:
-        """The plan, as SQL would give it."""
+    def draft(self) -> Draft:
+        """The question in terms, before names are looked up."""
         group, sets = grouping.number_keys(self.groupings)
-        draft = Draft(
+        return Draft(
             source=_source_of(self),
             where=self.conditions,
             group=group,
@@ -206,8 +206,12 @@ class TableBuilder:
             limit=self.rows,
             offset=self.skipped,
         )
+
+    @property
+    def question(self) -> Question:
+        """The plan, as SQL would give it."""
         public = {values.name: values for values in self.public}
-        return replace(resolve(draft, self.catalog, public), limits=self.limits, min_units=self.least_units)
+        return replace(resolve(self.draft, self.catalog, public), limits=self.limits, min_units=self.least_units)
 
     def _check_before_aggregates(self, step: str) -> None:
         if self.outputs:
