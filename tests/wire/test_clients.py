@@ -79,8 +79,10 @@ def test_tls_with_channel_binding(hospital: Path, tmp_path: Path) -> None:
     served = serve_hospital(hospital)
     try:
         with open_door(served, certificate=certificate, key=key) as door:
-            checked = {"sslmode": "verify-full", "sslrootcert": str(certificate), "channel_binding": "require"}
-            out, err = run_psql(door, "SELECT current_user", **checked)
+            out, err = run_psql(
+                door, "SELECT current_user", sslmode="verify-full", sslrootcert=str(certificate),
+                channel_binding="require",
+            )  # fmt: skip
             assert "ana" in out and err == ""
             _, err = run_psql(door, "SELECT 1", sslmode="disable")
             assert "This server speaks TLS alone" in err and "sslmode=require" in err

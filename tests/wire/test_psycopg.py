@@ -259,7 +259,12 @@ def test_a_question_can_be_cancelled(door: OpenDoor, monkeypatch: pytest.MonkeyP
     over = threading.Event()
     monkeypatch.setattr(engine, "run", run_slowly)
     with connect(door, options="-c discreet.epsilon=0.1") as connection:
-        timer = threading.Thread(target=lambda: (begun.wait(20), connection.cancel_safe()))
+
+        def cancel() -> None:
+            begun.wait(20)
+            connection.cancel_safe()
+
+        timer = threading.Thread(target=cancel)
         timer.start()
         with pytest.raises(psycopg.errors.QueryCanceled, match="ended"):
             connection.execute(WARDS)

@@ -140,7 +140,8 @@ def _write_empty(tree: Expr) -> str | None:
     spread = any(type(node).__name__ == "Anonymous" and node.name == "_pg_expandarray" for node in tree.walk())
     if not spread:
         return None
-    columns = ", ".join(f'NULL::VARCHAR AS "{name}"' for name in getattr(tree, "named_selects", ()))
+    names = (str(name).replace('"', '""') for name in getattr(tree, "named_selects", ()))
+    columns = ", ".join(f'NULL::VARCHAR AS "{name}"' for name in names)
     return f"SELECT {columns} WHERE false"  # names of columns, without quotes inside
 
 

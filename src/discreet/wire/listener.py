@@ -65,6 +65,11 @@ class WireLimits:
     sign_in_seconds: float = SIGN_IN_SECONDS
     idle_seconds: float = IDLE_SECONDS
 
+    @property
+    def strangers(self) -> int:
+        """How many may be there who have not shown a token yet: the others keep places for those who have."""
+        return max(1, self.connections // 2)
+
 
 DEFAULT_LIMITS = WireLimits()
 
@@ -78,6 +83,7 @@ class PostgresDoor:
         self._connections: Counter[str] = Counter()
         self._sessions: dict[int, tuple[bytes, OpenedSession]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._strangers = 0
         self._sign_in: SignIn | None = None
         self._socket: socket.socket | None = None
         self._threads = ThreadPoolExecutor(max_workers=limits.connections, thread_name_prefix="discreet-postgres")
@@ -120,7 +126,7 @@ class PostgresDoor:
             raise AssertionError("A connection is a task.")
         self._tasks.add(task)
         try:
-            if len(self._tasks) > self._limits.connections:
+            if len(self._tasks) > self._limits.connections or self._strangers >= self._limits.strangers:
                 await _send(writer, _refuse(refusals.TOO_MANY_CONNECTIONS, "There are too many connections."))
             else:
                 await self._serve(reader, writer)
@@ -139,9 +145,13 @@ class PostgresDoor:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(self._limits.sign_in_seconds):
-            start = await self._read_startup(reader, writer)
-            signed = None if start is None else await self._sign_in_by_scram(reader, writer, start)
+        self._strangers += 1
+        try:
+            async with asyncio.timeout(self._limits.sign_in_seconds):
+                start = await self._read_startup(reader, writer)
+                signed = None if start is None else await self._sign_in_by_scram(reader, writer, start)
+        finally:
+            self._strangers -= 1
         if start is None or signed is None:
             return
         token = signed.token.id

@@ -7,6 +7,7 @@ one on; the cap of the token, its project and its role are those of the service.
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from discreet.errors import DiscreetError, DrawLost, EngineFailure
 from discreet.frontends.google import privacy_clause
 from discreet.service import problems
 from discreet.service.callers import Caller, make_caller
-from discreet.service.messages import ApiResponse, RefusalCode, RequestRefused
+from discreet.service.messages import ApiResponse, RequestRefused
 from discreet.service.running_requests import QuestionCancelled, RunningRequest
 from discreet.wire import refusals
 from discreet.wire.backend_messages import WireNotice
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from discreet.service.tokens import Token
 
 T = TypeVar("T")
+LOG = logging.getLogger("discreet.service")
 ROUTE = "postgres"
 _GOOD = 200
 _NUMBERED = re.compile(r"\$([0-9]{1,4})")
@@ -141,12 +143,9 @@ class QuestionDoor:
 
     def note(self, response: ApiResponse) -> None:
         """Count a response, and put refusals into the log of access."""
+        LOG.info("%s - %s %d", self.token.id, response.route, response.status)
         self._service.metrics.count(response.route, response.status)
         self._service.note_access(response, make_caller(self.token, self._dataset))
-
-    def note_refusal(self, code: RefusalCode, rule: str) -> None:
-        """A refusal of the door itself, for the log."""
-        self.note(replace(problems.refuse_request(RequestRefused(code, rule, "")), route=ROUTE))
 
     def _find_words(self, text: str, offer: Mapping[str, Any], parameters: Mapping[str, Any] | None) -> dict[str, Any]:
         """The call of the curator. What the GoogleSQL clause states takes the place of what the session states."""

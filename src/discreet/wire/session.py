@@ -6,6 +6,7 @@ wants so. No message is trusted: what comes in the wrong order is an error of th
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,20 @@ from discreet.wire.value_types import BY_OID, ValueRefused, WireType, read_param
 LOG = logging.getLogger("discreet.service")
 MOST_STATEMENTS, MOST_PORTALS = 500, 200
 _NOTHING = WireStatement("", 0, ())
-_SAMPLES: dict[WireType, Any] = {WireType.BOOL: True, WireType.TEXT: "", WireType.VARCHAR: ""}
+# Values that stand for parameters while a statement is described.
+_SAMPLES: dict[WireType, Any] = {
+    WireType.BOOL: True,
+    WireType.INT2: 1,
+    WireType.INT4: 1,
+    WireType.INT8: 1,
+    WireType.OID: 1,
+    WireType.FLOAT4: 1.0,
+    WireType.FLOAT8: 1.0,
+    WireType.NUMERIC: 1.0,
+    WireType.DATE: dt.date(2000, 1, 1),
+    WireType.TIMESTAMP: dt.datetime(2000, 1, 1),  # noqa: DTZ001  # times have no zone here
+    WireType.TIMESTAMPTZ: dt.datetime(2000, 1, 1),  # noqa: DTZ001
+}
 
 
 class SessionOver(Exception):
@@ -247,7 +261,7 @@ class WireSession:
         prepared = self._find_statement(name)
         types = prepared.types + (0,) * (prepared.count - len(prepared.types))
         kinds = [BY_OID.get(oid, WireType.TEXT) if oid else WireType.TEXT for oid in types]
-        samples = tuple(_SAMPLES.get(kind, 1 if kind.size > 0 else None) for kind in kinds)
+        samples = tuple(_SAMPLES.get(kind, "") for kind in kinds)
         columns = self._runner.describe(prepared.statement, samples)
         rows = backend.NO_DATA if columns is None else backend.describe_rows(columns, (0,) * len(columns))
         return backend.describe_parameters(kinds) + rows
