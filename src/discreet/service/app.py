@@ -7,8 +7,8 @@ loop, so that a slow client holds no thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -51,14 +51,21 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service, site: Site, agents: AgentDoor | None = None) -> Starlette:
-    """The application of a service, its pages, and its door for agents."""
+def make_app(
+    service: Service,
+    site: Site,
+    agents: AgentDoor | None = None,
+    beside: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
+) -> Starlette:
+    """The application of a service, its pages and its door for agents, and what runs beside it in the event loop."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
         threads.append(anyio.CapacityLimiter(THREADS))
-        async with nullcontext() if agents is None else agents.live():
+        async with AsyncExitStack() as stack:
+            for enter in (*beside, *(() if agents is None else (agents.live,))):
+                await stack.enter_async_context(enter())
             yield
 
     async def answer(incoming: Request) -> Response:
