@@ -6,8 +6,10 @@ PYTHON ?= python3
 VENV   := .venv
 PEERS  := .venvs
 BIN    := $(VENV)/bin
+DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 SPARK  := $(VENV)/.spark
+JAVA   := $(shell command -v java)
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
@@ -17,12 +19,18 @@ help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
 # The lock is whole, so nothing is resolved: older versions of pip would look for extras of newer releases, which have no hash.
-$(READY): requirements-dev.lock pyproject.toml
+# make demo needs no more than what runs; the rest of the environment is for tests, pages and the service.
+$(DEMO): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "discreet needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@echo "Setting up $(VENV) (once) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-dev.lock
+	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(READY): $(DEMO) requirements-dev.lock
+	@echo "Adding the tools of development to $(VENV) (once) ..."
+	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-dev.lock
 	@touch $@
 
 $(SPARK): $(READY) requirements-spark.lock
@@ -30,7 +38,7 @@ $(SPARK): $(READY) requirements-spark.lock
 	@$(BIN)/python $(PIP) --require-hashes --no-deps -r requirements-spark.lock
 	@touch $@
 
-demo: $(READY)   ## a tour of discreet in the terminal
+demo: $(DEMO)    ## a tour of discreet in the terminal
 	@$(BIN)/discreet demo
 
 serve: $(READY)  ## the demo's hospital in the browser, for its owner and analysts
@@ -47,10 +55,12 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-unit: $(READY)   ## the tests alone, without Spark
+# Spark is half a gigabyte: it is added for its tests alone, and where there is Java to run it.
+unit: $(READY) $(if $(JAVA),$(SPARK))  ## the tests alone
+	@test -n "$(JAVA)" || echo "Skipped: the tests of Spark, for want of Java. With it (Debian: apt-get install openjdk-17-jre-headless) make test runs them."
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
-test-spark: $(SPARK)  ## the tests of Spark, which is half a gigabyte and needs Java
+test-spark: $(SPARK)  ## the tests of Spark alone
 	$(BIN)/python -m pytest -q -m "not long" -k spark tests/engines
 
 coverage: $(READY)  ## which lines of src the tests run
@@ -86,6 +96,8 @@ docs: $(READY)   ## the site with all pages, in site/; nothing is fetched for it
 lock: $(READY)   ## choose new versions for the development environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-dev.lock
+	$(BIN)/uv pip compile pyproject.toml --group install --constraints requirements-dev.lock --universal --generate-hashes \
+	    --no-header --upgrade --quiet -o requirements.lock
 	$(BIN)/uv pip compile --group spark --constraints requirements-dev.lock --universal --generate-hashes --no-header \
 	    --upgrade --quiet -o requirements-spark.lock
 

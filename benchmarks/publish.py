@@ -46,10 +46,11 @@ from discreet.privacy import Neighbours, Unit
 from discreet.publish.allocation import allocate
 from discreet.publish.chance import PublicChance
 from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
-from discreet.publish.measurements import measure, project
+from discreet.publish.measurements import Measurements, measure, project
 from discreet.publish.method import drop_noise
 from discreet.publish.publication import publish
-from discreet.publish.row_fitting import RowFitter, begin_rows
+from discreet.publish.row_fitting import RowFitter, begin_rows, choose_rounds
+from discreet.publish.stages import is_worthwhile, measure_stages, plan_stages
 from discreet.publish.workload import Attributes, Workload, list_subsets
 
 DELTA = 1e-9
@@ -110,6 +111,8 @@ def find_tvd(tables: Mapping[Attributes, Floats], truth: Mapping[Attributes, Int
 
 @dataclass
 class Errors:
+    method: str
+    unmeasured: int
     tables: float
     rows: float
     direct: float
@@ -126,28 +129,31 @@ def run_release(codes: list[Integers], sizes: list[int], epsilon: float) -> Erro
     wanted = Workload.of_ways(sizes, 2, one_way_weight=1 if max(sizes) <= NARROW else 10)
     truth: dict[Attributes, Integers] = {pair: count(codes, pair, sizes) for pair in combinations(range(len(sizes)), 2)}
     start = time.process_time()
-    allocation, _ = drop_noise(wanted, mu_squared, rows)
     exact: dict[Attributes, Integers] = {}
     for pair, table in truth.items():
         for part in list_subsets(pair):
-            if allocation.covers(part):
-                exact.setdefault(part, project(table, pair, part))
-    measured = measure(exact, allocation)
+            exact.setdefault(part, project(table, pair, part))
+    measured, staged = run_auto(wanted, exact, mu_squared, rows)
+    allocation = measured.allocation
     tables = {pair: estimate_table(measured, pair) for pair in truth}
     middle = time.process_time()
     total = max(1, round(estimate_total(measured)))
     chance = PublicChance(b"benchmark")
     targets = {pair: table * (total / table.sum()) for pair, table in tables.items() if allocation.covers(pair)}
     ones = [estimate_one_way(measured, column) for column in range(len(sizes))]
-    fitted = RowFitter(begin_rows(ones, total, chance), sizes, targets, chance).run()
+    fitted = RowFitter(begin_rows(ones, total, chance), sizes, targets, chance).run(choose_rounds(allocation, total))
     end = time.process_time()
     counted = {pair: count(list(fitted), pair, sizes).astype(np.float64) for pair in truth}
+    # A bundle answers for a table that was not measured from its rows.
+    told = {pair: tables[pair] if allocation.covers(pair) else counted[pair] * (rows / total) for pair in truth}
     ones_exact = [count(codes, (column,), sizes) for column in range(len(sizes))]
     product: dict[Attributes, Floats] = {
         pair: np.outer(ones_exact[pair[0]], ones_exact[pair[1]]) / rows for pair in truth
     }
     return Errors(
-        tables=find_tvd(tables, truth, rows),
+        method="two stages" if staged else "one shot",
+        unmeasured=sum(not allocation.covers(pair) for pair in truth),
+        tables=find_tvd(told, truth, rows),
         rows=find_tvd(counted, truth, rows),
         direct=find_tvd(run_direct(truth, mu_squared, rows), truth, rows),
         independent=find_tvd(run_independent(truth, sizes, mu_squared), truth, rows),
@@ -155,6 +161,17 @@ def run_release(codes: list[Integers], sizes: list[int], epsilon: float) -> Erro
         cpu_tables=middle - start,
         cpu_rows=end - middle,
     )
+
+
+def run_auto(
+    wanted: Workload, exact: Mapping[Attributes, Integers], mu_squared: Fraction, rows: int
+) -> tuple[Measurements, bool]:
+    """What ``auto`` measures, and whether in two stages."""
+    allocation, dropped = drop_noise(wanted, mu_squared, rows)
+    several = sum(len(part) > 1 for part in wanted.weights)
+    if is_worthwhile(mu_squared, several, len(dropped), rows):
+        return measure_stages(exact, plan_stages(wanted, mu_squared)), True
+    return measure({part: exact[part] for part in allocation.workload.closure}, allocation), False
 
 
 def run_independent(
@@ -284,8 +301,14 @@ def main() -> None:
     parser.add_argument("--parts", action="store_true")
     parser.add_argument("--counting", action="store_true")
     parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--codes", type=Path, help="write the codes of Adult for publish_peers.py")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.codes is not None:
+        codes, sizes = read_adult(given.data)
+        stored: dict[str, Any] = {f"c{i}": column for i, column in enumerate(codes)}
+        np.savez_compressed(given.codes, sizes=sizes, **stored)
+        return
     if given.parts:
         parts = read_parts(given.data)
         found: dict[str, Any] = {

@@ -3,6 +3,7 @@
 python benchmarks/spark.py                              # 5 million rows of Parquet, on this machine
 python benchmarks/spark.py --rows 20000000 --times 4
 python benchmarks/spark.py --slope                      # 1, 5 and 20 million rows
+python benchmarks/spark.py --rows 1000000 --tumult .venvs/tumult/bin/python     # and a peer on its own example
 
 Needs the extra ``spark`` and Java 17. Seconds are of the processor, best of several, because other work on the machine
 does not change them so much; bytes are what Spark writes for its exchanges.
@@ -12,7 +13,9 @@ does not change them so much; bytes are what Spark writes for its exchanges.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +27,7 @@ from typing import Any
 
 import duckdb
 
+import discreet
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.spark.engine import SparkEngine
 from discreet.engines.spark.session import import_pyspark_sql
@@ -31,7 +35,7 @@ from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, Tabl
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
 from discreet.plan.types import Type
-from discreet.privacy import Neighbours, Unit
+from discreet.privacy import Budget, Neighbours, Unit
 
 SALT = bytes(range(16))
 USER = Column("events", "user_id", Type.INTEGER)
@@ -118,12 +122,44 @@ def compare(spark: Any, rows: int, times: int, path: Path) -> None:
     engine.close()
 
 
+def compare_with_tumult(spark: Any, path: Path, times: int, python: str) -> None:
+    """Whole questions, noise and charge included: a count and a sum by region, of users who own rows."""
+    question = "SELECT region, COUNT(*) AS n, SUM(amount) AS total FROM events GROUP BY region"
+    regions = [f"region {i}" for i in range(50)]
+    frame = spark.read.parquet(f"file://{path}")
+
+    def ask() -> None:
+        curator = discreet.curate(
+            {"events": frame},
+            unit="user_id",
+            max_groups=5,
+            max_rows_per_group=3,
+            bounds={"amount": (0, 100)},
+            keys={"region": regions},
+            budget=Budget(epsilon=2),
+        )
+        curator.ask(question, epsilon=2)
+
+    here = os.times()
+    own = measure(spark, times, ask)
+    python_cpu = (os.times().user - here.user) / times
+    script = Path(__file__).parent / "peers" / "tumult_questions.py"
+    told = subprocess.run([python, str(script), str(path), str(times)], capture_output=True, text=True, check=True)
+    cpu, clock = json.loads(told.stdout.splitlines()[-1])
+    print(f"  a question       {own.cpu + python_cpu:7.2f} s {own.clock:7.2f} s, noise and charge included")
+    print(
+        f"  Tumult           {cpu:7.2f} s {clock:7.2f} s"
+        f"  {cpu / (own.cpu + python_cpu):.1f} x the processor, {clock / own.clock:.1f} x the clock"
+    )
+
+
 def main() -> None:
     """Measure one size, or several."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--slope", action="store_true", help="1, 5 and 20 million rows")
+    parser.add_argument("--tumult", help="the Python of an environment with Tumult Analytics")
     options = parser.parse_args()
     builder = import_pyspark_sql().SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
@@ -131,7 +167,10 @@ def main() -> None:
     spark = quiet.config("spark.driver.memory", "4g").getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
         for rows in (1_000_000, 5_000_000, 20_000_000) if options.slope else (options.rows,):
-            compare(spark, rows, options.times, Path(folder, f"events-{rows}.parquet"))
+            path = Path(folder, f"events-{rows}.parquet")
+            compare(spark, rows, options.times, path)
+            if options.tumult:
+                compare_with_tumult(spark, path, options.times, options.tumult)
     spark.stop()
 
 

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 
 import pytest
 
+from discreet import uninterrupted
 from discreet.uninterrupted import run_uninterrupted
 
 
@@ -33,6 +34,37 @@ def test_an_interrupt_waits_for_the_work() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_uninterrupted(work)
     assert done == [True]
+
+
+class InterruptedStart(threading.Thread):
+    """An interrupt comes while the thread is being started; it begins so many seconds later, all the same."""
+
+    wait = 0.0
+
+    def start(self) -> None:
+        threading.Timer(self.wait, self.run).start()
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.3])
+def test_an_interrupted_start_does_the_work_now_or_never(monkeypatch: pytest.MonkeyPatch, wait: float) -> None:
+    """When the interrupt is raised, all of the work was done or none of it will be."""
+    done: list[str] = []
+
+    def work() -> None:
+        done.append("begun")
+        time.sleep(0.3)
+        done.append("ended")
+
+    monkeypatch.setattr(InterruptedStart, "wait", wait)
+    with monkeypatch.context() as patch:
+        patch.setattr(uninterrupted, "Thread", InterruptedStart)
+        with pytest.raises(KeyboardInterrupt):
+            run_uninterrupted(work)
+    found = list(done)
+    time.sleep(0.8)
+    assert found == done == ([] if wait else ["begun", "ended"])
 
 
 def test_the_work_sees_the_context_of_its_caller() -> None:

@@ -104,9 +104,9 @@ def list_parts() -> tuple[Part, ...]:
             "Explanation",
             "what is promised, why it holds, and how to doubt it",
             (
-                Group("The promise", _docs("guarantees", "faq", "exactness", "attacks", "audit")),
+                Group("The promise", _docs("guarantees", "threat-model", "faq", "exactness", "attacks", "audit")),
                 Group("The project", (*_docs("architecture", "stability", "release"), *_PROJECT_PAGES)),
-                Group("Proofs", _list_folder("docs/proofs")),
+                Group("Proofs", ("docs/proofs/README.md", *_list_folder("docs/proofs"))),
             ),
         ),
     )

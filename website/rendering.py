@@ -19,7 +19,8 @@ _COMMENT = re.compile(r"\s*<!--.*?-->\s*", re.S)
 _LINES_OF_CODE = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.S | re.M)
 _FENCE = re.compile(r"^(```.*?^```[^\n]*$)", re.S | re.M)
 # Powers and indices as plain text has them: e^ε, e^(−tε/Δf), 2^-24, o_i, f(y)_i.
-_POWER = re.compile(r"\^(?:\(((?:[^()]|\([^()]*\))+)\)|([−-]?\w+(?:\.\w+)*))")
+_NESTED = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))+"  # with two levels of brackets inside
+_POWER = re.compile(rf"\^(?:\(({_NESTED})\)|([−-]?\w+(?:\.\w+)*))")
 _INDEX = re.compile(r"(?:(?<=\))|(?<=(?<!\w)[^\W\d_]))_(\w)(?!\w)")
 _LANGUAGES = {"": "text", "js": "javascript", "sh": "bash"}
 

@@ -65,6 +65,11 @@ def to_record(answers: tuple[Answer, ...]) -> dict[str, Any]:
     return records[0] if len(records) == 1 else {"batch": records}
 
 
+def holds_answers(record: Record) -> bool:
+    """Whether a record is that of a question; releases, series and bounds that were bought have others."""
+    return all("columns" in one and "receipt" in one for one in record.get("batch", [record]))
+
+
 def read_record(record: Record, remaining: str) -> tuple[Answer, ...]:
     """The answers on record, as they were given."""
     return tuple(read_answer(one, remaining) for one in record.get("batch", [record]))

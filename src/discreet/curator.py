@@ -7,51 +7,40 @@ and the caller is told one constant sentence; the details go to the curator's ow
 
 from __future__ import annotations
 
-import logging
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from discreet import post_processing
-from discreet.accounting.cost_words import describe_cost, describe_left
 from discreet.answer import Answer
-from discreet.answer_record import Known, answer_known, find_known, make_answer, read_record, to_record
+from discreet.answer_record import holds_answers, read_record
 from discreet.answer_times import SYSTEM_CLOCK, AnswerTimes, Clock
 from discreet.bound_search import Bounds, Contributions, buy_contributions, missing_bounds
 from discreet.bound_search import buy_bounds as column_bounds
 from discreet.bounding.contributions import BoundedPlan
 from discreet.call_forms import check_call
-from discreet.charged_draw import ChargedDraw, DrawSteps
-from discreet.computation_preview import preview_exactly, preview_quote, quote_computation
+from discreet.charged_answers import ChargedAnswers
+from discreet.computation_preview import quote_computation
 from discreet.declared_table import Table
-from discreet.draw_record import Draws, dump_draws, load_draws
 from discreet.engines.engine import Engine, Groups, ProgressCallback
 from discreet.engines.tabulation import Tabulation
-from discreet.entropy import SYSTEM, EntropySource
-from discreet.errors import BudgetExceeded, EngineFailure, InternalError, ParameterError, UsageError
+from discreet.errors import BudgetExceeded, ParameterError, UsageError
 from discreet.exact import Integers
-from discreet.explanation import explain
-from discreet.frontends.outer.computation import OuterColumn
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import Offer
 from discreet.parameters import Epsilon, Number, read_probability
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
-from discreet.plan.relations import find_tables, split
-from discreet.plan.types import Type
-from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview
 from discreet.price import PriceTerms
 from discreet.privacy import Budget
-from discreet.quote import Quote, QuoteContext, quote, quote_batch
-from discreet.recorded_release import describe_release
-from discreet.release import Release, draw, format_level
+from discreet.quote import Quote, quote_batch, quote_gaussian
+from discreet.quote_desk import DEFAULT_OFFER, QuoteDesk
+from discreet.release import format_level
 from discreet.remaining_budget import RemainingBudget
 from discreet.stated_offer import StatedOffer
 from discreet.statement_reader import QuestionLike, StatementReader
@@ -60,11 +49,6 @@ if TYPE_CHECKING:
     from discreet.series.running_series import RunningSeries
 
 T = TypeVar("T")
-
-LOG = logging.getLogger("discreet.curator")
-
-# A tenth of the budget, to have numbers to explain with.
-DEFAULT_OFFER: Mapping[str, Any] = {"share": Fraction(1, 10)}
 
 
 class Curator:
@@ -94,7 +78,6 @@ class Curator:
         self._statements = StatementReader(catalog, engine)
         self._engine = engine
         self._ledger = ledger
-        self._left = RemainingBudget(ledger)
         self._per_query = per_query
         self._analysts = None if analysts is None else frozenset(analysts)
         self._shared_answers = shared_answers
@@ -131,7 +114,7 @@ class Curator:
         ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
         for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
-        times = AnswerTimes.begin(self._answer_after, self._clock)
+        times = self._charged.begin()
         asked = self._statements.read_statement(question, public, parameters)
         words = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         words |= {"group_size": group_size, "delta": delta}
@@ -156,16 +139,10 @@ class Curator:
         analyst, request, project, watch = (who[word] for word in ("analyst", "request", "project", "watch"))
         quoted = None
         try:
-            quoted = self._quote(asked.question, offer, analyst)
-            (answer,) = self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
+            quoted = self._desk.quote(asked.question, offer, analyst)
+            (answer,) = self._answer(quoted, self._desk.make_charge(quoted, analyst, request, project), times, watch)
         except BudgetExceeded as refused:
-            nearest = "" if quoted is None else self._left.describe_nearest(quoted)
-            cost = "" if quoted is None or not nearest else f"it would cost {describe_cost(self.budget, quoted.loss)}"
-            least = self._left.describe_least(asked.question, offer, self._make_context(analyst))
-            more = [words for words in (cost, nearest, least) if words]
-            if not more:
-                raise
-            raise BudgetExceeded(" ".join([str(refused), *(f"{w[0].upper()}{w[1:]}." for w in more)])) from None
+            raise self._desk.explain_refusal(refused, asked.question, offer, quoted, analyst) from None
         return answer
 
     def _compute(
@@ -179,7 +156,7 @@ class Curator:
     ) -> Answer:
         """Answer the questions of a computation under one charge, then compute with what was released."""
         self._check_analyst(who["analyst"])
-        self._check_computation(computation)
+        self._desk.check_computation(computation)
         if not computation.questions:
             return self._compute_exactly(computation, stated, who["analyst"])
         if len(computation.questions) == 1:
@@ -188,8 +165,8 @@ class Curator:
             answers: tuple[Answer, ...] = (self._ask_question(asked, offer, times, who, automatic=automatic),)
             spent = answers[0].spent
         else:
-            quoted = quote_computation(computation, stated, self._make_context(who["analyst"]))
-            charge = self._make_charge(quoted, who["analyst"], who["request"], who["project"])
+            quoted = quote_computation(computation, stated, self._desk.make_context(who["analyst"]))
+            charge = self._desk.make_charge(quoted, who["analyst"], who["request"], who["project"])
             answers = self._answer(quoted, charge, times, who["watch"])
             spent = quoted.loss
         rows = post_processing.compute(computation, answers, self._statements.read_table)
@@ -209,11 +186,6 @@ class Curator:
         return post_processing.answer_exactly(
             computation, rows, unit=unit, neighbours=neighbours, remaining=self.remaining, receipt=receipt
         )
-
-    def _check_computation(self, computation: ReleasedComputation) -> tuple[tuple[OuterColumn, Type], ...]:
-        """Refuse what cannot be computed, while nothing is charged yet; the columns that will come."""
-        groups = [count_groups(asked.question, self.catalog) for asked in computation.questions]
-        return post_processing.check_computation(computation, self._statements.read_table, groups)
 
     @check_call("ask_batch([question, another], share=0.1)")
     def ask_batch(
@@ -239,97 +211,21 @@ class Curator:
         ``weights`` say how much of the price each gets (equal shares without them). ``fixed`` prices the batch as one
         plan by its privacy-loss distribution, which is tighter, and charges that as one (ε, δ).
         """
-        times = AnswerTimes.begin(self._answer_after, self._clock)
+        times = self._charged.begin()
         offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level, ends=ends)
         read = self._statements.read_batch(questions, public)
-        quoted = quote_batch(read, offer, self._make_context(analyst), weights=weights, fixed=fixed)
-        return self._answer(quoted, self._make_charge(quoted, analyst, request, project), times, watch)
+        quoted = quote_batch(read, offer, self._desk.make_context(analyst), weights=weights, fixed=fixed)
+        return self._answer(quoted, self._desk.make_charge(quoted, analyst, request, project), times, watch)
 
     def _answer(
         self, quoted: Quote, charge: Charge, times: AnswerTimes, watch: ProgressCallback | None
     ) -> tuple[Answer, ...]:
         """The answers on record, or those of the straight line."""
         self._check_analyst(charge.analyst)
-        known = self._find_known(quoted, charge.analyst)
+        known = self._desk.find_known(quoted, charge.analyst)
         if known is not None:
-            return self._answer_known(known, quoted)
-        self._check_sources(table for plan in quoted.plans for table in plan.question.tables)
-        # How far a run has come is told by nothing but its end, where answers are held to a raster.
-        shown = None if times.after else watch
-
-        def finish(reservation: Reservation, draws: Draws | None) -> tuple[Answer, ...]:
-            if draws is None or reservation.record is not None:
-                return self._answer_known(reservation, quoted)
-            return self._commit_answers(quoted, draws, reservation)
-
-        return ChargedDraw(self._ledger, charge, times).run(self._make_steps(quoted, shown), finish)
-
-    def _find_known(self, quoted: Quote, analyst: str) -> Known | None:
-        """What is on record of the analyst; of all of them, where the codebook says that answers are shared.
-
-        Without that word nobody learns what others asked.
-        """
-        return find_known(quoted, self._ledger, None if self._shared_answers else analyst)
-
-    def _answer_known(self, known: Known, quoted: Quote) -> tuple[Answer, ...]:
-        return answer_known(known, quoted, budget=self.budget, remaining=self.remaining)
-
-    def _make_steps(self, quoted: Quote, watch: ProgressCallback | None) -> DrawSteps[list[list[Groups]], Draws]:
-        """What is counted and drawn for questions, and how it goes on record."""
-
-        def count(generous: bool) -> list[list[Groups]]:  # noqa: FBT001  # the one flag of a callback
-            return [
-                [self._run(release, watch, generous=generous) for release in plan.releases] for plan in quoted.plans
-            ]
-
-        def draw_all(exact: list[list[Groups]]) -> tuple[Draws, Record]:
-            draws = tuple(
-                tuple(draw(release, groups) for release, groups in zip(plan.releases, each))
-                for plan, each in zip(quoted.plans, exact)
-            )
-            described = [
-                [describe_release(release, frame) for release, frame in zip(plan.releases, frames)]
-                for plan, frames in zip(quoted.plans, quoted.frames)
-            ]
-            return draws, {**dump_draws(draws), "releases": described}
-
-        names = dict.fromkeys(frame for frames in quoted.frames for frame in frames)
-        return DrawSteps(count, draw_all, lambda record: load_draws(record, quoted.plans), tuple(names))
-
-    def _run(self, release: Release, watch: ProgressCallback | None, *, generous: bool) -> Groups:
-        """Exact integers."""
-        return self._engine.run(release.bounded.bounded, salt=_draw_salt(SYSTEM), watch=watch, generous=generous)
-
-    def _commit_answers(self, quoted: Quote, draws: Draws, reservation: Reservation) -> tuple[Answer, ...]:
-        """Finish what was drawn and put it on record. Only what is on record is handed out."""
-        answers = self._finish_all(quoted, draws, reservation)
-        if answers is None:
-            raise EngineFailure
-        record = to_record(answers)
-        kept = self._ledger.commit(reservation, record)
-        # Another run of the same request may have been quicker.
-        return answers if kept is record else self._answer_known(replace(reservation, record=kept), quoted)
-
-    def _finish_all(self, quoted: Quote, draws: Draws, reservation: Reservation) -> tuple[Answer, ...] | None:
-        """The answers; None where finishing fails, which is a bug of ours. The draw is on record: a retry is free."""
-        remaining, time = self.remaining, self._clock.now()
-        try:
-            return tuple(
-                make_answer(
-                    plan,
-                    drawn,
-                    quoted,
-                    reservation,
-                    budget=self.budget,
-                    remaining=remaining,
-                    dataset=self.name,
-                    time=time,
-                )
-                for plan, drawn in zip(quoted.plans, draws)
-            )
-        except Exception as error:
-            LOG.error("An answer could not be finished.", exc_info=error)
-            return None
+            return self._charged.answer_known(known, quoted)
+        return self._charged.answer(quoted, charge, times, watch)
 
     @check_call("preview(question, share=0.1), or epsilon=0.5, rho=0.01 or error={'n': 12} instead")
     def preview(
@@ -362,34 +258,14 @@ class Curator:
             if curve:
                 fix = "Preview the SELECT inside by itself. Nothing was charged."
                 raise ParameterError("curve", "is for a single question", fix)
-            return self._preview_computation(asked, StatedOffer(words=words, level=level, ends=ends), analyst, project)
+            stated = StatedOffer(words=words, level=level, ends=ends)
+            return self._desk.preview_computation(asked, stated, analyst, project)
         if curve and not asked.offer and all(words[form] is None for form in ("epsilon", "rho", "share", "error")):
             words |= DEFAULT_OFFER
         offer = StatedOffer(words=words, level=level, ends=ends).make_offer(asked)
         if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
-        quoted = self._quote_in_any_case(lambda context: quote(asked.question, offer, context), analyst)
-
-        def least() -> str:
-            return self._left.describe_least(asked.question, offer, self._make_context(analyst))
-
-        return Preview(
-            plan=quoted.plans[0],
-            alternatives=quoted.alternatives,
-            group_size=quoted.group_size,
-            curve=self._left.trace_curve(asked.question, offer, self._make_context(analyst)) if curve else (),
-            **self._check_quote(quoted, analyst, project, None if offer.error is None else least),
-        )
-
-    def _preview_computation(
-        self, computation: ReleasedComputation, stated: StatedOffer, analyst: str, project: str
-    ) -> Preview:
-        """What the questions of a computation would cost together; the rest is free."""
-        outputs = self._check_computation(computation)
-        if not computation.questions:
-            return preview_exactly(computation, outputs, budget=self.budget, remaining=self.remaining)
-        quoted = self._quote_in_any_case(lambda context: quote_computation(computation, stated, context), analyst)
-        return preview_quote(computation, outputs, quoted, **self._check_quote(quoted, analyst, project))
+        return self._desk.preview(asked.question, offer, analyst, project, curve=curve)
 
     @check_call("preview_batch([question, another], share=0.1)")
     def preview_batch(
@@ -411,40 +287,12 @@ class Curator:
         """What several answers would cost together, and how far off each would be. Free."""
         offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level, ends=ends)
         read = self._statements.read_batch(questions, public)
-        quoted = self._quote_in_any_case(
-            lambda context: quote_batch(read, offer, context, weights=weights, fixed=fixed), analyst
-        )
-        terms = self._check_quote(quoted, analyst, project)
-        each = tuple(Preview(plan=plan, **terms) for plan in quoted.plans)
-        return BatchPreview(each=each, loss=quoted.loss, **terms)
-
-    def _check_quote(
-        self, quoted: Quote, analyst: str, project: str, least: Callable[[], str] | None = None
-    ) -> dict[str, Any]:
-        """Whether what was quoted can be charged or is known already, and what is left."""
-        fits = self._ledger.fits(self._make_charge(quoted, analyst, project=project))
-        return {
-            "budget": self.budget,
-            "fits": fits,
-            "remaining": self.remaining,
-            "nearest": "" if fits else self._left.describe_nearest(quoted) if least is None else least(),
-            "answered": self._find_known(quoted, analyst) is not None,
-        }
-
-    def _quote_in_any_case(self, make: Callable[[QuoteContext], Quote], analyst: str) -> Quote:
-        """A quote to look at: where an offer is more than is left, at what it would buy of an untouched budget."""
-        context = self._make_context(analyst)
-        try:
-            return make(context)
-        except BudgetExceeded:
-            if context.left is None:
-                raise
-            return make(replace(context, left=None))
+        return self._desk.preview_batch(read, offer, analyst, project, weights=weights, fixed=fixed)
 
     def answered(self, question: QuestionLike, *, analyst: str = "analyst", **offer: Any) -> bool:
         """Whether the answer follows from what is on record for this analyst, so that asking is free."""
-        quoted = self._quote(self._statements.read_question(question).question, Offer(**offer), analyst)
-        return self._find_known(quoted, analyst) is not None
+        quoted = self._desk.quote(self._statements.read_question(question).question, Offer(**offer), analyst)
+        return self._desk.find_known(quoted, analyst) is not None
 
     def is_free(
         self,
@@ -457,9 +305,12 @@ class Curator:
         return isinstance(found, ReleasedComputation) and not found.questions
 
     def find_answers(self, request: str, *, analyst: str = "analyst") -> tuple[Answer, ...] | None:
-        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not."""
+        """What a request of this analyst was given; nothing yet where it was only charged, None where it was not.
+
+        It is None, too, for what is no question: a release, a series, or bounds that were bought.
+        """
         found = self._ledger.find_request(analyst, request)
-        if found is None:
+        if found is None or (found.record is not None and not holds_answers(found.record)):
             return None
         return () if found.record is None else read_record(found.record, self.remaining)
 
@@ -480,15 +331,9 @@ class Curator:
         """The plan of a question, its facts, sensitivities and noise, and why. Free."""
         asked = self._statements.read_statement(question, public, parameters)
         if isinstance(asked, ReleasedComputation):
-            parts = [self._explain_question(each, offer) for each in asked.questions]
+            parts = [self._desk.explain(each, offer) for each in asked.questions]
             return "\n\n".join([*parts, post_processing.explain_rest(asked)])
-        return self._explain_question(asked, offer)
-
-    def _explain_question(self, asked: QuestionAndOffer, offer: Mapping[str, Any]) -> str:
-        words = dict(offer if offer or asked.offer else DEFAULT_OFFER)
-        stated = StatedOffer(level=words.pop("level", 0.95), ends=words.pop("ends", False), words=words)
-        context = replace(self._make_context(), left=None)
-        return explain(quote(asked.question, stated.make_offer(asked), context).plans[0], self.budget)
+        return self._desk.explain(asked, offer)
 
     def bounds(self, table: str, column: str, **offer: Any) -> Bounds:
         """Buy bounds for a column: a metered question like any other, and the line for the codebook."""
@@ -523,12 +368,8 @@ class Curator:
 
         For releases (``publish``), which price themselves by ``terms_for`` and say what is drawn.
         """
-        shown = None if self._answer_after else watch
-
-        def count(generous: bool) -> tuple[Integers, ...]:  # noqa: FBT001  # the one flag of a callback
-            return self._engine.tabulate(tabulation, salt=_draw_salt(SYSTEM), watch=shown, generous=generous)
-
-        return self._draw_recorded(tabulation.bounded, charge, count, draw)
+        self._check_analyst(charge.analyst)
+        return self._charged.draw_tables(tabulation, charge, draw, watch)
 
     def draw_counts(
         self,
@@ -542,38 +383,37 @@ class Curator:
         For series, which keep what they counted: ``freeze`` is handed the count, and runs it if it must. Without
         ``bounded`` nothing is counted.
         """
-
-        def count(generous: bool) -> T:  # noqa: FBT001  # the one flag of a callback
-            def run() -> Groups:
-                if bounded is None:
-                    raise InternalError("Nothing is counted here.")
-                return self._engine.run(bounded, salt=_draw_salt(SYSTEM), generous=generous)
-
-            return freeze(run)
-
-        return self._draw_recorded(bounded, charge, count, draw)
-
-    def _draw_recorded(
-        self,
-        bounded: BoundedPlan | None,
-        charge: Charge,
-        count: Callable[[bool], T],
-        draw: Callable[[T], Record],
-    ) -> tuple[Reservation, Record]:
-        """What is drawn for a charge, as it goes on record."""
         self._check_analyst(charge.analyst)
-        if bounded is not None:
-            self._check_sources(find_tables(split(bounded.source)[0]))
-        times = AnswerTimes.begin(self._answer_after, self._clock)
+        return self._charged.draw_counts(bounded, charge, freeze, draw)
 
-        def draw_record(counted: T) -> tuple[Record, Record]:
-            record = draw(counted)
-            return record, record
+    def quote_at(
+        self,
+        questions: Sequence[QuestionLike],
+        mu_squared: Sequence[Fraction],
+        *,
+        level: Number,
+        analyst: str,
+        delta: Fraction = Fraction(0),
+    ) -> Quote:
+        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``).
 
-        return ChargedDraw(self._ledger, charge, times).run(
-            DrawSteps(count, draw_record, lambda record: record),
-            lambda reservation, drawn: (reservation, drawn or {}),
-        )
+        ``delta`` is what each may cost for naming keys from the data; without it these are refused.
+        """
+        read = self._statements.read_batch(questions, None)
+        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._desk.make_context(analyst), delta)
+
+    def answer_quoted(self, quoted: Quote, charge: Charge) -> tuple[Answer, ...]:
+        """Answer quoted questions once, under a charge that its caller made. For releases (``publish``).
+
+        Privacy: the charge stands when this returns. Answers to the same questions under other charges are not taken in
+        its place: what a release draws later relies on it.
+        """
+        self._check_analyst(charge.analyst)
+        return self._charged.answer(quoted, charge, self._charged.begin(), None)
+
+    def read_question(self, question: QuestionLike) -> Question:
+        """A question in the words of the codebook."""
+        return self._statements.read_question(question).question
 
     def series(self, question: QuestionLike, **choices: Any) -> RunningSeries:
         """A count that grows by a day, week or month at a time, all periods under one charge; see ``open_series``.
@@ -583,15 +423,15 @@ class Curator:
         """
         from discreet.series.opening_series import open_series
 
-        return open_series(self, self._statements.read_question(question).question, **choices)
+        return open_series(self, self.read_question(question), **choices)
 
     def terms_for(self, analyst: str) -> PriceTerms:
         """What a price depends on now, for what this analyst asks."""
-        return self._make_context(analyst).terms
+        return self._desk.make_context(analyst).terms
 
     def find_version(self, question: Question) -> str:
         """The versions of all tables that a question reads, as they go on record."""
-        return self._version_of(question)
+        return self._desk.find_version(question)
 
     def prepare(self, *tables: str) -> None:
         """Make tables ready, all of them if none is named, so that later questions about units run faster.
@@ -609,7 +449,7 @@ class Curator:
     @property
     def remaining(self) -> str:
         """What is left of the budget, in words."""
-        return describe_left(self.budget, self._ledger.remaining, *self._ledger.counted)
+        return RemainingBudget(self._ledger).words
 
     @property
     def ledger(self) -> Ledger:
@@ -638,58 +478,31 @@ class Curator:
         tables = ", ".join(f"{name} ({words})" for name, words in whose.items())
         return f"Curator of {self.name}: {tables}; {self.catalog.neighbours}; left {self.remaining}"
 
-    def _make_context(self, analyst: str = "") -> QuoteContext:
-        """What quoting a price needs to know, for what this analyst asks."""
-        return QuoteContext(
+    @property
+    def _desk(self) -> QuoteDesk:
+        return QuoteDesk(
             name=self.name,
-            catalog=self.catalog,
-            budget=self.budget,
-            version=self._version_of,
+            statements=self._statements,
+            engine=self._engine,
+            ledger=self._ledger,
             per_query=self._per_query,
-            left=self._left.left,
-            find_paid=lambda identity: self._ledger.find_paid(identity, analyst, shared=self._shared_answers),
+            shared_answers=self._shared_answers,
         )
 
-    def _quote(self, question: Question, offer: Offer, analyst: str) -> Quote:
-        """One question at what is offered. Where that is more than is left, it may still follow from the record."""
-        context = self._make_context(analyst)
-        try:
-            return quote(question, offer, context)
-        except BudgetExceeded:
-            if context.left is None:
-                raise
-            quoted = quote(question, offer, replace(context, left=None))
-            if self._find_known(quoted, analyst) is None:
-                raise
-            return quoted
-
-    def _version_of(self, question: Question) -> str:
-        """The versions of all tables that a question reads."""
-        return "; ".join(self._engine.version(table) for table in question.tables)
-
-    def _check_sources(self, tables: Iterable[str]) -> None:
-        """Refuse tables that are not as declared, while nothing is charged yet. Only names and types are read."""
-        for table in tables:
-            self._engine.schema(table)
+    @property
+    def _charged(self) -> ChargedAnswers:
+        return ChargedAnswers(
+            name=self.name,
+            engine=self._engine,
+            ledger=self._ledger,
+            clock=self._clock,
+            answer_after=self._answer_after,
+        )
 
     def _check_analyst(self, analyst: str) -> None:
         """Refuse who is not on the codebook's list, where it has one."""
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
-
-    def _make_charge(self, quoted: Quote, analyst: str, request: str | None = None, project: str = "") -> Charge:
-        return Charge(
-            request=request or str(uuid.UUID(bytes=_draw_salt(SYSTEM))),
-            analyst=analyst,
-            dataset=self.name,
-            identity=quoted.identity,
-            question=quoted.text,
-            events=quoted.events,
-            loss=quoted.loss,
-            project=project,
-            version=quoted.version,
-            paid=quoted.paid,
-        )
 
 
 def _is_automatic(bounds: str | None) -> bool:
@@ -699,7 +512,3 @@ def _is_automatic(bounds: str | None) -> bool:
             "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
         )
     return bounds is not None
-
-
-def _draw_salt(source: EntropySource) -> bytes:
-    return source.bits(128).to_bytes(16, "big")

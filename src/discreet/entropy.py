@@ -111,8 +111,15 @@ class _ThreadState(threading.local):
 
     def renew(self) -> None:
         self.process = os.getpid()
-        self.fill = _make_fill()
         self.pool: list[int] = []
+        self._fill: Fill | None = None
+
+    @property
+    def fill(self) -> Fill:
+        """The generator. It is made at the first draw: what draws nothing need not load a cipher."""
+        if self._fill is None:
+            self._fill = _make_fill()
+        return self._fill
 
 
 class SystemSource:

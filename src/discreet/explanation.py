@@ -60,12 +60,14 @@ def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
 
 def _describe_values(bounded: BoundedPlan, unit: str) -> list[str]:
     """How many distinct values one unit brings, and what that means for their number."""
-    return [
-        f"each {unit} brings at most {measure.max_values:,} {'value' if measure.max_values == 1 else 'values'} of "
-        f"{measure.argument}, so their number is a lower bound"
-        for measure in bounded.measures
-        if measure.counts is Counts.DISTINCT
-    ]
+    found = {}
+    for measure in bounded.measures:
+        if measure.matched and measure.argument not in found:
+            values = f"{measure.max_values:,} {'value' if measure.max_values == 1 else 'values'}"
+            summed = any(m.matched and m.counts is not Counts.DISTINCT for m in bounded.measures)
+            then = "and further ones are left out" if summed else "so their number is a lower bound"
+            found[measure.argument] = f"each {unit} brings at most {values} of {measure.argument}, {then}"
+    return list(found.values())
 
 
 def explain(plan: Plan, budget: Budget) -> str:
@@ -186,7 +188,8 @@ def list_clamped(plan: Plan) -> list[str]:
     bounded = plan.releases[0].bounded.bounded
     pairs = zip(plan.releases[0].bounded.estimates, plan.question.aggregates)
     times = {e.spread: (aggregate.argument, e.times) for e, aggregate in pairs if e.times is not None}
-    summed = [m for m in bounded.measures if m.counts is Counts.STEPS and m.argument is not None]
+    steps = (Counts.STEPS, Counts.DISTINCT_STEPS)
+    summed = [m for m in bounded.measures if m.counts in steps and m.argument is not None]
     numbers = (s for at, s in enumerate(bounded.spreads) if s.values is None and at not in times)
     parts: list[Measure | Spread] = [*summed, *numbers]
     for part in parts:

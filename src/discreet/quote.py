@@ -10,9 +10,10 @@ from fractions import Fraction
 from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
+from discreet.accounting.events import to_exact
 from discreet.batch_price import PricedBatch, price_batch, read_weights
 from discreet.bounding.bound import BoundedQuestion, bound_all
-from discreet.errors import ParameterError
+from discreet.errors import InternalError, ParameterError
 from discreet.exact import Ln
 from discreet.late_dataclass import dataclass
 from discreet.mechanisms.quantiles.ends import CellEnds
@@ -171,6 +172,38 @@ def quote_batch(
         terms = replace(terms, paid=Payment.read(known))
     priced = price_batch(bounded, offer, terms, weights=weights, fixed=fixed)
     return replace(_make_quote(priced, context), identity=identity, paid=str(priced.payment))
+
+
+def quote_gaussian(
+    asked: Sequence[tuple[Question, Fraction]], level: Number, context: QuoteContext, delta: Fraction = Fraction(0)
+) -> Quote:
+    """Several questions with normal noise, each at a μ² of its own. For releases, which charge for them together.
+
+    Loss: at most the sum of all μ², and ``delta`` for each question whose keys come from the data. Refused is what
+    needs another mechanism: quantiles and modes, and without ``delta`` keys from the data.
+    """
+    plans: list[Plan] = []
+    for question, mu_squared in asked:
+        forms = bound_all(question, context.catalog)
+        if any((form.selector is not None and not delta) or form.bounded.spreads for form in forms):
+            raise ParameterError(
+                "questions",
+                "of a release are counts, sums, means and variances by declared keys",
+                "Declare the keys in the codebook, or ask this question by itself. Nothing was charged.",
+            )
+        paying = sum(not form.is_free for form in forms) or 1
+        amounts = tuple(mu_squared / 2 / paying * (not form.is_free) for form in forms)
+        offer = BudgetOffer(Offer(rho=mu_squared / 2, level=level), context.budget)
+        plan = price_at(forms, offer, context.terms, Payment(NoiseFamily.GAUSSIAN, amounts, delta)).plan
+        normal = [event for event in plan.events if isinstance(event, events.RoundedGaussian)]
+        failing = [event for event in plan.events if isinstance(event, events.Approximate)]
+        others = len(plan.events) - len(normal) - (len(failing) if delta else 0)
+        if others or any(to_exact(event.epsilon) or to_exact(event.delta) > delta for event in failing):
+            raise InternalError("A question has noise that its price does not know.")
+        if sum(map(events.squared_mu, normal), Fraction(0)) > mu_squared:
+            raise InternalError("A question costs more than its part of a release.")
+        plans.append(plan)
+    return _make_quote(PricedBatch(tuple(plans), tuple(event for plan in plans for event in plan.events)), context)
 
 
 def quote_each(asked: Sequence[tuple[Question, Offer]], context: QuoteContext) -> Quote:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet.accounting.cost_words import describe_left
 from discreet.accounting.spending_classes import ClassCurrency
 from discreet.error_curve import CurvePoint, list_shares
 from discreet.errors import BudgetExceeded, ParameterError
@@ -22,6 +23,11 @@ class RemainingBudget:
     """What a ledger has left to spend. Nothing here charges or reads data."""
 
     ledger: Ledger
+
+    @property
+    def words(self) -> str:
+        """What is left, in words."""
+        return describe_left(self.ledger.budget, self.ledger.remaining, *self.ledger.counted)
 
     @property
     def left(self) -> BudgetLeft | None:

@@ -172,8 +172,8 @@ class _SizedReader:
 
     def _read_statistic(self, estimate: AggregateRecipe, *, sample: bool = False) -> SizedError | None:
         basis, count, steps = STATISTICS[estimate.statistic].basis, estimate.count, estimate.steps
-        if count is None or steps is None:
-            return None
+        if count is None or steps is None or self._measures[steps].matched:
+            return None  # how many distinct values there are does not follow from the size of a group
         measure = self._measures[steps]
         if isinstance(basis, FirstMomentBasis) and basis.by_size:
             ends = Fraction(measure.first), Fraction(measure.last)

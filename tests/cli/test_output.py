@@ -405,6 +405,7 @@ def fresh(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (("--format", "csv", "--out", "nowhere/x.csv"), "There is no folder nowhere"),
         (("--out", "hospital/hospital.toml"), "exists. Remove it or give another --out"),
         (("--out", "hospital"), "exists. Remove it"),
+        (("--out", "x" * 300 + ".json"), "cannot be written: File name too long. Give another --out"),
     ],
 )
 def test_refusals_come_before_the_charge(fresh: str, options: tuple[str, ...], words: str) -> None:

@@ -38,6 +38,7 @@ from discreet.codebook.entries import (
     SourceEntry,
     TableEntry,
     did_you_mean,
+    make_json_schema,
 )
 from discreet.codebook.frame_types import types_of
 from discreet.errors import CodebookError, ParameterError
@@ -806,8 +807,7 @@ def test_the_package_stays_light() -> None:
 
 def json_schema() -> str:
     """The published schema of codebook files."""
-    schema = Document.model_json_schema()
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
+    return json.dumps(make_json_schema(), indent=2) + "\n"
 
 
 def reference() -> str:

@@ -359,6 +359,8 @@ def some_measures(rng: random.Random, seen: RelationFacts) -> tuple[Measure, ...
             Measure(counts=Counts.DISTINCT, argument=column, max_values=rng.choice((1, 1, 2, 5))),
             steps,
             replace(steps, counts=Counts.SQUARES),
+            replace(steps, counts=Counts.DISTINCT_STEPS, max_values=rng.choice((1, 2, 5))),
+            replace(steps, counts=Counts.DISTINCT_SQUARES, max_values=rng.choice((1, 2, 5))),
             replace(steps, first=-(2**50), last=2**50, partial=partial),
             Measure(counts=Counts.ROWS, partial=partial),
         ]

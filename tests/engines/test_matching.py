@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Sensitivity, sensitivity
+from discreet.bounding.joint_measures import find_families, joint_sensitivity, list_forms
 from discreet.engines.matching import Matching
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Scan
@@ -172,15 +174,103 @@ def test_batches_give_what_the_definition_says(batch: int) -> None:
         rng = random.Random(number)
         world, most = a_world(rng, units=9, items=12), rng.choice((1, 2, 3, 2**70))
         pairs = sorted(world, key=lambda pair: place(pair, number))
-        matching = Matching(most, GROUPS)
+        matching, taken = Matching(most), []
         for start in range(0, len(pairs), batch):
             part = np.array(pairs[start : start + batch], dtype=np.int64).reshape(-1, 2)
-            matching.add(part[:, 0], part[:, 1], part[:, 1] % GROUPS)
-        wanted = Counter(item % GROUPS for item in take(pairs, most))
-        assert matching.counts == [wanted[group] for group in range(GROUPS)]
+            taken += part[matching.take(part[:, 0], part[:, 1]), 1].tolist()
+        assert len(taken) == len(set(taken))
+        assert set(taken) == take(pairs, most)
 
 
 def test_nothing_is_matched_of_nothing() -> None:
-    matching, none = Matching(1, 2), np.empty(0, dtype=np.int64)
-    matching.add(none, none, none)
-    assert matching.counts == [0, 0]
+    none = np.empty(0, dtype=np.int64)
+    assert Matching(1).take(none, none).tolist() == []
+
+
+# Sums of distinct values
+
+# The integer of each item, between −3 and 5. Items 0 and 3, and 1 and 5, have the same one.
+INTEGERS = (5, -3, 0, 5, 2, -3, 1, 4, -2)
+
+
+def a_summed_plan(most: int, *, groups: int = GROUPS) -> BoundedPlan:
+    """How many values there are, their sum, and the sum of their squares."""
+    plan, count = a_plan(most)
+    steps = replace(count, counts=Counts.DISTINCT_STEPS, first=-3, last=5)
+    measures = (count, steps, replace(steps, counts=Counts.DISTINCT_SQUARES))
+    domain = tuple((group,) for group in range(groups))
+    return replace(plan, measures=measures, domain=domain, whole_totals=False)
+
+
+def claims_of(plan: BoundedPlan, relation: Neighbours) -> list[tuple[Sequence[Sequence[tuple[int, int]]], Sensitivity]]:
+    """Combinations of the three, and how far one unit may move them: each alone, and every joint form."""
+    alone = [([[(i, 1)]], sensitivity(plan, measure, relation)) for i, measure in enumerate(plan.measures)]
+    (family,) = find_families(plan.measures, range(3))
+    forms = list_forms(plan.measures, family)
+    assert {len(form.joint.parts) for form in forms} == {1, 2, 3}
+    return alone + [(form.joint.parts, joint_sensitivity(plan, form.joint, relation)) for form in forms]
+
+
+def count_sum_violations(*, worlds: int, part: int = 1, more: int = 0, groups: int = GROUPS) -> int:
+    """How many vectors of sums move further than claimed, or than a part of it, where units take ``more`` items."""
+    violations = 0
+    for number in range(worlds):
+        rng = random.Random(f"sums {number}")
+        world, most = a_world(rng), rng.randrange(1, 4)
+        plan = a_summed_plan(most, groups=groups)
+        before = by_hash(world, most + more, number)
+        for relation, other in neighbours_of(world, rng):
+            after = by_hash(other, most + more, number)
+            for parts, claim in claims_of(plan, relation):
+                changes = [b - a for a, b in zip(*(add_up(parts, taken, groups) for taken in (before, after)))]
+                sizes = [abs(change) for change in changes if change]
+                found = (len(sizes), sum(sizes), sum(size * size for size in sizes), max(sizes, default=0))
+                most_moved = (claim.l0, claim.l1 // part, claim.l2_squared // part, claim.linf // part)
+                violations += any(size > granted for size, granted in zip(found, most_moved))
+    return violations
+
+
+def add_up(parts: Sequence[Sequence[tuple[int, int]]], taken: Iterable[int], groups: int) -> list[int]:
+    """Every combination in every group, over the items that are taken."""
+    totals = Counter[tuple[int, int]]()
+    for item in taken:
+        for position in range(3):
+            totals[position, item % groups] += INTEGERS[item] ** position
+    return [sum(f * totals[p, group] for p, f in part) for part in parts for group in range(groups)]
+
+
+@pytest.mark.parametrize("groups", [1, GROUPS])
+def test_sums_of_values_are_within_the_claims(groups: int) -> None:
+    """The number of values, their sum, that of their squares, and their joint forms: every unit removed, replaced."""
+    assert count_sum_violations(worlds=40, groups=groups) == 0
+
+
+@pytest.mark.long
+def test_sums_of_values_of_many_worlds_are_within_the_claims() -> None:
+    assert sum(count_sum_violations(worlds=2000, groups=groups) for groups in (1, 2, GROUPS)) == 0
+
+
+def test_half_of_the_claims_on_sums_is_broken() -> None:
+    """Negative control: half of what is claimed, and units that take one value more than is claimed."""
+    assert count_sum_violations(worlds=20, part=2) > 0
+    assert count_sum_violations(worlds=20, more=1) > 0
+
+
+def test_claims_on_sums_are_reached() -> None:
+    """Somebody alone with the largest values, who leaves, or is replaced by somebody with the least."""
+    plan = a_summed_plan(2)
+    count, steps, squares = plan.measures
+    add = [sensitivity(plan, measure, Neighbours.ADD_REMOVE) for measure in plan.measures]
+    assert add == [Sensitivity(2, 2, 4, 2), Sensitivity(2, 10, 100, 10), Sensitivity(2, 50, 2500, 50)]
+    assert sensitivity(plan, steps, Neighbours.REPLACE) == Sensitivity(4, 20, 16**2, 16)  # from +5 twice to −3 twice
+    assert sensitivity(plan, squares, Neighbours.REPLACE) == Sensitivity(4, 100, 2 * 2500, 50)
+    one = replace(plan, domain=((0,),))
+    assert sensitivity(one, steps, Neighbours.REPLACE) == Sensitivity(1, 16, 16**2, 16)
+    assert sensitivity(one, replace(count, max_values=7), Neighbours.REPLACE) == Sensitivity(1, 7, 49, 7)
+
+
+def test_values_of_rows_that_are_units_are_bounded_by_the_row() -> None:
+    plan = replace(a_summed_plan(1), unit=None, max_rows=None)
+    steps = replace(plan.measures[1], max_values=None)
+    assert sensitivity(plan, steps, Neighbours.ADD_REMOVE) == Sensitivity(1, 5, 25, 5)
+    assert sensitivity(plan, steps, Neighbours.REPLACE).l1 == 10

@@ -86,7 +86,9 @@ FLOORS: list[dict[str, str]] = [
     {
         "statement_reader": "what a caller asks, read as questions and computations",
         "declared_table": "tables as analysts see them",
+        "charged_answers": "what a charge buys",
     },
+    {"quote_desk": "prices, previews and explanations"},
     {"curator": "the line from a question to an answer", "bounds": "a deprecated name of bound_search"},
     {
         "demo": "fictional data",

@@ -268,3 +268,15 @@ def test_all_modules_import() -> None:
     """Nothing in the package is broken at import, including modules that load late."""
     found = [info.name for info in pkgutil.walk_packages(discreet.__path__, "discreet.")]
     assert {importlib.import_module(name).__name__ for name in found} == set(found) and len(found) > 100
+
+
+# One idea for each module. What grows beyond this holds a second one.
+MOST_LINES = 500
+
+
+def test_no_module_is_long() -> None:
+    """Every module can be read in one sitting."""
+    long = {
+        module: count for module, path in MODULES.items() if (count := len(path.read_text().splitlines())) > MOST_LINES
+    }
+    assert not long

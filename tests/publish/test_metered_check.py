@@ -1,9 +1,8 @@
-"""Tests of the metered check: stated distances by brute force, one charge, and a report that is near the truth."""
+"""Tests of the metered check: one charge, and a report that is near the truth."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -12,44 +11,9 @@ import pytest
 import discreet
 from discreet.accounting.events import squared_mu
 from discreet.errors import UsageError
-from discreet.exact import Integers
-from discreet.privacy import Neighbours
 from discreet.publish import publication
-from discreet.publish.metered_check import check_rows, find_squared_distance, score_tables
-from discreet.publish.workload import Workload
-from tests.publish.cubes import list_cells, make_tables
+from discreet.publish.metered_check import check_rows
 from tests.publish.releases import make_plan, make_visits, open_clinic
-
-WORKLOAD = Workload.of_ways((2, 2), 2)
-
-
-def score(cube: Integers, made: list[Integers]) -> Integers:
-    return score_tables(list(make_tables(cube, WORKLOAD).values()), made, 2)
-
-
-@pytest.mark.parametrize("neighbours", Neighbours)
-def test_no_unit_moves_the_scores_further_than_stated(neighbours: Neighbours) -> None:
-    """All units of up to two rows in steps of a half, on several tables; half of the claim is exceeded."""
-    chance = np.random.default_rng(0)
-    units = [u for size in range(5) for u in combinations_with_replacement(list_cells((2, 2)), size)]
-    worst = 0
-    for trial in range(6):
-        base = chance.integers(0, 9, (2, 2)) * (trial > 0)
-        made = list(make_tables(chance.integers(0, 4, (2, 2)), WORKLOAD).values())
-        scored = []
-        for unit in units:
-            cube = base.copy()
-            for cell in unit:
-                cube[cell] += 1
-            scored.append(score(cube, made))
-        others = scored if neighbours is Neighbours.REPLACE else scored[:1]
-        worst = max(worst, *(int(((a - b) ** 2).sum()) for a in scored for b in others))
-    claim = find_squared_distance(len(WORKLOAD.closure), 2, 2, neighbours)
-    assert worst <= claim
-    if neighbours is Neighbours.ADD_REMOVE:
-        assert worst == claim, "half of it is exceeded"
-    else:
-        assert worst > claim / 8
 
 
 def test_a_check_is_charged_once_and_near_the_truth(tmp_path: Path) -> None:
@@ -75,6 +39,22 @@ def test_a_check_is_charged_once_and_near_the_truth(tmp_path: Path) -> None:
     event = curator.history()[1].charge.events[0]
     assert 7.9 < curator.history()[1].charge.loss.epsilon(Fraction(1, 10**6)) <= 8
     assert squared_mu(event) > 0  # type: ignore[arg-type]  # a rounded Gaussian
+
+
+def test_propensity_is_another_check_with_its_own_price(tmp_path: Path) -> None:
+    plan = make_plan(columns={"ward": {}, "sex": {}}, epsilon=4, rows=3_000)
+    curator = open_clinic(
+        make_visits(rows=3_000), unit=None, max_rows=None, budget=discreet.Budget(epsilon=16, delta=1e-6)
+    )
+    bundle = publication.publish(plan, curator=curator, out=tmp_path / "b")
+    far = check_rows(plan, bundle, curator=curator, epsilon=1, ways=2)
+    told = check_rows(plan, bundle, curator=curator, epsilon=1, ways=2, score="propensity")
+    assert len(curator.history()) == 3
+    assert abs(told.mean) < 0.01 and "pMSE" in str(told) and "<svg" in told._repr_html_()
+    one, two = (squared_mu(curator.history()[at].charge.events[0]) for at in (1, 2))  # type: ignore[arg-type]
+    assert float(one / two) == pytest.approx(1, rel=0.2) and told.deviation > 0 and far.deviation > 0
+    with pytest.raises(UsageError, match=r"score.*Nothing was charged"):
+        check_rows(plan, bundle, curator=curator, epsilon=1, ways=2, score="guess")
 
 
 def test_other_plans_and_ways_are_refused(tmp_path: Path) -> None:

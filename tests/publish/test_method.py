@@ -8,7 +8,8 @@ import pytest
 
 from discreet.publish.allocation import allocate
 from discreet.publish.design import design
-from discreet.publish.method import MOST_NOISE, choose_method, drop_noise, predict_noise
+from discreet.publish.method import MOST_NOISE, choose_method, drop_noise
+from discreet.publish.noise_prediction import predict_noise
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.workload import Workload
 from tests.publish.releases import make_plan, open_clinic

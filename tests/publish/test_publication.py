@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import discreet
 from discreet.accounting.events import RoundedGaussian, squared_mu
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure, UsageError
+from discreet.publish import bundle as bundle_module
 from discreet.publish import publication
 from discreet.publish.bundle import Bundle
 from discreet.publish.records import dump_measurements
@@ -441,11 +443,25 @@ def test_whole_numbers_state_their_bias(tmp_path: Path) -> None:
     assert draws.mean() == pytest.approx(stated, rel=0.03)
 
 
-def test_a_bundle_that_cannot_be_written_stays_paid_for(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_refused_before_the_charge(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     curator = open_clinic()
-    with pytest.raises(UsageError, match="is free"):
+    with pytest.raises(UsageError, match="Nothing was charged"):
         publication.publish(make_plan(), curator=curator, out=tmp_path / "file" / "b")
+    assert not curator.history()
+
+
+def test_a_bundle_that_cannot_be_written_stays_paid_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fills up after the draw: the same plan again is free."""
+    curator = open_clinic()
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bundle_module, "hash_file", fail)
+        with pytest.raises(UsageError, match="is free"):
+            publication.publish(make_plan(), curator=curator, out=tmp_path / "a")
     publication.publish(make_plan(), curator=curator, out=tmp_path / "b")
     assert len(find_price(curator)) == 1
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from discreet.errors import DiscreetError
+from discreet.publish.design import design
 from discreet.publish.release_plan import ReleasePlan
+from tests.publish.releases import make_plan, open_clinic
 
 TOML = """
 name = "visits"
@@ -80,3 +82,15 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text("name = ")
     with pytest.raises(DiscreetError, match="cannot be read as a plan"):
         ReleasePlan.load(tmp_path / "plan.toml")
+
+
+def test_marginals_may_have_weights() -> None:
+    columns: dict[str, Any] = {"ward": {}, "sex": {}}
+    told = [["ward"], {"columns": ["ward", "sex"], "weight": 5}]
+    plan = ReleasePlan.from_dict(make_plan(columns=columns, marginals=told))
+    assert plan.marginals == (("ward",), ("ward", "sex"))
+    weights = design(plan, open_clinic().catalog).workload.weights
+    assert weights[(0, 1)] == 5 and weights[(0,)] == 1
+    for wrong in ({"columns": ["ward"], "weight": 0}, {"columns": ["ward"], "wait": 1}, {"columns": ["town"]}):
+        with pytest.raises(DiscreetError, match=r"Nothing was charged|weight"):
+            ReleasePlan.from_dict(make_plan(columns=columns, marginals=[wrong]))

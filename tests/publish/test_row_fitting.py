@@ -39,7 +39,7 @@ def test_rows_fit_their_tables() -> None:
     chance = PublicChance(b"seed")
     start = begin_rows(ones, ROWS, chance)
     before = find_distance(start, pairs)
-    after = find_distance(RowFitter(start, SIZES, pairs, chance).run(), pairs)
+    after = find_distance(RowFitter(start, SIZES, pairs, chance).run(20), pairs)
     assert after < 0.02
     assert before > 0.15
 
@@ -65,7 +65,7 @@ def test_only_allowed_rows_come_in() -> None:
 
     start = begin_rows(ones, ROWS, chance)
     start[1] = np.maximum(start[0], start[1])
-    found = RowFitter(start, SIZES, pairs, chance, allowed).run()
+    found = RowFitter(start, SIZES, pairs, chance, allowed).run(20)
     assert allowed(found).all()
 
 

@@ -57,6 +57,8 @@ def test_a_bundle_as_written_holds(bundle: Path) -> None:
         ("manifest.json", lambda m: m["method"].update(reason="because"), "words"),
         ("measurements.json", lambda m: m.update(variance="1"), "loss"),
         ("measurements.json", lambda m: m.update(max_rows="9"), "loss"),
+        ("manifest.json", lambda m: m["rows"].update(k_marginal=999.9), "rows"),
+        ("manifest.json", lambda m: m["rows"]["one_way"].update(ward=0.0), "rows"),
         ("measurements.json", lambda m: m.update(numbers=m["numbers"][:-40]), "tables"),
     ],
 )
@@ -80,6 +82,7 @@ def test_every_number_of_the_page_is_in_the_manifest_or_the_tables(bundle: Path)
     text = re.sub(r"(?<=\d),(?=\d)", "", re.sub(r"<[^>]+>", " ", text))
     known = json.dumps(manifest, ensure_ascii=False)
     values = [1000.0, 50.0, 100 * manifest["best_guess"]]  # the scale of the k-marginal score, a coin, and the guess
+    values += [100 * far for far in manifest["rows"]["one_way"].values()]  # shown in per cent
     values += [float(number) for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?", known)]
     for shown in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w])", text):
         number = float(shown)

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import discreet
-from discreet import curator as curator_module
+from discreet import charged_answers
 from discreet.answer_times import Clock
 from discreet.curator import Curator
 from discreet.errors import CodebookError, DiscreetError, EngineFailure, RequestInFlight
@@ -58,7 +58,7 @@ class Slow(Hands):
             return draw(*given, **named)
 
         monkeypatch.setattr(self.curator._engine, "run", run_slowly)
-        monkeypatch.setattr(curator_module, "draw", draw_slowly)
+        monkeypatch.setattr(charged_answers, "draw", draw_slowly)
 
     @property
     def ledger(self) -> BaseLedger:

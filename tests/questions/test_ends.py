@@ -17,6 +17,7 @@ from discreet import Budget
 from discreet.accounting import events
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, ParameterError
+from discreet.remaining_budget import RemainingBudget
 
 DRAWN = np.random.default_rng(5)
 VISITS = pa.table(
@@ -61,7 +62,8 @@ def test_every_budget_buys_ends(budget: str, neighbours: str) -> None:
     answer = curator.ask(ALL, ends=True, **offer)
     other = make_curator(whole, neighbours=neighbours)
     other.ask(ALL, **offer)
-    assert float(curator._left.share) == pytest.approx(float(other._left.share), rel=1e-6)
+    left = [float(RemainingBudget(each.ledger).share) for each in (curator, other)]
+    assert left[0] == pytest.approx(left[1], rel=1e-6)
     assert answer.receipt["mechanisms"] == [events.dump(event) for event in preview.plan.events]
     assert len(preview.plan.events) == len(plain.plan.events) + 1
     for row in answer.table.to_pylist():

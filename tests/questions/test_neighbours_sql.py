@@ -217,7 +217,10 @@ def test_a_busy_unit_keeps_its_limits(kind: str) -> None:
     """Far more rows and values than are allowed, all different, by each way that an answer is computed."""
     data = Data(one_busy_unit(1), tight(HOSPITAL, 1))
     world = World(data, tuple(unit_neighbours(data, 1)))
-    wanted = "COUNT(*) AS n, COUNT(DISTINCT note) AS d, COUNT(DISTINCT age) AS k, MEDIAN(age) AS m, SUM(cost) AS s"
+    wanted = (
+        "COUNT(*) AS n, COUNT(DISTINCT note) AS d, COUNT(DISTINCT age) AS k, MEDIAN(age) AS m, SUM(cost) AS s, "
+        "SUM(DISTINCT cost) AS t, VARIANCE(DISTINCT age) AS w"
+    )
     for text in (f"SELECT {wanted} FROM visits", f"SELECT ward, {wanted} FROM visits GROUP BY ward"):
         for limits in (ContributionLimits(max_rows=3), ContributionLimits(max_groups=2, max_rows_per_group=2)):
             question = replace(read_sql.read(text, data.catalog), limits=limits)
@@ -256,6 +259,7 @@ TRICKS = (
     "SELECT COUNT(*) AS n FROM visits v LEFT JOIN labs l ON l.visit_id = v.visit_id",
     "SELECT COUNT(*) AS n FROM workers a JOIN workers b ON a.firm = b.firm WHERE a.person = b.person",
     "SELECT COUNT(DISTINCT a.firm) AS n, COUNT(DISTINCT b.wage) AS k FROM workers a JOIN workers b ON a.firm = b.firm",
+    "SELECT SUM(DISTINCT a.wage) AS n, AVG(DISTINCT b.wage) AS k FROM workers a JOIN workers b ON a.firm = b.firm",
     "SELECT COUNT(*) AS n, AVG(a.wage) AS w, MEDIAN(b.wage) AS m FROM workers a JOIN workers b ON a.firm = b.firm",
     "SELECT p.sex, q.sex, COUNT(*) AS n FROM patients q JOIN patients p ON q.town = p.town GROUP BY CUBE(p.sex, q.sex)",
     "SELECT note, ward, smoker, day, seen, visit_id, COUNT(*) AS n FROM visits "

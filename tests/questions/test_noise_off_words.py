@@ -62,6 +62,9 @@ QUESTIONS = [
     "AS c, MAX(days) OVER (PARTITION BY patient_id ORDER BY visit_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) "
     "AS m FROM visits) AS t WHERE a > 300 AND c = 2 AND m < 18",
     "SELECT MIN(DISTINCT days) AS a FROM visits WHERE days = 7",
+    "SELECT SUM(DISTINCT days) AS a, AVG(DISTINCT days) AS b, COUNT(DISTINCT days) AS n, SUM(days) AS c FROM visits",
+    "SELECT ward, SUM(DISTINCT days) AS a, VAR_POP(DISTINCT days) AS b FROM visits GROUP BY ward",
+    "SELECT STDDEV(DISTINCT days) AS a, SUM(DISTINCT days) FILTER (WHERE ward = 'A') AS b FROM visits",
 ]
 
 

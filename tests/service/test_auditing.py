@@ -48,3 +48,17 @@ def test_an_auditor_asks_nothing(served: Hospital) -> None:
         response = served.send("audit", "POST", f"datasets/hospital/{path}", body, idempotency_key="x")
         read_problem(response, "forbidden", 403)
     read_problem(served.send("audit", "GET", "requests/one"), "forbidden", 403)
+
+
+def test_receipts_hold_no_answer(served: Hospital) -> None:
+    """An auditor reads what was drawn of whom at which price; released numbers and other charges stay unseen."""
+    rows = json.loads(served.ask("ana", "one").body)["rows"]
+    (charge,) = served.get("audit", "datasets/hospital/history")["charges"]
+    found = served.get("audit", f"datasets/hospital/receipts/{charge['number']}")
+    (receipt,) = found["receipts"]
+    assert receipt["mechanisms"] and receipt["ledger"]["number"] == charge["number"] and "rows" not in receipt
+    text = json.dumps(found)
+    assert not any(f" {row[name]}," in text or f" {row[name]}}}" in text for row in rows for name in ("n", "n_low"))
+    for number in ("0", "99", "x", "-1"):
+        read_problem(served.send("audit", "GET", f"datasets/hospital/receipts/{number}"), "not-found", 404)
+    read_problem(served.send("ana", "GET", f"datasets/hospital/receipts/{charge['number']}"), "forbidden", 403)

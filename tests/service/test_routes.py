@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -220,6 +221,25 @@ def test_a_failure_after_the_charge_says_so_in_constant_words(
     assert served.get("ana", "requests/one") == {
         "request": "one", "state": "unfinished", "charged": True, "answered": False, "answers": [],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("at", ["run", "answer"])
+def test_answers_and_failures_keep_to_the_raster(hospital: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """With ``answer_after`` a response comes on the raster, however soon the work failed or was done."""
+    hospital.write_text(hospital.read_text().replace("[budget]", 'answer_after = "1s"\n[budget]', 1))
+    held = serve_hospital(hospital)
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError
+
+    try:
+        if at == "run":
+            monkeypatch.setattr(held.dataset.curator._engine, "run", fail)
+        begun = time.monotonic()
+        response = held.ask("ana", "one")
+        assert response.status == (500 if at == "run" else 200) and time.monotonic() - begun >= 1
+    finally:
+        held.dataset.close()
 
 
 def test_why_a_source_cannot_be_opened_stays_on_the_server(served: Hospital, monkeypatch: pytest.MonkeyPatch) -> None:

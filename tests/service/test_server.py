@@ -208,14 +208,30 @@ def test_a_server_that_is_told_to_stop_finishes_what_runs(hospital: Path) -> Non
     secret = create(hospital, "ana")
     _slow_down(hospital)
     found: list[tuple[int, Any]] = []
-    with start_server(hospital) as server:
-        asking = threading.Thread(target=lambda: found.append(server.ask(secret, "one")))
+    took: list[float] = []
+
+    def ask() -> None:
+        begun = time.monotonic()
+        found.append(server.ask(secret, "one"))
+        took.append(time.monotonic() - begun)
+
+    with start_server(hospital, "--behind-proxy") as server:
+        # Behind a proxy browsers come by TLS, and are told to stay there; this is in every response.
+        for path in ("/healthz", "/codebook.schema.json", "/api/v1/datasets", "/sign-in", "/nothing"):
+            assert server.send("", "GET", path)[1]["Strict-Transport-Security"] == "max-age=31536000"
+        schema = json.loads(server.send("", "GET", "/codebook.schema.json")[2])
+        assert schema["title"] and "budget" in schema["properties"]
+        begun = time.monotonic()
+        body = {"sql": "SELECT nothing FROM visits", "epsilon": "0.1"}
+        refused = server.send(secret, "POST", "/api/v1/datasets/hospital/ask", body, Idempotency_Key="no")
+        assert refused[0] == 422 and time.monotonic() - begun < 2  # no data was read for it
+        asking = threading.Thread(target=ask)
         asking.start()
         server.wait_for_charge(secret, "one")
         server.process.send_signal(signal.SIGTERM)
         asking.join()
         server.process.wait(60)
-    assert found[0][0] == 200
+    assert found[0][0] == 200 and took[0] >= 2  # answers are held to the raster over the wire, too
     with discreet.open(hospital) as curator:
         assert [entry.answered for entry in curator.history()] == [True]
 

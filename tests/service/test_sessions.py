@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from discreet.service import sessions
 from discreet.service.roles import Role
+from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import IDLE, LINK_LIFE, LONGEST, SessionStore
 from tests.service.served import Hospital
 
@@ -77,3 +80,46 @@ def test_memory_is_limited(served: Hospital) -> None:
 def test_keys_are_compared_whole() -> None:
     assert sessions.is_same_key("ab", "ab")
     assert not any(sessions.is_same_key(given, "ab") for given in ("", "a", "abc", "AB", "é", "\udce9"))
+
+
+def test_a_session_turns_between_the_datasets_of_its_tokens(served: Hospital, hospital: Path, tmp_path: Path) -> None:
+    """And to no other one. It lasts no longer than the first of them, and ends with any token that is revoked."""
+    folder = Path(
+        shutil.copytree(
+            hospital.parent, tmp_path / "clinic", ignore=shutil.ignore_patterns("hospital.[!t]*", "*.tokens")
+        )
+    )
+    book = folder / "hospital.toml"
+    book.write_text(book.read_text().replace('name = "hospital"', 'name = "clinic"'))
+    clinic = ServedDataset(book)
+    try:
+        both = {**served.service.datasets, "clinic": clinic}
+        clock = Clock()
+        store = SessionStore(both, clock)
+        _, secret = clinic.tokens.create(name="ana", role=Role.AUDITOR)
+        first = store.sign_in(served.secrets["ana"]) or ""
+        assert not store.turn(first, "clinic") and not store.turn("nobody", "hospital")
+        found = store.find(first)
+        assert found is not None
+        clock.now += IDLE / 2
+        name = store.sign_in(secret, beside=found[1]) or ""
+        assert _look(store, name) == ("clinic", Role.AUDITOR)
+        assert store.turn(name, "hospital") and _look(store, name) == ("hospital", Role.ANALYST)
+        assert not store.turn(name, "nowhere") and _look(store, first) == ("hospital", Role.ANALYST)
+        for _ in range(22):
+            clock.now += IDLE / 2
+            assert store.find(name) is not None
+        clock.now += IDLE / 2
+        assert store.find(name) is None  # twelve hours after the first one
+        named = store.sign_in_named("ana") or ""
+        assert _look(store, named) == ("hospital", Role.ANALYST) and store.turn(named, "clinic")
+        clinic.tokens.revoke("ana")
+        assert store.find(named) is None and not store.turn(named, "hospital")
+    finally:
+        clinic.close()
+
+
+def _look(store: SessionStore, name: str) -> tuple[str, Role]:
+    found = store.find(name)
+    assert found is not None
+    return found[0].dataset.name, found[0].token.role

@@ -39,6 +39,7 @@ def test_powers_and_indices_are_raised_outside_of_code() -> None:
     html = render("e^(−tε/Δf), 2^-24, f(y)_i, a<b^2 and `e^x`, max_rows, e^ε.").html
     assert "e<sup>−tε/Δf</sup>, 2<sup>-24</sup>, f(y)<sub>i</sub>, a&lt;b<sup>2</sup>" in html
     assert "<code>e^x</code>, max_rows, e<sup>ε</sup>." in html
+    assert "e<sup>(|f(y)<sub>i</sub>| − 1)/b</sup>" in render("e^((|f(y)_i| − 1)/b)").html  # brackets in brackets
 
 
 def test_pictures_stand_at_their_marks_and_comments_go() -> None:

@@ -324,7 +324,8 @@ class Asker(Writer):
         return rng.choice((
             "COUNT(*)", f"COUNT({text})", f"COUNT(DISTINCT {text})", f"COUNT(DISTINCT {number})",
             "COUNT(*)" if unit == "*" else f"COUNT(DISTINCT {unit})", f"SUM({bounded})", f"AVG({bounded})",
-            f"VAR_POP({bounded})", f"MEDIAN({bounded})", f"QUANTILE({bounded}, 0.9)", f"MAX({bounded})",
+            f"VAR_POP({bounded})", f"SUM(DISTINCT {bounded})", f"VAR_POP(DISTINCT {bounded})",
+            f"MEDIAN({bounded})", f"QUANTILE({bounded}, 0.9)", f"MAX({bounded})",
             f"MODE({text})", f"SUM({bounded}) FILTER (WHERE {number} > 1)",
         ))  # fmt: skip  # a list of aggregates
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from discreet import batch_price, computation_preview, curator, quote
+from discreet import batch_price, charged_answers, computation_preview, quote
 from discreet.accounting import spending_classes
 from discreet.accounting.account import compose
 from discreet.accounting.events import Event
@@ -29,6 +29,7 @@ from discreet.local import krr
 from discreet.local.person import Person
 from discreet.offer import BudgetOffer
 from discreet.privacy import Budget
+from discreet.quote_desk import QuoteDesk
 from discreet.release import Plan, Release
 
 
@@ -157,7 +158,7 @@ def _read_first(right: Any) -> Any:
     def answer(self: Curator, quoted: Any, *more: Any) -> Any:
         for plan in quoted.plans:
             for release in plan.releases:
-                self._run(release, None, generous=False)
+                self._charged.run(release, None, generous=False)
         return right(self, quoted, *more)
 
     return answer
@@ -190,7 +191,7 @@ CHARGES = (
         name="a question at half its price",
         changes="the ledger is charged half of what is released, and the answer says the whole",
         section="curator",
-        plant=swap(Curator, "_make_charge", lambda right: lambda *given, **more: _halve_charge(right(*given, **more))),
+        plant=swap(QuoteDesk, "make_charge", lambda right: lambda *given, **more: _halve_charge(right(*given, **more))),
     ),
     PlantedBug(
         name="a batch at half its price",
@@ -259,7 +260,7 @@ CHARGES = (
         name="a constant salt",
         changes="the secret order is known to everybody",
         section="curator",
-        plant=swap(curator, "_draw_salt", lambda _: lambda _source: b"\0" * 16),
+        plant=swap(charged_answers, "_draw_salt", lambda _: lambda _source: b"\0" * 16),
     ),
     PlantedBug(
         name="a retry draws again",

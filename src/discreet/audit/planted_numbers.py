@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet import curator, price
+from discreet import charged_answers, price
 from discreet.audit.planting import PlantedBug, Planter, get, swap, swap_all
 from discreet.bounding import contributions, joint_measures
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, Reach
@@ -114,7 +114,7 @@ def _cap_everybody(right: Any) -> Any:
 
 
 def _widen(measure: Measure) -> Measure:
-    if measure.counts not in (Counts.STEPS, Counts.SQUARES):
+    if measure.counts in (Counts.ROWS, Counts.VALUES, Counts.UNITS, Counts.DISTINCT, Counts.NAMED, Counts.WEIGHT):
         return measure
     return replace(measure, first=2 * min(measure.first, 0) - 9, last=2 * max(measure.last, 0) + 9)
 
@@ -439,7 +439,7 @@ KEYS = (
         name="min_units before the rule",
         changes="the rule for keys is not asked where min_units is given",
         section="questions",
-        plant=swap(curator, "draw", _draw_enough),
+        plant=swap(charged_answers, "draw", _draw_enough),
     ),
     PlantedBug(
         name="named keys by size",
@@ -451,6 +451,6 @@ KEYS = (
         name="public groups by size",
         changes="the order of groups shows which is largest",
         section="questions",
-        plant=swap(curator, "draw", _draw_by_size),
+        plant=swap(charged_answers, "draw", _draw_by_size),
     ),
 )

@@ -10,7 +10,7 @@ from itertools import product
 from discreet.bounding.cells import list_cell_forms
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure, choose_weight_bits
 from discreet.bounding.facts import facts_of
-from discreet.bounding.grids import LEAST_STEPS, UNIT_STEPS
+from discreet.bounding.grids import limit_steps
 from discreet.bounding.joint_measures import find_families
 from discreet.bounding.lengths import check_row
 from discreet.bounding.limits import ValueLimits, most_rows
@@ -152,6 +152,8 @@ def _check_parameters(aggregate: Aggregate) -> None:
         raise UsageError("A quantile needs a share, and nothing else has one. Nothing was charged.")
     if aggregate.bounds is not None and definition.group_bounds is not GroupBounds.UNIT:
         raise UsageError("Only sums and counts have bounds of their own. Nothing was charged.")
+    if aggregate.distinct and (not definition.has_moments or aggregate.bounds is not None):
+        raise UsageError(f"{aggregate} is not available. Nothing was charged.")
 
 
 def _check_answer(question: Question) -> None:
@@ -180,7 +182,7 @@ class _GroupingBounder:
         if domain is not None and not self.question.aggregates:
             raise UsageError("This asks for public keys only; add an aggregate such as COUNT(*). Nothing was charged.")
         limits, unit = self._choose_limits(), self.source.unit
-        most_steps = None if unit is None else max(LEAST_STEPS, UNIT_STEPS // most_rows(limits))
+        most_steps = None if unit is None else limit_steps(most_rows(limits))
         grouped = unit is not None and limits.max_rows is None
         max_groups = self._cap_groups(domain, limits) if grouped else None
         values = self._limit_values(limits, max_groups, domain)

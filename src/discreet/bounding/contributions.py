@@ -25,7 +25,8 @@ A ``Spread`` adds W to the cell of each row. With ``max_groups`` G the second fa
 DISTINCT is not weighed but matched. Its pairs are (unit, item), where an item is a group and a value that the unit has
 there. The pairs of all units are gone through in a secret order, and a pair is taken if no other unit has taken the
 item and the unit has taken fewer than ``max_values`` in all groups. The answer is the number of items that are taken in
-each group. The order is one of all pairs that could be: it must not depend on which of them there are.
+each group; for DISTINCT_STEPS and DISTINCT_SQUARES, the sum of the integers of their values, each once. The order is
+one of all pairs that could be: it must not depend on which of them there are. It is the same for all three.
 
 Two kinds of measures choose from a unit's groups in a secret random order, and count in whole numbers. The first
 groups in that order are kept: ``max_groups`` of them at most, or with ``max_rows`` until so many rows are used up.
@@ -33,8 +34,8 @@ groups in that order are kept: ``max_groups`` of them at most, or with ``max_row
 - NAMED: a unit adds 1 to each group that it is kept in. Private keys are named by this.
 - WEIGHT: a unit adds ⌊√(last²/g)⌋ to each of the g groups that it is kept in.
 
-But for DISTINCT, every step before the last is a function of one unit's rows and of the secret order. So a unit moves
-the answer by its own vector of partial sums, and by nothing else. docs/proofs/weights.md proves the claims of
+But for these three, every step before the last is a function of one unit's rows and of the secret order. So a unit
+moves the answer by its own vector of partial sums, and by nothing else. docs/proofs/weights.md proves the claims of
 ``sensitivity``, and docs/proofs/distinct-values.md those for DISTINCT.
 
 Where a join does not keep units together, there is no unit to bound by, and ``unit`` is None. Then rows count as they
@@ -71,6 +72,8 @@ class Counts(StrEnum):
     STEPS = "steps"  # the argument in steps from the origin; NULL is 0
     SQUARES = "squares"  # the square of that
     DISTINCT = "distinct"  # 1 for each distinct value of the argument that a unit brings
+    DISTINCT_STEPS = "distinct steps"  # such a value in steps from the origin
+    DISTINCT_SQUARES = "distinct squares"  # the square of that
     NAMED = "named"  # 1 for each unit that is kept in the group
     WEIGHT = "weight"  # the more groups a unit is kept in, the less it adds to each
 
@@ -83,8 +86,8 @@ class Measure:
     doubles (in integers where the argument is an INTEGER and origin and resolution are whole), then clamped to
     [first, last] as an integer. ``first`` and ``last`` are the steps of low and high, rounded outwards.
     ``partial`` bounds what one unit adds to one group. It is for ROWS, VALUES and STEPS, and replaces limits on rows.
-    ``max_values`` is for DISTINCT: how many values one unit brings, in all groups together. ``public`` is the value
-    itself, where it is declared: it is shown as it is, and what an engine counts is not used.
+    ``max_values`` is for matched measures: how many values one unit brings, in all groups together. ``public`` is the
+    value itself, where it is declared: it is shown as it is, and what an engine counts is not used.
     """
 
     counts: Counts
@@ -100,15 +103,15 @@ class Measure:
     @property
     def row_low(self) -> int:
         """The least that a row can add. It is never above 0, because a row may add nothing."""
-        return min(0, self.first) if self.counts is Counts.STEPS else 0
+        return min(0, self.first) if self.counts in (Counts.STEPS, Counts.DISTINCT_STEPS) else 0
 
     @property
     def row_high(self) -> int:
         """The most that a row can add. It is never below 0."""
         match self.counts:
-            case Counts.STEPS:
+            case Counts.STEPS | Counts.DISTINCT_STEPS:
                 return max(0, self.last)
-            case Counts.SQUARES:
+            case Counts.SQUARES | Counts.DISTINCT_SQUARES:
                 return max(self.first**2, self.last**2)
             case Counts.ROWS | Counts.VALUES | Counts.UNITS | Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
                 return 1
@@ -121,9 +124,14 @@ class Measure:
         return self.counts in (Counts.NAMED, Counts.WEIGHT)
 
     @property
+    def matched(self) -> bool:
+        """Whether it is about the distinct values that units bring."""
+        return self.counts in (Counts.DISTINCT, Counts.DISTINCT_STEPS, Counts.DISTINCT_SQUARES)
+
+    @property
     def weighed(self) -> bool:
         """Whether it is a sum of weights. Others count in whole numbers."""
-        return not self.by_lot and self.counts is not Counts.DISTINCT
+        return not self.by_lot and not self.matched
 
     @property
     def by_unit(self) -> bool:
@@ -223,8 +231,9 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
     G·R²·max((b − a)², 2·m²). Weights are rounded down, which keeps all of it. A unit may change any number of groups.
     docs/proofs/weights.md has the steps. Where rows of several units are joined, S/2 rows may go and S/2 others come:
     as if a unit with K = S/2 rows were replaced. Measures by lot keep whole groups: at most G, or K, of them change.
-    DISTINCT: a unit adds at most ``max_values`` items ℓ and takes none away, so p ≥ 0 in whole numbers, with Σp ≤ ℓ and
-    Σp² ≤ ℓ² (docs/proofs/distinct-values.md).
+    Matched measures: a unit adds at most ``max_values`` items ℓ and takes none away. So its partials are sums over ℓ
+    items, each in one group and between a and b, as if they were ℓ rows that count in full: the rules for max_rows hold
+    with K = ℓ (docs/proofs/distinct-values.md).
     Reference: Wilson et al. 2020, "Differentially private SQL with bounded user contribution", section 3.
     """
     groups, among = group_cap(bounded), group_count(bounded)
@@ -238,8 +247,8 @@ def sensitivity(bounded: BoundedPlan, measure: Measure, neighbours: Neighbours) 
         gone = gone_rows(bounded, neighbours)
         most = 2 * gone if among is None else min(among, 2 * gone)
         return _total_sensitivity(gone, most, among=among, m=m, spread=spread, neighbours=Neighbours.REPLACE)
-    if bounded.unit is not None and measure.counts is Counts.DISTINCT:
-        return _match_sensitivity(measure, among=among, neighbours=neighbours)
+    if bounded.unit is not None and measure.matched:
+        return _match_sensitivity(measure, among=among, m=m, spread=spread, neighbours=neighbours)
     m, spread = (size << unit_bits(bounded, measure) for size in (m, spread))
     single = bounded.unit is None or measure.by_unit or measure.counts is Counts.NAMED
     rows = 1 if single else bounded.max_rows_per_group
@@ -319,14 +328,16 @@ def _weight_sensitivity(whole: int, groups: int | None, neighbours: Neighbours) 
     return Sensitivity(units * groups, units * isqrt(groups * whole**2), units * whole**2, whole)
 
 
-def _match_sensitivity(measure: Measure, *, among: int | None, neighbours: Neighbours) -> Sensitivity:
-    """The sensitivity of matched values: a unit adds whole numbers to groups, ``max_values`` in all."""
+def _match_sensitivity(
+    measure: Measure, *, among: int | None, m: int, spread: int, neighbours: Neighbours
+) -> Sensitivity:
+    """The sensitivity of matched values: a unit adds the integers of ``max_values`` items at most, in all groups."""
     most = measure.max_values
     if most is None or most < 1:
         raise InternalError("Distinct values without a limit have no sensitivity.")
     touched = most if neighbours is Neighbours.ADD_REMOVE else 2 * most
     touched = touched if among is None else min(touched, among)
-    return _total_sensitivity(most, touched, among=among, m=1, spread=1, neighbours=neighbours)
+    return _total_sensitivity(most, touched, among=among, m=m, spread=spread, neighbours=neighbours)
 
 
 def _group_sensitivity(

@@ -44,6 +44,11 @@ def check_size(argument: Expression, *ends: Fraction | None) -> None:
         )
 
 
+def limit_steps(most: int) -> int:
+    """How many steps a row or a value may add, where so many of them are one unit's at most."""
+    return max(LEAST_STEPS, UNIT_STEPS // most)
+
+
 def make_steps(
     argument: Expression,
     facts: ColumnFacts,

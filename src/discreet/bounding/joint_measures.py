@@ -6,6 +6,9 @@ s is: the row's mass is cut into parts. So (A, B) moves in all as far as one mea
 S = (lo·A + hi·B)/(hi − lo) come out of one charge. The squares of steps are cut into (hi − s)², 2(hi − s)(s − lo) and
 (s − lo)²; rows without a value are one more part, which no other row has.
 
+Distinct values that units bring are cut in the same way: an item adds what a row does, and a unit adds at most
+``max_values`` items (docs/proofs/distinct-values.md).
+
 All of it is linear, so nothing changes for engines: they add up measures, and combinations are taken of the totals.
 docs/proofs/joint-measures.md has the proofs. ``strategies`` chooses which combinations are measured.
 """
@@ -13,6 +16,7 @@ docs/proofs/joint-measures.md has the proofs. ``strategies`` chooses which combi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 from typing import TypeAlias
@@ -66,14 +70,17 @@ def joint_sensitivity(bounded: BoundedPlan, joint: JointMeasure, neighbours: Nei
         return Sensitivity(2 * most, 2 * most, 2 * long**2, most)
     units = 1 if neighbours is Neighbours.ADD_REMOVE else 2
     sums = sensitivity(bounded, joint.row, Neighbours.ADD_REMOVE)
-    lengths = sensitivity(bounded, _steps_between(0, joint.length), Neighbours.ADD_REMOVE)
+    lengths = sensitivity(bounded, replace(joint.row, last=joint.length), Neighbours.ADD_REMOVE)
     return Sensitivity(
         units * sums.l0 * len(joint.parts), units * sums.l1, units * lengths.l2_squared, units * sums.linf
     )
 
 
-def _steps_between(first: int, last: int) -> Measure:
-    return Measure(counts=Counts.STEPS, first=first, last=last)
+def _steps_between(first: int, last: int, like: Measure | None = None) -> Measure:
+    """What a row adds, or an item where ``like`` is of distinct values."""
+    if like is None or not like.matched:
+        return Measure(counts=Counts.STEPS, first=first, last=last)
+    return Measure(counts=Counts.DISTINCT_STEPS, first=first, last=last, max_values=like.max_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +103,16 @@ def find_families(measures: Sequence[Measure], measured: Sequence[int]) -> list[
     rows = at.get(Measure(counts=Counts.ROWS))
     found, counted = [], set()
     for measure, position in at.items():
+        if measure.counts is Counts.DISTINCT_STEPS:
+            found += _find_distinct_family(at, measure)
+            continue
         if measure.counts is not Counts.STEPS or measure.partial is not None:
             continue
         own = at.get(Measure(counts=Counts.VALUES, argument=measure.argument))
         count = rows if own is None else own
         if count is None:
             continue
-        squares = next((p for m, p in at.items() if m.counts is Counts.SQUARES and _same_grid(m, measure)), None)
+        squares = _find_squares(at, measure, Counts.SQUARES)
         found.append(MeasureFamily(count, position, squares, None if own is None else rows))
         counted.add(own)
     if rows is not None:
@@ -111,8 +121,20 @@ def find_families(measures: Sequence[Measure], measured: Sequence[int]) -> list[
     return found
 
 
+def _find_distinct_family(at: Mapping[Measure, int], steps: Measure) -> list[MeasureFamily]:
+    """The distinct values of an argument: their number, their steps and the squares of these, of the same items."""
+    count = at.get(Measure(counts=Counts.DISTINCT, argument=steps.argument, max_values=steps.max_values))
+    if count is None:
+        return []
+    return [MeasureFamily(count, at[steps], _find_squares(at, steps, Counts.DISTINCT_SQUARES))]
+
+
+def _find_squares(at: Mapping[Measure, int], steps: Measure, counts: Counts) -> int | None:
+    return next((p for m, p in at.items() if m.counts is counts and _same_grid(m, steps)), None)
+
+
 def _same_grid(one: Measure, two: Measure) -> bool:
-    grids = [(m.argument, m.origin, m.resolution, m.first, m.last) for m in (one, two)]
+    grids = [(m.argument, m.origin, m.resolution, m.first, m.last, m.max_values) for m in (one, two)]
     return grids[0] == grids[1]
 
 
@@ -126,12 +148,12 @@ class JointForm:
 
 def list_forms(measures: Sequence[Measure], family: MeasureFamily) -> list[JointForm]:
     """The ways to measure a family jointly, each for itself; what is left out is measured as it is."""
-    rows = None if family.rows is None else _subtract(family.rows, family.count)
+    rows, like = None if family.rows is None else _subtract(family.rows, family.count), measures[family.count]
     forms = []
     if rows is not None:
         # Every row adds 1 to exactly one of the two.
         cells = (((family.count, 1),), rows)
-        forms.append(_make_form((family.count, family.rows), cells, 1))
+        forms.append(_make_form((family.count, family.rows), cells, _steps_between(0, 1)))
     if family.steps is None:
         return forms
     # A row without a value adds 0 steps, so 0 is within the range, also where the codebook says that there is none.
@@ -140,7 +162,8 @@ def list_forms(measures: Sequence[Measure], family: MeasureFamily) -> list[Joint
     if low == high:
         return forms
     size, middle = high - low, low + high
-    centred = JointMeasure((_combine((family.steps, 2), (family.count, -middle)),), _steps_between(-size, size))
+    row = _steps_between(-size, size, like)
+    centred = JointMeasure((_combine((family.steps, 2), (family.count, -middle)),), row)
     # The count may be one of all rows, to which a row without a value adds, too: −middle is within the range.
     forms.append(JointForm(frozenset({family.steps}), centred))
     ends = (
@@ -160,18 +183,17 @@ def list_forms(measures: Sequence[Measure], family: MeasureFamily) -> list[Joint
             )
             bases.append(((n, s, q), squared, most, end * size**2))
     for positions, parts, most, length in bases:
-        forms.append(_make_form(positions, parts, most, length))
+        row = _steps_between(0, most, like)
+        forms.append(_make_form(positions, parts, row, length))
         if rows is not None:
             cell = tuple((position, length * factor) for position, factor in rows)
-            forms.append(_make_form((*positions, family.rows), (*parts, cell), most, length))
+            forms.append(_make_form((*positions, family.rows), (*parts, cell), row, length))
     return forms
 
 
-def _make_form(
-    positions: Sequence[int | None], parts: tuple[Terms, ...], most: int, length: int | None = None
-) -> JointForm:
+def _make_form(positions: Sequence[int | None], parts: tuple[Terms, ...], row: Measure, length: int = 1) -> JointForm:
     used = frozenset(position for position in positions if position is not None)
-    return JointForm(used, JointMeasure(parts, _steps_between(0, most), most if length is None else length))
+    return JointForm(used, JointMeasure(parts, row, length))
 
 
 def _subtract(one: int, two: int) -> Terms:

@@ -21,6 +21,7 @@ from discreet.bounding.grids import (
     check_order,
     check_size,
     coarsen,
+    limit_steps,
     make_steps,
     power_of_two,
 )
@@ -177,18 +178,22 @@ class MeasureCollector:
         """Sums and what needs them. A sum uses the centred steps of a mean where one is asked for anyway."""
         argument, facts = self._check_number(aggregate, aggregate.argument)
         check_size(argument, facts.low, facts.high)
-        same = [a.statistic for a in self.aggregates if a.argument == argument and a.bounds is None]
+        alike = [a for a in self.aggregates if a.argument == argument and a.bounds is None]
+        same = [a.statistic for a in alike if a.distinct is aggregate.distinct]
         bases = [STATISTICS[statistic].basis for statistic in same]
         squared = any(isinstance(basis, SecondMomentBasis) for basis in bases)
-        counted = self._measure_values(argument)
+        counted = self._measure_distinct(argument) if aggregate.distinct else self._measure_values(argument)
         centred = squared or counted.public is not None or any(isinstance(b, FirstMomentBasis) for b in bases)
-        far = self.most_steps
+        far = self.most_steps if counted.max_values is None else limit_steps(counted.max_values)
         if far is not None and squared:
             far = isqrt(far)
         steps = make_steps(argument, facts, centred=centred, squared=squared, far=far)
+        if aggregate.distinct:
+            steps = replace(steps, counts=Counts.DISTINCT_STEPS, max_values=counted.max_values)
         count = self.add_measure(counted) if with_count or steps.origin != 0 else None
         position = self.add_measure(steps)
-        squares = self.add_measure(replace(steps, counts=Counts.SQUARES)) if with_squares else None
+        squared_steps = Counts.DISTINCT_SQUARES if aggregate.distinct else Counts.SQUARES
+        squares = self.add_measure(replace(steps, counts=squared_steps)) if with_squares else None
         return AggregateRecipe(
             aggregate.statistic, count, position, squares, steps.origin, steps.resolution, facts.low, facts.high
         )
@@ -278,7 +283,7 @@ class MeasureCollector:
 
     def _find_bounds(self, aggregate: Aggregate, argument: Expression, facts: ColumnFacts) -> tuple[Fraction, Fraction]:
         if facts.low is None or facts.high is None:
-            raise Unbounded(_explain_unbounded(aggregate.name, argument))
+            raise Unbounded(_explain_unbounded(aggregate.name, argument, self.source))
         return facts.low, facts.high
 
     def add_measure(self, measure: Measure) -> int:
@@ -286,9 +291,15 @@ class MeasureCollector:
         return self.measures.setdefault(measure, len(self.measures))
 
 
-def _explain_unbounded(word: str, argument: Expression) -> str:
+def _explain_unbounded(word: str, argument: Expression, source: RelationFacts) -> str:
     """What is missing, under the name that the analyst typed. Of times no bounds can be bought with a question."""
-    names = ", ".join(sorted(column.name for column in find_columns(argument)))
+    columns = sorted(find_columns(argument), key=lambda column: column.name)
+    names = ", ".join(column.name for column in columns if not facts_of(column, source).bounded)
+    if columns and not names and argument.type.is_number:
+        return (
+            f"{word}({argument}) has no bounds, although its columns have some: the function has none between them. "
+            f"Ask for clamp({argument}, low, high). Nothing was charged."
+        )
     rule = f"{word}({argument}) has no bounds, so one person could move it without limit."
     if argument.type.is_time:
         return f"{rule} Declare bounds for {names or 'it'} in the codebook, or limit it in WHERE. Nothing was charged."

@@ -26,7 +26,8 @@ def serve_agent(
 ) -> None:
     """Serve a dataset to an agent, over standard input and output.
 
-    It speaks the Model Context Protocol. With the address of a server, the agent asks there, with the token of DISCREET_TOKEN.
+    It speaks the Model Context Protocol. With the address of a server, the agent asks there, with the token of
+    DISCREET_TOKEN.
     """
     from discreet.agents.mcp_server import make_server
     from discreet.cli.options import read_number

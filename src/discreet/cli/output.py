@@ -154,10 +154,18 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _check_place(out: Path) -> None:
+    """Refuse a place that cannot be written, while nothing is charged yet. Making the file is what tells."""
     if not out.parent.is_dir():
         raise UsageError(f"There is no folder {out.parent}. Make it first, or give another --out. Nothing was charged.")
-    if out.exists() and not _is_device(out):
-        raise UsageError(f"{out} exists. Remove it or give another --out. Nothing was charged.")
+    try:
+        if not _is_device(out):
+            out.open("xb").close()
+            out.unlink()
+    except FileExistsError:
+        raise UsageError(f"{out} exists. Remove it or give another --out. Nothing was charged.") from None
+    except OSError as error:
+        words = f"{out} cannot be written: {error.strerror}. Give another --out. Nothing was charged."
+        raise UsageError(words) from None
 
 
 def _is_device(place: Path) -> bool:
@@ -174,7 +182,7 @@ def _make_console(**place: Any) -> Console:
     """A terminal has a width; a pipe and a file have none, so that no line is folded there."""
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=False, **place)
+    console = Console(highlight=False, soft_wrap=False, emoji=False, **place)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = UNLIMITED
     return console

@@ -86,7 +86,7 @@ def _run(plan: str, out: Path, analyst: str, project: str, *, quiet: bool) -> Bu
     from discreet.publish import publication
 
     with Progress(console=make_console(stderr=True), disable=quiet, transient=True) as progress:
-        task = progress.add_task("counting", total=1.0)
+        task = progress.add_task("publishing", total=1.0)
         return publication.publish(
             plan,
             out=out,

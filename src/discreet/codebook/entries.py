@@ -471,3 +471,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     close = [SYNONYMS[word.lower()]] if SYNONYMS.get(word.lower()) in names else []
     close = close or difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
     return f"Did you mean {close[0]!r}?" if close else f"Use one of: {', '.join(names)}."
+
+
+def make_json_schema() -> dict[str, Any]:
+    """The JSON Schema of codebook files, for editors and forms."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Document.model_json_schema()}

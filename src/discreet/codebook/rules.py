@@ -212,7 +212,7 @@ def _check_bounds(path: str, column: ColumnEntry, kind: Type) -> Iterator[Proble
     if not (kind.is_number or kind.is_time):
         yield Problem(path, f"are for numbers, dates and timestamps; a {kind} has none", "Remove them.")
         return
-    wrong = [problem for value in column.bounds for problem in _check_value(path, value, kind)]
+    wrong = list(dict.fromkeys(problem for value in column.bounds for problem in _check_value(path, value, kind)))
     yield from wrong
     low, high = column.bounds
     if not wrong and low > high:
@@ -264,7 +264,8 @@ def _check_values(path: str, values: tuple[object, ...], kind: Type) -> Iterator
 def _check_value(path: str, value: object, kind: Type) -> Iterator[Problem]:
     """A value must have the column's type and lie within its range."""
     if not is_of_kind(value, kind):
-        yield Problem(path, f"must hold values of the type {kind}", f"Write them like {_EXAMPLES[kind]}.")
+        bare = ", without quotes" if isinstance(value, str) and kind is not Type.TEXT else ""
+        yield Problem(path, f"must hold values of the type {kind}", f"Write them like {_EXAMPLES[kind]}{bare}.")
     elif kind is Type.INTEGER and isinstance(value, Fraction) and not INTEGER_MIN <= value <= INTEGER_MAX:
         yield Problem(path, "goes beyond 64 bits", "Give the bounds that the values really have.")
     elif kind is Type.REAL and isinstance(value, Fraction) and abs(value) > MAX_REAL:

@@ -37,7 +37,9 @@ def steps_of(what: Measure | Spread) -> StepGrid:
 
 def has_steps(measure: Measure) -> bool:
     """Whether a measure looks at the integer of a row, be it only to see whether there is one."""
-    return measure.argument is not None and measure.counts is not Counts.ROWS and measure.weighed
+    if measure.argument is None or measure.counts is Counts.ROWS:
+        return False
+    return measure.weighed or measure.counts in (Counts.DISTINCT_STEPS, Counts.DISTINCT_SQUARES)
 
 
 def collect_steps(bounded: BoundedPlan) -> tuple[StepGrid, ...]:
@@ -53,6 +55,7 @@ def collect_steps(bounded: BoundedPlan) -> tuple[StepGrid, ...]:
 
 
 _COUNTED = (Counts.VALUES, Counts.UNITS)
+_SUMMED = (Counts.STEPS, Counts.SQUARES, Counts.DISTINCT_STEPS, Counts.DISTINCT_SQUARES)
 
 
 def source_of(measure: Measure, steps: tuple[StepGrid, ...]) -> int | None:
@@ -70,11 +73,11 @@ def check(bounded: BoundedPlan) -> None:
         wide = max(-measure.first, measure.last) >= (2**40 if measure.counts is Counts.WEIGHT else 2**62)
         if wide or max(-measure.row_low, measure.row_high) << bounded.weight_bits >= MAX_ROW:
             raise InternalError("A measure is too wide to be summed without overflow.")
-        if measure.counts in (Counts.STEPS, Counts.SQUARES):
+        if measure.counts in _SUMMED:
             _check_grid(measure)
         if measure.partial is not None:
             _check_partial(measure, measure.partial)
-        if measure.counts is Counts.DISTINCT:
+        if measure.matched:
             _check_distinct(bounded, measure)
     for spread in bounded.spreads:
         if max(-spread.first, spread.last) >= 2**62 or spread.last < spread.first:

@@ -27,6 +27,7 @@ class Aggregate:
 
     ``share`` is the q of a quantile. For COUNT_UNITS an argument says which rows count: those where it is not NULL.
     ``bounds`` are public limits that the analyst set for what one unit adds to a group (a sum or a count).
+    ``distinct`` asks for the statistic of distinct values, each of which counts once, whoever has it (SUM(DISTINCT x)).
     ``typed`` is the name of the function that the analyst wrote, for messages alone.
     """
 
@@ -34,6 +35,7 @@ class Aggregate:
     argument: Expression | None = None
     share: Fraction | None = None
     bounds: tuple[Fraction, Fraction] | None = None
+    distinct: bool = False
     typed: str = field(default="", compare=False, repr=False)
 
     @property
@@ -53,7 +55,8 @@ class Aggregate:
     def __str__(self) -> str:
         share = "" if self.share is None else f", {float(self.share):g}"
         bounds = "" if self.bounds is None else " within [{:g}, {:g}]".format(*map(float, self.bounds))
-        return f"{self.statistic}({'*' if self.argument is None else self.argument}{share}){bounds}"
+        argument = f"{'DISTINCT ' * self.distinct}{'*' if self.argument is None else self.argument}"
+        return f"{self.statistic}({argument}{share}){bounds}"
 
 
 @dataclass(frozen=True, slots=True)

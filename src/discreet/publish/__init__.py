@@ -20,6 +20,7 @@ _MEMBERS = {
     "ReleasePlan": "discreet.publish.release_plan",
     "SeriesMechanism": "discreet.series.mechanism",
     "check_rows": "discreet.publish.metered_check",
+    "go_on": "discreet.publish.publication",
     "preview": "discreet.publish.publication",
     "verify": "discreet.publish.verification",
 }

@@ -24,8 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from discreet.engines.engine import ProgressCallback
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
+from discreet.plan.catalog import suggest_nearest
 from discreet.publish.bundle_question import BundleAnswer, answer_question
 from discreet.publish.chance import PublicChance
 from discreet.publish.columns import PublishedColumn
@@ -36,7 +38,7 @@ from discreet.publish.measurements import Measurements
 from discreet.publish.metadata import make_croissant
 from discreet.publish.page import make_page
 from discreet.publish.records import hash_measurements, load_column, load_measurements
-from discreet.publish.synthetic_rows import decode_rows, make_cells
+from discreet.publish.synthetic_rows import decode_rows, find_one_way, make_cells
 from discreet.publish.synthetic_table import SyntheticTable
 from discreet.publish.workload import Attributes
 from discreet.row_formats import to_csv, to_parquet
@@ -148,6 +150,15 @@ class Bundle:
 
         return SyntheticTable(parquet.read_table(path))
 
+    def part(self, name: str) -> Any:
+        """A question or series of the plan by its name, with its intervals, as Arrow."""
+        from pyarrow import parquet
+
+        known = {part["name"]: part["file"] for part in self.manifest["parts"] if part["file"]}
+        if name not in known:
+            raise UsageError(f"There is no question or series {name!r} in this release. {suggest_nearest(name, known)}")
+        return parquet.read_table(self.folder / known[name])
+
     def ask(self, sql: str) -> BundleAnswer:
         """The answer to SQL about the table ``release``. Free: nothing private is left to be read."""
         rows = self.synthetic if (self.folder / ROWS).exists() else None
@@ -164,13 +175,17 @@ class Bundle:
 
 
 def make_rows(
-    measured: Measurements, record: Mapping[str, Any], columns: Sequence[PublishedColumn], plan: Mapping[str, Any]
+    measured: Measurements,
+    record: Mapping[str, Any],
+    columns: Sequence[PublishedColumn],
+    plan: Mapping[str, Any],
+    watch: ProgressCallback | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The synthetic rows as Arrow, and what the manifest says of them. The seed follows from what was drawn."""
     seed = hash_measurements(record)
     chance = PublicChance(bytes.fromhex(seed))
     constraints = [Constraint.from_dict(each) for each in plan["constraints"]]
-    cells, distance = make_cells(measured, columns, constraints, chance)
+    cells, distance = make_cells(measured, columns, constraints, chance, watch)
     rows = decode_rows(cells, measured, columns, chance)
     digest = hashlib.sha256(cells.astype("<i4").tobytes()).hexdigest()
     return rows, {
@@ -179,13 +194,52 @@ def make_rows(
         "sha256": digest,
         "constraints": plan["constraints"],
         "k_marginal": round(1000 * (1 - distance), 1),
+        "one_way": {c.name: round(far, 6) for c, far in zip(columns, find_one_way(cells, measured), strict=True)},
     }
 
 
-def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
-    """Make everything that follows from what was drawn, and write it; the folder appears when it is whole."""
+def check_place(folder: Path) -> None:
+    """Refuse a place that cannot be written, while nothing is charged yet. Making a folder is what tells."""
     try:
-        return _write_bundle(folder, folder.with_name(folder.name + ".part"), manifest, record)
+        part = _find_part(folder)
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        part.rmdir()
+    except OSError as error:
+        words = f"{folder} cannot be written: {error.strerror}. Give another --out. Nothing was charged."
+        raise UsageError(words) from error
+
+
+def _find_part(folder: Path) -> Path:
+    """Where a bundle is made, until it is whole."""
+    return folder.with_name(folder.name + ".part")
+
+
+def write_bundle(
+    folder: Path,
+    manifest: dict[str, Any],
+    record: Mapping[str, Any],
+    parts: Mapping[str, Any] | None = None,
+    watch: ProgressCallback | None = None,
+) -> Bundle:
+    """Make everything that follows from what was drawn, and write it; the folder appears when it is whole.
+
+    ``parts`` are the tables of questions and series, by their files. ``watch`` hears how far rows are.
+    """
+    part = _find_part(folder)
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        measured = load_measurements(record)
+        columns = tuple(load_column(column) for column in manifest["columns"])
+        if manifest["plan"]["synthetic"]:
+            rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"], watch)
+            _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
+        for name, table in (parts or {}).items():
+            _write_table(part / name, table, csv=manifest["plan"]["csv"])
+        _write_rest(part, manifest, record, measured, columns)
+        os.replace(part, folder)
+        return Bundle(folder, manifest)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written: {error.strerror}. What was drawn is on record and stays paid for; the same "
@@ -193,24 +247,23 @@ def write_bundle(folder: Path, manifest: dict[str, Any], record: Mapping[str, An
         ) from error
 
 
-def _write_bundle(folder: Path, part: Path, manifest: dict[str, Any], record: Mapping[str, Any]) -> Bundle:
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    measured = load_measurements(record)
-    columns = tuple(load_column(column) for column in manifest["columns"])
-    if manifest["plan"]["synthetic"]:
-        rows, manifest["rows"] = make_rows(measured, record, columns, manifest["plan"])
-        _write_table(part / ROWS, rows, csv=manifest["plan"]["csv"])
+def _write_rest(
+    part: Path,
+    manifest: dict[str, Any],
+    record: Mapping[str, Any],
+    measured: Measurements,
+    columns: tuple[PublishedColumn, ...],
+) -> None:
+    """Everything but rows and parts; the manifest comes last, with the hashes of all others."""
     (part / MEASUREMENTS).write_text(json.dumps(record), encoding="utf-8")
     tables = stack_tables(measured, columns, Fraction(manifest["level"]))
     _write_table(part / TABLES, tables, csv=manifest["plan"]["csv"])
     (part / "disclosure.txt").write_text(write_disclosure(manifest), encoding="utf-8")
     (part / "index.html").write_text(make_page(manifest, measured, columns), encoding="utf-8")
-    (part / "croissant.json").write_text(json.dumps(make_croissant(manifest), indent=1), encoding="utf-8")
+    hashes = {path.name: hash_file(path) for path in sorted(part.glob("*.parquet"))}
+    (part / "croissant.json").write_text(json.dumps(make_croissant(manifest, hashes), indent=1), encoding="utf-8")
     manifest["files"] = {path.name: hash_file(path) for path in sorted(part.iterdir())}
     (part / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-    os.replace(part, folder)
-    return Bundle(folder, manifest)
 
 
 def _write_table(path: Path, table: Any, *, csv: bool) -> None:

@@ -37,6 +37,8 @@ DEFAULT_BINS = 32
 # The most fine cells of a column.
 MOST_FINE = 4096
 OTHER_TEXT = "(other)"
+# So many keys come from the data, if the plan says no other number.
+MOST_KEYS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,9 @@ class ColumnChoice:
     bins: int | None = None
     edges: tuple[Value, ...] | None = None
     ranges: str | None = None
+    # Whether its keys come from the data (``private_keys``), and how many of them there may be.
+    private: bool | None = None
+    max_keys: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,10 +215,30 @@ class PublishedColumn:
         return pa.array(days.astype(unit), kind, mask=missing)
 
 
+def stand_in(kind: Type, count: int) -> tuple[Value, ...]:
+    """Keys in the place of those that are not known yet, or of none; for texts and whole numbers."""
+    return tuple(f"(key {i})" if kind is Type.TEXT else i for i in range(count))
+
+
+def _read_private(name: str, kind: Type, facts: ColumnFacts, choice: ColumnChoice) -> tuple[Value, ...] | None:
+    """The keys of a column that are to come from the data: those that were named, or as many as there may be."""
+    if not choice.private:
+        return choice.keys if choice.keys is not None else facts.keys
+    if kind not in (Type.TEXT, Type.INTEGER) or facts.keys is not None:
+        raise UsageError(
+            f"Keys from the data are for texts and whole numbers without declared keys; {name!r} is none. Leave "
+            'keys = "private" out. Nothing was charged.'
+        )
+    most = MOST_KEYS if choice.max_keys is None else choice.max_keys
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_FINE:
+        raise UsageError(f"max_keys of {name!r} is 1 to {MOST_FINE:,}. Nothing was charged.")
+    return stand_in(kind, most) if choice.keys is None else choice.keys
+
+
 def publish_column(name: str, expression: Expression, facts: ColumnFacts, choice: ColumnChoice) -> PublishedColumn:
     """A column from what is declared of it; refused where neither codebook nor plan says what its values are."""
     kind = expression.type
-    keys = choice.keys if choice.keys is not None else facts.keys
+    keys = _read_private(name, kind, facts, choice)
     common: dict[str, Any] = {"name": name, "kind": kind}
     if kind is Type.BOOLEAN:
         keys = (False, True)

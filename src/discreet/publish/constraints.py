@@ -84,7 +84,7 @@ class Constraint:
         """Which rows of cells keep it. Refused where the cells are too coarse to tell."""
         place = {column.name: position for position, column in enumerate(columns)}
         if self.forbid is not None:
-            cells = [(place[n], _find_cell(columns[place[n]], value)) for n, value in self.forbid.items()]
+            cells = [(place[n], find_cell(columns[place[n]], value)) for n, value in self.forbid.items()]
             return lambda rows: ~np.logical_and.reduce([rows[at] == cell for at, cell in cells])
         first, second = (columns[place[name]] for name in self.names)
         left, right = (place[name] for name in self.names)
@@ -95,7 +95,7 @@ class Constraint:
         """For each pair of cells whether the second follows from the first; unlisted cells are free."""
         allowed = np.ones((first.size, second.size), dtype=np.bool_)
         for one, two in self.pairs:
-            row, column = _find_cell(first, one), _find_cell(second, two)
+            row, column = find_cell(first, one), find_cell(second, two)
             if not allowed[row].all():
                 raise UsageError("A dependence gives one value two partners. Nothing was charged.")
             allowed[row] = False
@@ -108,7 +108,7 @@ def _settle(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
-def _find_cell(column: PublishedColumn, value: Any) -> int:
+def find_cell(column: PublishedColumn, value: Any) -> int:
     """The cell of a value, as the plan writes it or as its record does: days and times are texts there."""
     plain = to_plain(value)
     for cell in range(column.size):
@@ -116,7 +116,7 @@ def _find_cell(column: PublishedColumn, value: Any) -> int:
         if single and type(to_plain(known)) is type(plain) and to_plain(known) == plain:
             return cell
     raise UsageError(
-        f"A constraint names the value {value!r} of {column.name!r}, which is no cell of its own. Nothing was charged."
+        f"The plan names the value {value!r} of {column.name!r}, which is no cell of its own. Nothing was charged."
     )
 
 

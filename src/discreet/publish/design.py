@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
+from discreet import parameters
 from discreet.bounding.bound import bound
 from discreet.bounding.contributions import LEAST_BITS, BoundedPlan
 from discreet.bounding.facts import facts_of
@@ -19,7 +20,7 @@ from discreet.bounding.limits import most_rows
 from discreet.bounding.stability import find_relation_facts
 from discreet.engines.tabulation import Tabulation
 from discreet.errors import UnitLost, UsageError
-from discreet.exact import Integers
+from discreet.exact import Floats, Integers
 from discreet.frontends import read_sql
 from discreet.late_dataclass import dataclass
 from discreet.plan.catalog import Catalog, ContributionLimits
@@ -27,6 +28,7 @@ from discreet.plan.nodes import Question
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.columns import ColumnChoice, PublishedColumn, publish_column
 from discreet.publish.measurements import project
+from discreet.publish.priors import read_priors
 from discreet.publish.range_strategies import RangeStrategy, RangeWorkload, choose_strategy
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.workload import Attributes, Workload, list_subsets
@@ -62,6 +64,11 @@ class ReleaseDesign:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def priors(self) -> dict[Attributes, Floats]:
+        """The public tables that estimates lean on."""
+        return read_priors(self.plan.priors, self.columns)
+
     def tabulate(self, workload: Workload) -> Tabulation:
         """The tables to count: the largest of a workload, and the fine histograms."""
         views = [column.view(i) for i, column in enumerate(self.columns)]
@@ -93,6 +100,7 @@ def design(plan: ReleasePlan, catalog: Catalog) -> ReleaseDesign:
     columns = tuple(_read_column(name, choice, plan, catalog) for name, choice in plan.columns.items())
     bounded, max_rows = _bound(base, plan, catalog)
     workload = _choose_workload(plan, columns)
+    read_priors(plan.priors, columns)  # refuses what is no table
     return ReleaseDesign(
         plan=plan,
         question=base,
@@ -152,6 +160,8 @@ def _choose_workload(plan: ReleasePlan, columns: Sequence[PublishedColumn]) -> W
         wanted = sorted({*stated, *((i,) for i in range(len(sizes)))}, key=lambda part: (len(part), part))
     narrow = max(sizes) <= _NARROW
     weights = {p: _ONE_WAY_WEIGHT if len(p) == 1 and not narrow else 1.0 for p in wanted}
+    if plan.marginals is not None and plan.marginal_weights is not None:
+        weights |= {p: float(parameters.read_positive(w, "weight")) for p, w in zip(stated, plan.marginal_weights)}
     fine = {i: column.fine_size for i, column in enumerate(columns) if column.fine_size and plan.synthetic}
     strategies = {
         i: _choose_ranges(column, plan) for i, column in enumerate(columns) if plan.columns[column.name].ranges

@@ -5,7 +5,7 @@ noisy matrix the singular values that noise would have by itself are cut, and th
 2017); where a side has fewer than three dimensions, or a table more than two columns, the whole residual is lowered by
 James & Stein's factor. Then negative cells are taken out (the nearest table with the same total), and three rounds of
 proportional fitting give every table the same one-way tables. That has a bias, towards independence and away from zero
-counts; ``Measurements.table`` has none.
+counts; ``Measurements.table`` has none. Where there is a public prior (``priors``), it takes the place of the product.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from discreet.publish.residuals import center
 from discreet.publish.workload import Attributes
 
 _FITTING_ROUNDS = 3
+# How often a prior is fitted to the private sides, and how much of it is taken to be wrong.
+_PRIOR_ROUNDS = 10
+_DOUBT = 0.01
 _TRACE = 1e-9
 
 
@@ -42,13 +45,25 @@ def estimate_table(measured: Measurements, attributes: Attributes) -> Floats:
     if len(attributes) == 1:
         return sides[0]
     independent = _multiply(sides, total)
+    guess = _guess(measured, attributes, independent, sides)
     if not measured.allocation.covers(attributes):
-        return independent
-    guess = independent if len(attributes) == 2 else _add_pairs(measured, attributes, independent)
+        return guess
     beyond = measured.residuals[attributes] - center(guess)
     found = guess + _shrink(beyond, measured.allocation.residual_variance(attributes))
     # A trace of independence, so that no line of the table is empty where its side is not.
     return fit(to_simplex(found, total) + _TRACE * independent, sides)
+
+
+def _guess(measured: Measurements, attributes: Attributes, independent: Floats, sides: list[Floats]) -> Floats:
+    """What a table would be without its own residual: a public prior with the private sides, or smaller tables."""
+    prior = measured.priors.get(attributes)
+    if prior is not None:
+        # A part of independence, so that what the prior does not know is not impossible.
+        mixed = (1 - _DOUBT) * prior * float(independent.sum()) + _DOUBT * independent
+        return fit(mixed, sides, _PRIOR_ROUNDS)
+    if len(attributes) == 2 or not measured.allocation.covers(attributes):
+        return independent
+    return _add_pairs(measured, attributes, independent)
 
 
 def _add_pairs(measured: Measurements, attributes: Attributes, independent: Floats) -> Floats:

@@ -15,10 +15,11 @@ import numpy as np
 from discreet import parameters
 from discreet.accounting import events
 from discreet.accounting.account import compose
+from discreet.errors import InternalError
 from discreet.exact import float_up
 from discreet.privacy import Loss, Neighbours
 from discreet.publish.design import ReleaseDesign
-from discreet.publish.measurements import Measurements
+from discreet.publish.measurements import Measurements, find_cells
 from discreet.publish.method import Method
 from discreet.publish.records import dump_column
 
@@ -45,10 +46,15 @@ def make_manifest(
     delta: Fraction,
     receipt: Mapping[str, Any],
     released: Iterable[events.Event],
+    parts: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Everything that a reader of the bundle must know. ``released`` are the events of all releases of the dataset."""
-    allocation, plan = method.allocation, design.plan
-    event = allocation.noise.event
+    """Everything that a reader of the bundle must know. ``released`` are the events of all releases of the dataset.
+
+    ``parts`` are its questions and series, each with its own mechanisms.
+    """
+    allocation, plan = measured.allocation, design.plan
+    charged = [*method.events, *(events.load(event) for part in parts for event in part["mechanisms"])]
+    dropped = [part for part in design.workload.weights if not allocation.covers(part)]
     return {
         "format": FORMAT,
         "discreet": version("discreet"),
@@ -63,16 +69,17 @@ def make_manifest(
             "max_rows": design.max_rows,
             "beyond": "rows of a unit weigh less" if design.unit.column else "",
         },
-        "mechanisms": [events.dump(event)],
-        "loss": describe_loss(compose([event]).loss, delta),
-        "best_guess": find_best_guess(events.squared_mu(event)),
+        "mechanisms": [events.dump(event) for event in method.events],
+        "parts": list(parts),
+        "loss": describe_loss(compose(charged).loss, delta),
+        "best_guess": find_best_guess(add_up(charged), add_failures(charged)),
         "cumulative": describe_loss(compose(list(released)).loss, delta),
         "method": {
             "name": method.name,
             "reason": method.reason,
             "rows": method.rows,
-            "dropped": [[design.names[column] for column in part] for part in method.dropped],
-            "numbers": method.numbers,
+            "dropped": [[design.names[column] for column in part] for part in dropped],
+            "numbers": count_numbers(measured),
         },
         "level": str(parameters.read_probability(plan.level, "level")),
         "columns": [dump_column(column) for column in design.columns],
@@ -88,9 +95,36 @@ def make_manifest(
     }
 
 
-def find_best_guess(mu_squared: Fraction) -> float:
-    """How often the best guess of whether a unit is in the data is right, if it is a fair coin: Φ(μ/2), rounded up."""
-    return math.ceil(1000 * NormalDist().cdf(math.sqrt(mu_squared) / 2)) / 1000
+def count_numbers(measured: Measurements) -> int:
+    """How many noisy numbers were drawn."""
+    before = 0 if measured.first is None else count_numbers(measured.first)
+    scores = 0 if measured.scores is None else len(measured.scores.noisy)
+    return find_cells(measured.allocation) + before + scores
+
+
+def add_up(charged: Iterable[events.Event]) -> Fraction:
+    """The μ² of normal noise, of all events together."""
+    total = Fraction(0)
+    for event in charged:
+        if isinstance(event, events.RoundedGaussian):
+            total += events.squared_mu(event)
+        elif not isinstance(event, events.Approximate) or events.to_exact(event.epsilon):
+            raise InternalError("A release has noise that is not normal.")
+    return total
+
+
+def add_failures(charged: Iterable[events.Event]) -> Fraction:
+    """The probability with which something fails, of all events together."""
+    failing = (event for event in charged if isinstance(event, events.Approximate))
+    return sum((Fraction(events.to_exact(event.delta)) * event.count for event in failing), Fraction(0))
+
+
+def find_best_guess(mu_squared: Fraction, failure: Fraction = Fraction(0)) -> float:
+    """How often the best guess of whether a unit is in the data is right, if it is a fair coin: Φ(μ/2), rounded up.
+
+    Where something fails with a small probability, the guess is right then at most always.
+    """
+    return math.ceil(1000 * (NormalDist().cdf(math.sqrt(mu_squared) / 2) + float(failure))) / 1000
 
 
 def write_promise(manifest: Mapping[str, Any]) -> str:
@@ -126,7 +160,8 @@ def write_disclosure(manifest: Mapping[str, Any]) -> str:
         f"{manifest['name']}: a private release of {manifest['dataset']}",
         "",
         "What is in it. Tables of counts with noise, tables made consistent from them, and, if the plan asked for "
-        "them, synthetic rows that fit these tables. No row of the private data is in it.",
+        "them, answers to questions, series, and synthetic rows that fit these tables. No row of the private data is "
+        "in it.",
         "",
         f"Who is protected. The release protects {who} ({manifest['neighbours']} neighbours). Whatever somebody knows "
         f"already, with or without {who} in the data they see almost the same release: this one is ε = "
@@ -148,10 +183,16 @@ def write_disclosure(manifest: Mapping[str, Any]) -> str:
         "Estimates and synthetic rows are smoother and have a bias: small counts tend to be too large, and "
         "dependences too weak. "
         "What no measured table tells is a model, and no error is promised for it.",
+        "",
+        "What is outside. Exact numbers that are published of the same data elsewhere, totals among them, are not "
+        "covered by this guarantee: there is none in this release.",
     ]
+    if manifest["plan"]["priors"]:
+        listed = "; ".join(" × ".join(prior["columns"]) for prior in manifest["plan"]["priors"])
+        lines += ["", f"Public tables. Estimates lean on tables that were public before, where noise hides: {listed}."]
     if method["dropped"]:
         listed = "; ".join(" × ".join(names) for names in method["dropped"])
-        lines += ["", f"Not measured, because noise would have hidden it: {listed}."]
+        lines += ["", f"Not measured. Noise would have hidden these tables, or they told too little: {listed}."]
     if manifest["supersedes"]:
         lines += ["", f"It supersedes {manifest['supersedes']}, which stays paid for."]
     return "\n".join(lines) + "\n"

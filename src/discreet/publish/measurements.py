@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -25,18 +26,56 @@ _WIDEST = 1 << 62
 
 
 @dataclass(frozen=True)
+class StagedScores:
+    """What was drawn to choose tables: noisy distances from independence in steps, and their noise."""
+
+    tables: tuple[Attributes, ...]
+    noisy: tuple[int, ...]
+    squared_sensitivity: int
+    variance: Fraction
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """What they cost."""
+        return self.squared_sensitivity / self.variance
+
+
+@dataclass(frozen=True)
 class Measurements:
     """What was drawn: for each residual its noisy integers m_A·q_A, and for each fine histogram m_h times it."""
 
     allocation: Allocation
     noisy: Mapping[Attributes, Integers]
     noisy_fine: Mapping[int, Integers] = field(default_factory=dict)
+    # What was drawn before it, where a release has two stages.
+    first: Measurements | None = None
+    scores: StagedScores | None = None
+    # Public tables that estimates lean on, in shares. They are no measurements: values and intervals do not use them.
+    priors: Mapping[Attributes, Floats] = field(default_factory=dict)
 
     @cached_property
     def residuals(self) -> dict[Attributes, Floats]:
         """The residuals in rows, without the part of the noise that no residual can have."""
         scale = self.allocation.scale
-        return {part: center(np.asarray(noisy, dtype=np.float64) / scale(part)) for part, noisy in self.noisy.items()}
+        own = {part: center(np.asarray(noisy, dtype=np.float64) / scale(part)) for part, noisy in self.noisy.items()}
+        if self.first is None:
+            return own
+        before = self.first.residuals
+        return {
+            part: self._average(part, table, before[part]) if part in before else table for part, table in own.items()
+        }
+
+    def _average(self, part: Attributes, own: Floats, before: Floats) -> Floats:
+        """A residual that was measured twice, with the least variance."""
+        together = self.allocation.residual_variance(part)
+        share = together / self.first.allocation.residual_variance(part) if self.first is not None else 0.0
+        return np.asarray(share * before + (1 - share) * own)
+
+    @property
+    def mu_squared(self) -> Fraction:
+        """What everything that was drawn costs."""
+        earlier = self.first.mu_squared if self.first is not None else Fraction(0)
+        return self.allocation.mu_squared + earlier + (self.scores.mu_squared if self.scores is not None else 0)
 
     @property
     def total(self) -> float:
@@ -104,6 +143,11 @@ def to_measurements(allocation: Allocation, blocks: Sequence[Integers]) -> Measu
     workload = allocation.workload
     noisy = {part: block.reshape(workload.shape(part)) for part, block in zip(workload.closure, blocks)}
     return Measurements(allocation, noisy, dict(zip(workload.fine, blocks[len(noisy) :], strict=True)))
+
+
+def combine_stages(last: Measurements, first: Measurements, scores: StagedScores) -> Measurements:
+    """What the stages of a release know together: one-way tables were measured twice."""
+    return replace(last, allocation=replace(last.allocation, earlier=first.allocation), first=first, scores=scores)
 
 
 def _check(table: Integers, shape: tuple[int, ...]) -> Integers:

@@ -15,8 +15,8 @@ _TYPES = {
 }
 
 
-def make_croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A description of the bundle's rows and tables."""
+def make_croissant(manifest: Mapping[str, Any], hashes: Mapping[str, str]) -> dict[str, Any]:
+    """A description of the bundle's rows and tables; ``hashes`` are those of its Parquet files."""
     found: dict[str, Any] = {
         "@context": {
             "@vocab": "https://schema.org/",
@@ -40,8 +40,9 @@ def make_croissant(manifest: Mapping[str, Any]) -> dict[str, Any]:
                 "@id": name,
                 "contentUrl": name,
                 "encodingFormat": "application/vnd.apache.parquet",
+                "sha256": digest,
             }
-            for name in (["synthetic.parquet"] if "rows" in manifest else []) + ["tables.parquet"]
+            for name, digest in hashes.items()
         ],
     }
     if "rows" in manifest:

@@ -1,9 +1,8 @@
 """A metered check of synthetic rows: how far their tables are from the private ones, bought like any question.
 
-*Statement.* For each of P tables A over the release's columns, s_A = Σ_cells |W·count_A − steps·made_A| is a whole
-number, where made_A are counts of public rows. One unit adds at most K·steps to the counts of a table in all, so by the
-triangle inequality it moves each s_A by at most K·steps under add-remove, and 2·K·steps under replace. The vector of
-all s_A moves by at most √P times that, and gets rounded normal noise: μ² = P·(K·steps)²/V, or four times that.
+*Statement.* For each of P tables A over the release's columns, s_A or t_A of ``table_distances`` compares the private
+counts with those of public rows. The vector of all scores gets rounded normal noise: μ² = P·(K·steps)²/V for s_A, or
+four times that under replace, and 48² as much for t_A.
 
 s_A over twice the number of rows is the total variation distance, up to the difference of the totals. Tables of three
 columns check what a release of pairs does not measure. Rows come from the bundle's measurements and its public seed.
@@ -14,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -35,13 +35,20 @@ from discreet.mechanisms.l2_noise import shorten
 from discreet.mechanisms.rounded_gaussian import RoundedGaussian
 from discreet.offer import Offer
 from discreet.parameters import Number
-from discreet.privacy import Neighbours
 from discreet.publish.bundle import Bundle
 from discreet.publish.chance import PublicChance
 from discreet.publish.constraints import Constraint
 from discreet.publish.design import ReleaseDesign, design
+from discreet.publish.page_figures import draw_bars
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.synthetic_rows import make_cells
+from discreet.publish.table_distances import (
+    PROPENSITY_SCALE,
+    PROPENSITY_SLOPE,
+    find_squared_distance,
+    score_propensity,
+    score_tables,
+)
 from discreet.publish.workload import Attributes
 
 PREFIX = "publish check: "
@@ -50,42 +57,74 @@ MOST_TABLES = 200
 MOST_CELLS = 200_000
 
 
+class UtilityScore(StrEnum):
+    """What a check measures: how far tables are apart, or how well rows could be told from private ones."""
+
+    DISTANCE = "distance"
+    PROPENSITY = "propensity"
+
+    @property
+    def slope(self) -> int:
+        """How far a score moves for each step of a count."""
+        return 1 if self is UtilityScore.DISTANCE else PROPENSITY_SLOPE
+
+    def score(self, counted: Sequence[Integers], made: Sequence[Integers]) -> Integers:
+        """The scores of tables, exactly."""
+        scored = score_tables if self is UtilityScore.DISTANCE else score_propensity
+        return scored(counted, made)
+
+    def scale(self, steps: int, rows: int) -> int:
+        """What scores are divided by."""
+        return 2 * steps * rows if self is UtilityScore.DISTANCE else 4 * PROPENSITY_SCALE * 2 * steps * rows
+
+
 @dataclass(frozen=True)
 class UtilityReport:
-    """How far the rows are from the private data: the mean over all checked tables, with its interval, and each."""
+    """How far the rows are from the private data: the mean over all checked tables, with its interval, and each.
 
-    k_marginal: float
-    low: float
-    high: float
+    ``distances`` are total variation distances, and ``mean`` is theirs; ``k_marginal`` is 1000·(1 − mean). With
+    ``score`` "propensity" they are pMSE: 0 where nobody could tell the rows from private ones, 0.25 where all could.
+    """
+
+    score: UtilityScore
+    mean: float
+    half: float
     ways: int
     distances: Mapping[tuple[str, ...], float]
     deviation: float
 
+    @property
+    def k_marginal(self) -> float:
+        """1000·(1 − the mean distance)."""
+        return 1000 * (1 - self.mean)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the k-marginal score's interval."""
+        return 1000 * (1 - self.mean - self.half)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the k-marginal score's interval."""
+        return min(1000.0, 1000 * (1 - self.mean + self.half))
+
     def __str__(self) -> str:
         worst = sorted(self.distances.items(), key=lambda each: -each[1])[:5]
-        lines = [
-            f"k-marginal score of {len(self.distances)} tables of {self.ways} columns: {self.k_marginal:.1f} of 1000 "
-            f"({self.low:.1f} to {self.high:.1f})"
-        ]
+        what = f"{len(self.distances)} tables of {self.ways} columns"
+        if self.score is UtilityScore.DISTANCE:
+            lines = [f"k-marginal score of {what}: {self.k_marginal:.1f} of 1000 ({self.low:.1f} to {self.high:.1f})"]
+        else:
+            lines = [f"pMSE of {what}: {max(0.0, self.mean):.5f} ± {self.half:.2g} (0 is best, 0.25 worst)"]
         lines += [f"  {' × '.join(names)}: {far:.4f} ± {self.deviation:.2g}" for names, far in worst]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """A bar for each table, the worst first."""
+        order = sorted(self.distances.items(), key=lambda each: -each[1])
+        bars = [(" × ".join(names), far) for names, far in order]
+        return draw_bars(str(self).split("\n", 1)[0], bars, self.deviation)
+
     __repr__ = __str__
-
-
-def find_squared_distance(tables: int, max_rows: int, steps: int, neighbours: Neighbours) -> int:
-    """Δ² of the scores of so many tables."""
-    one = max_rows * steps * (1 if neighbours is Neighbours.ADD_REMOVE else 2)
-    return tables * one * one
-
-
-def score_tables(counted: Sequence[Integers], made: Sequence[Integers], steps: int) -> Integers:
-    """s_A of each table, exactly."""
-    found = [
-        sum(abs(int(c) - steps * int(m)) for c, m in zip(one.reshape(-1), two.reshape(-1)))
-        for one, two in zip(counted, made, strict=True)
-    ]
-    return np.array(found, dtype=object)
 
 
 def check_rows(
@@ -94,6 +133,7 @@ def check_rows(
     *,
     curator: Curator,
     ways: int = 3,
+    score: str = "distance",
     analyst: str = "analyst",
     project: str = "",
     level: Number = 0.95,
@@ -103,8 +143,12 @@ def check_rows(
 ) -> UtilityReport:
     """Buy a report of how far a bundle's synthetic rows are from the private ones, by tables of ``ways`` columns.
 
-    The same check again is free, and gives the same numbers.
+    ``score`` is "distance" (k-marginal) or "propensity" (pMSE by the cells of each table). The same check again is
+    free, and gives the same numbers.
     """
+    if score not in tuple(UtilityScore):
+        raise UsageError("score is 'distance' or 'propensity'. Nothing was charged.")
+    measured = UtilityScore(score)
     read = plan if isinstance(plan, ReleasePlan) else ReleasePlan.from_dict(plan)
     opened = bundle if isinstance(bundle, Bundle) else Bundle.load(bundle)
     if opened.manifest["plan_digest"] != read.digest or "rows" not in opened.manifest:
@@ -112,14 +156,15 @@ def check_rows(
     settled = design(read, curator.catalog)
     tables = choose_tables(settled, ways)
     offer = Offer(epsilon=epsilon, rho=rho, share=share, level=level, alone=epsilon is not None)
-    noise, charge = _price(settled, tables, opened, curator, offer, analyst=analyst, project=project)
+    priced = _CheckPrice(settled, tables, measured, opened)
+    noise, charge = priced.find(curator, offer, analyst=analyst, project=project)
     views = tuple(column.view(i) for i, column in enumerate(settled.columns))
     tabulation = Tabulation(settled.bounded, views, tables)
     rows = _make_cells(opened)
-    made = [_count(rows, table, settled) for table in tables]
+    made = [settled.steps * _count(rows, table, settled) for table in tables]
 
     def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
-        drawn = noise.release(score_tables(counted, made, settled.steps))
+        drawn = noise.release(measured.score(counted, made))
         return {"scores": [str(int(value)) for value in np.asarray(drawn)]}
 
     try:
@@ -128,9 +173,18 @@ def check_rows(
         raise UsageError("This check was charged with another plan or other data. Nothing was charged.") from error
     if reservation.record is None:
         curator.ledger.commit(reservation, {"publish check": read.name})
-    scale = 2 * settled.steps * rows.shape[1]
+    scale = measured.scale(settled.steps, rows.shape[1])
     deviation = math.sqrt(float(noise.event.variance)) / scale
-    return _report([int(score) / scale for score in record["scores"]], tables, settled, deviation, level)
+    found = [int(drawn) / scale for drawn in record["scores"]]
+    width = NormalDist().inv_cdf((1 + float(parameters.read_probability(level, "level"))) / 2)
+    return UtilityReport(
+        score=measured,
+        mean=float(np.mean(found)),
+        half=width * deviation / math.sqrt(len(found)),
+        ways=ways,
+        distances={tuple(settled.names[c] for c in table): far for table, far in zip(tables, found)},
+        deviation=deviation,
+    )
 
 
 def choose_tables(settled: ReleaseDesign, ways: int) -> tuple[Attributes, ...]:
@@ -144,44 +198,46 @@ def choose_tables(settled: ReleaseDesign, ways: int) -> tuple[Attributes, ...]:
     return tuple(found[place] for place in sorted(order))
 
 
-def _price(
-    settled: ReleaseDesign,
-    tables: Sequence[Attributes],
-    bundle: Bundle,
-    curator: Curator,
-    offer: Offer,
-    *,
-    analyst: str,
-    project: str,
-) -> tuple[RoundedGaussian, Charge]:
-    """The noise that the offer buys, and the charge for it."""
-    version = curator.find_version(settled.question)
-    # The offer is not part of what is checked: a better one is another check, and must be asked for by a new release.
-    facts = [PREFIX, curator.name, version, settled.plan.digest, repr(tables), bundle.manifest["rows"]["sha256"]]
-    facts += [repr(settled.bounded), repr(curator.budget)]
-    identity = hashlib.sha256("\n".join(facts).encode()).hexdigest()
-    known = curator.ledger.find_paid(identity, analyst)
-    paid = find_mu_squared(offer, curator.terms_for(analyst)) if known is None else Fraction(known)
-    squared = find_squared_distance(len(tables), settled.max_rows, settled.steps, settled.neighbours)
-    noise = RoundedGaussian(
-        squared_sensitivity=squared,
-        variance=shorten(squared / paid),
-        neighbours=settled.neighbours,
-        unit=settled.unit,
-    )
-    name = f"{settled.plan.name}: {len(tables[0])} columns"
-    return noise, Charge(
-        request=PREFIX + name,
-        analyst=analyst,
-        dataset=curator.name,
-        identity=identity,
-        question=f"{PREFIX}{name} ({identity})",
-        events=(noise.event,),
-        loss=compose([noise.event]).loss,
-        project=project,
-        version=version,
-        paid=str(paid),
-    )
+@dataclass(frozen=True)
+class _CheckPrice:
+    """What is checked, before it has a price."""
+
+    settled: ReleaseDesign
+    tables: Sequence[Attributes]
+    score: UtilityScore
+    bundle: Bundle
+
+    def find(self, curator: Curator, offer: Offer, *, analyst: str, project: str) -> tuple[RoundedGaussian, Charge]:
+        """The noise that the offer buys, and the charge for it."""
+        settled = self.settled
+        version = curator.find_version(settled.question)
+        # The offer is not part of what is checked: a better one is another check, and needs a new release.
+        facts = [PREFIX, curator.name, version, settled.plan.digest, repr(self.tables)]
+        facts += [self.bundle.manifest["rows"]["sha256"], str(self.score), repr(settled.bounded), repr(curator.budget)]
+        identity = hashlib.sha256("\n".join(facts).encode()).hexdigest()
+        known = curator.ledger.find_paid(identity, analyst)
+        paid = find_mu_squared(offer, curator.terms_for(analyst)) if known is None else Fraction(known)
+        squared = find_squared_distance(len(self.tables), settled.max_rows, settled.steps, settled.neighbours)
+        squared *= self.score.slope**2
+        noise = RoundedGaussian(
+            squared_sensitivity=squared,
+            variance=shorten(squared / paid),
+            neighbours=settled.neighbours,
+            unit=settled.unit,
+        )
+        name = f"{settled.plan.name}: {len(self.tables[0])} columns, {self.score}"
+        return noise, Charge(
+            request=PREFIX + name,
+            analyst=analyst,
+            dataset=curator.name,
+            identity=identity,
+            question=f"{PREFIX}{name} ({identity})",
+            events=(noise.event,),
+            loss=compose([noise.event]).loss,
+            project=project,
+            version=version,
+            paid=str(paid),
+        )
 
 
 def _make_cells(bundle: Bundle) -> Integers:
@@ -195,18 +251,3 @@ def _count(rows: Integers, table: Attributes, settled: ReleaseDesign) -> Integer
     shape = settled.workload.shape(table)
     cells = np.ravel_multi_index([rows[column] for column in table], shape)
     return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
-
-
-def _report(
-    distances: Sequence[float], tables: Sequence[Attributes], settled: ReleaseDesign, deviation: float, level: Number
-) -> UtilityReport:
-    width = NormalDist().inv_cdf((1 + float(parameters.read_probability(level, "level"))) / 2)
-    middle, half = float(np.mean(distances)), width * deviation / math.sqrt(len(distances))
-    return UtilityReport(
-        k_marginal=1000 * (1 - middle),
-        low=1000 * (1 - middle - half),
-        high=min(1000.0, 1000 * (1 - middle + half)),
-        ways=len(tables[0]),
-        distances={tuple(settled.names[c] for c in table): far for table, far in zip(tables, distances)},
-        deviation=deviation,
-    )

@@ -1,45 +1,78 @@
-"""Methods: which tables of a design are measured at a price, and why. The choice follows from public facts alone.
+"""Methods: how the tables of a design are measured at a price, and why. The choice follows from public facts alone.
 
-``auto`` measures residuals of all tables at once (*one shot*). A table that would be mostly noise is dropped: while
-some table's predicted error from noise alone, 0.4·cells·deviation/rows, is above 0.3, the worst third of those goes. If
-no table of several columns is left, columns are released as if they were independent. A dropped table is estimated from
-smaller ones, so a strong dependence in it is lost; the page and the manifest name these tables.
+- *one shot*: residuals of all tables at once. A table that would be mostly noise is dropped: while some table's
+  predicted error from noise alone, 0.4·cells·deviation/rows, is above 0.3, the worst third of those goes. A strong
+  dependence in a dropped table is lost; the page and the manifest name these tables.
+- *two stages* (``stages``): a fifth of μ² for one-way tables, a twentieth for scores that say how far each table is
+  from independence, and the rest for the tables that are worth it.
+- *independent*: one-way tables only.
+
+``auto`` takes one shot, but two stages where one shot would drop a twentieth of the tables or more and scores can tell
+which to keep; and independent columns where nothing else can be told from noise.
 """
 
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
+from discreet.accounting import events
+from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
 from discreet.publish.allocation import Allocation, allocate
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.measurements import find_cells
-from discreet.publish.row_fitting import ROUNDS
+from discreet.publish.noise_prediction import predict_noise
+from discreet.publish.release_plan import MethodWord
+from discreet.publish.row_fitting import choose_rounds
+from discreet.publish.stages import FIRST_SHARE, SCORE_SHARE, Stages, is_worthwhile, plan_stages
 from discreet.publish.workload import Attributes, Workload
 
 MOST_NOISE = 0.3
-# The mean size of a normal number, over two: what noise adds to the total variation distance of one cell.
-_NOISE_SHARE = 0.4
 # Where nobody says how many rows there are, a table is dropped only if it would be noise at this many.
 UNKNOWN_ROWS = 10_000_000
 
 
+class MethodName(StrEnum):
+    """How tables are measured, as a manifest says it."""
+
+    ONE_WAY = "one-way"
+    INDEPENDENT = "independent"
+    ONE_SHOT = "one shot"
+    TWO_STAGES = "two stages"
+
+
 @dataclass(frozen=True)
 class Method:
-    """A priced design: what is measured, what was dropped, and the reason in words."""
+    """A priced design: what is measured, what is dropped, and the reason in words.
 
-    name: str
+    With ``stages``, the allocation and what is dropped are what would be without scores: what is measured in the end
+    is known when the scores are.
+    """
+
+    name: MethodName
     reason: str
     allocation: Allocation
     dropped: tuple[Attributes, ...]
     rows: int | None
+    stages: Stages | None = None
 
     @property
     def workload(self) -> Workload:
-        """What is measured."""
+        """What is measured, as far as that is known."""
         return self.allocation.workload
+
+    @property
+    def counted(self) -> Workload:
+        """What is counted."""
+        return self.workload if self.stages is None else self.stages.workload
+
+    @property
+    def events(self) -> tuple[events.RoundedGaussian, ...]:
+        """What is charged."""
+        return (self.allocation.noise.event,) if self.stages is None else self.stages.events
 
     def predict_error(self, attributes: Attributes) -> float | None:
         """The part of a table's rows that noise alone would misplace, before shrinking; None without a size."""
@@ -49,14 +82,16 @@ class Method:
 
     @property
     def numbers(self) -> int:
-        """How many noisy numbers are drawn."""
-        return find_cells(self.allocation)
+        """How many noisy numbers are drawn; in two stages at most about so many."""
+        before = 0 if self.stages is None else find_cells(self.stages.first) + len(self.stages.scored)
+        return find_cells(self.allocation) + before
 
     @property
     def seconds(self) -> int:
         """Roughly the CPU time: counting tables, drawing noise, and fitting rows to tables in rounds."""
-        rows, tables = self.rows or 0, sum(len(part) > 1 for part in self.workload.weights)
-        return math.ceil(5e-8 * rows * tables + 2.5e-8 * rows * tables * ROUNDS + 5e-6 * self.numbers + 1)
+        rows, tables = self.rows or 0, sum(len(part) > 1 for part in self.counted.weights)
+        rounds = choose_rounds(self.allocation, max(1, rows))
+        return math.ceil(5e-8 * rows * tables + 2.5e-8 * rows * tables * rounds + 5e-6 * self.numbers + 1)
 
     @property
     def memory_megabytes(self) -> int:
@@ -65,18 +100,47 @@ class Method:
         return math.ceil((60 * self.numbers + rows) / 1e6) + 100
 
 
-def predict_noise(allocation: Allocation, attributes: Attributes, rows: int) -> float:
-    """The predicted total variation distance that noise alone makes, at so many rows."""
-    cells = allocation.workload.cells(attributes)
-    return _NOISE_SHARE * cells * math.sqrt(allocation.cell_variance(attributes)) / rows
-
-
 def choose_method(design: ReleaseDesign, mu_squared: Fraction, rows: int | None) -> Method:
     """What is measured at this price, where there are about so many rows."""
-    terms = {"steps": design.steps, "max_rows": design.max_rows, "neighbours": design.neighbours, "unit": design.unit}
-    allocation, dropped = drop_noise(design.workload, mu_squared, UNKNOWN_ROWS if rows is None else rows, **terms)
-    several = sum(len(part) > 1 for part in allocation.workload.weights)
-    return Method(*_describe(several, len(dropped), rows), allocation, dropped, rows)
+    terms: dict[str, Any] = {
+        "steps": design.steps,
+        "max_rows": design.max_rows,
+        "neighbours": design.neighbours,
+        "unit": design.unit,
+    }
+    asked, several = design.plan.method, [part for part in design.workload.weights if len(part) > 1]
+    if asked is MethodWord.INDEPENDENT:
+        alone = allocate(design.workload.without(several), mu_squared, **terms)
+        return Method(MethodName.INDEPENDENT, "the plan asks for it", alone, tuple(several), rows)
+    size = UNKNOWN_ROWS if rows is None else rows
+    allocation, dropped = drop_noise(design.workload, mu_squared, size, **terms)
+    one_shot = Method(*_describe(len(several) - len(dropped), len(dropped), rows), allocation, dropped, rows)
+    match asked:
+        case MethodWord.ONE_SHOT:
+            return one_shot
+        case MethodWord.TWO_STAGES:
+            return _stage(design, mu_squared, rows, "the plan asks for it", terms)
+        case MethodWord.AUTO:
+            # A row of a unit with many rows weighs as much as all of them may.
+            worth = mu_squared / design.max_rows**2
+            if rows is None or not is_worthwhile(worth, len(several), len(dropped), rows):
+                return one_shot
+            reason = (
+                f"one shot would drop {len(dropped)} of {len(several)} tables at about {rows:,} rows; scores choose"
+            )
+            return _stage(design, mu_squared, rows, reason, terms)
+        case _:
+            assert_never(asked)
+
+
+def _stage(design: ReleaseDesign, mu_squared: Fraction, rows: int | None, reason: str, terms: dict[str, Any]) -> Method:
+    if not any(len(part) > 1 for part in design.workload.weights):
+        raise UsageError("Two stages choose among tables of several columns, and none is wanted. Nothing was charged.")
+    stages = plan_stages(design.workload, mu_squared, **terms)
+    size = UNKNOWN_ROWS if rows is None else rows
+    allocation, dropped = drop_noise(design.workload, stages.rest, size, **terms)
+    shares = f"{float(FIRST_SHARE):.0%} of μ² for one-way tables, {float(SCORE_SHARE):.0%} for scores"
+    return Method(MethodName.TWO_STAGES, f"{reason} ({shares})", allocation, dropped, rows, stages)
 
 
 def drop_noise(
@@ -96,12 +160,14 @@ def drop_noise(
         workload = workload.without(gone)
 
 
-def _describe(measured: int, dropped: int, rows: int | None) -> tuple[str, str]:
+def _describe(measured: int, dropped: int, rows: int | None) -> tuple[MethodName, str]:
     size = "an unknown number of rows" if rows is None else f"about {rows:,} rows"
     if not measured and not dropped:
-        return "one-way", "only tables of single columns are asked for"
+        return MethodName.ONE_WAY, "only tables of single columns are asked for"
     if not measured:
-        return "independent", f"at this price and {size} every table of several columns would be mostly noise"
+        reason = f"at this price and {size} every table of several columns would be mostly noise"
+        return MethodName.INDEPENDENT, reason
     if dropped:
-        return "one shot", f"{dropped} of {measured + dropped} tables would be mostly noise at {size} and are dropped"
-    return "one shot", f"all {measured} tables of several columns can be told from noise at {size}"
+        reason = f"{dropped} of {measured + dropped} tables would be mostly noise at {size} and are dropped"
+        return MethodName.ONE_SHOT, reason
+    return MethodName.ONE_SHOT, f"all {measured} tables of several columns can be told from noise at {size}"

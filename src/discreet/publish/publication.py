@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,30 @@ from discreet.accounting.account import compose
 from discreet.accounting.cost_words import describe_cost
 from discreet.curator import Curator
 from discreet.engines.engine import ProgressCallback
-from discreet.errors import RequestConflict, UsageError
+from discreet.errors import InternalError, RequestConflict, UsageError
 from discreet.exact import Integers
-from discreet.gaussian_price import find_mu_squared
+from discreet.gaussian_price import find_mu_squared, make_event
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge
 from discreet.opening import open_codebook
+from discreet.plan.catalog import suggest_nearest
 from discreet.plan.relations import find_tables
-from discreet.publish.bundle import MANIFEST, Bundle, write_bundle
+from discreet.publish.bundle import MANIFEST, Bundle, check_place, write_bundle
 from discreet.publish.constraints import find_allowed_row
 from discreet.publish.design import ReleaseDesign, design
-from discreet.publish.manifest import make_manifest
+from discreet.publish.manifest import add_up, make_manifest
 from discreet.publish.measurements import measure
 from discreet.publish.method import Method, choose_method
+from discreet.publish.part_tables import describe_keys, describe_parts, make_part_tables
+from discreet.publish.plan_entries import split_price
+from discreet.publish.priced_parts import PricedParts, make_free_line, open_plan_series, price_parts
+from discreet.publish.private_keys import KeyPrice, find_key_price, list_private, quote_keys, take_keys
 from discreet.publish.records import dump_measurements, load_measurements
 from discreet.publish.release_plan import ReleasePlan
 from discreet.publish.release_preview import ReleasePreview
+from discreet.publish.stages import measure_stages
+from discreet.quote import Quote
+from discreet.series.running_series import RunningSeries
 
 PREFIX = "publish: "
 
@@ -87,13 +96,34 @@ def _find_codebook(plan: ReleasePlan) -> Path:
 
 
 @dataclass(frozen=True)
+class _Price:
+    """What a plan was priced at, as it goes on record: the μ² of tables, questions and series, and named keys."""
+
+    paid: str
+    rest: Fraction
+    keys: Quote | None
+
+    @classmethod
+    def find(cls, plan: ReleasePlan, curator: Curator, analyst: str, known: str | None) -> _Price:
+        """The price on record, or what the offer buys now."""
+        if not list_private(plan):
+            paid = find_mu_squared(plan.offer, curator.terms_for(analyst)) if known is None else Fraction(known)
+            return cls(str(paid), paid, None)
+        price = find_key_price(plan, curator, analyst) if known is None else KeyPrice.read(known)
+        return cls(str(price), price.rest, quote_keys(plan, curator, price, analyst))
+
+
+@dataclass(frozen=True)
 class _Publication:
     """A priced plan and who asks for it."""
 
     curator: Curator
     design: ReleaseDesign
     method: Method
+    parts: PricedParts
     charge: Charge
+    keys: Quote | None
+    own: Fraction
 
     @classmethod
     def prepare(cls, plan: ReleasePlan, curator: Curator, analyst: str, project: str) -> _Publication:
@@ -103,23 +133,28 @@ class _Publication:
         version = curator.find_version(settled.question)
         identity = _identify(settled, curator, version)
         known = curator.ledger.find_paid(identity, analyst)
-        paid = find_mu_squared(plan.offer, curator.terms_for(analyst)) if known is None else Fraction(known)
-        method = choose_method(settled, paid, _find_rows(settled, curator))
-        event = method.allocation.noise.event
+        priced = _Price.find(plan, curator, analyst, known)
+        own, *others = split_price(priced.rest, plan.part_weights)
+        method = choose_method(settled, own, _find_rows(settled, curator))
+        parts = price_parts(plan, curator, others, analyst, project)
+        # Where keys are named first, the noise of tables follows from them, and only its μ² is known before.
+        tables = method.events if priced.keys is None else (make_event(own, settled.unit, settled.neighbours),)
+        charged = (*tables, *parts.events, *(() if priced.keys is None else priced.keys.events))
         charge = Charge(
             request=PREFIX + plan.name,
             analyst=analyst,
             dataset=curator.name,
             identity=identity,
             # A request means this question: with the identity in it, no other plan or data can take its draw.
-            question=f"{PREFIX}{plan.name}: {', '.join(settled.names)} FROM {plan.source} ({identity})",
-            events=(event,),
-            loss=compose([event]).loss,
+            question=f"{PREFIX}{plan.name}: {', '.join(settled.names)} FROM {plan.source} "
+            f"({identity}{_name_parts(parts)})",
+            events=charged,
+            loss=compose(list(charged)).loss,
             project=project,
             version=version,
-            paid=str(paid),
+            paid=priced.paid,
         )
-        return cls(curator, settled, method, charge)
+        return cls(curator, settled, method, parts, charge, priced.keys, own)
 
     def preview(self) -> ReleasePreview:
         """What it would cost and yield."""
@@ -127,6 +162,8 @@ class _Publication:
         return ReleasePreview(
             design=self.design,
             method=self.method,
+            parts=self.parts,
+            lines=tuple(self.parts.describe()),
             cost=describe_cost(self.curator.budget, self.charge.loss),
             remaining=self.curator.remaining,
             fits=same or self.curator.ledger.fits(self.charge),
@@ -138,33 +175,70 @@ class _Publication:
         there = self._find_bundle(folder)
         if there is not None:
             return there
-        workload = self.method.workload
-
-        def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
-            tables, fine = self.design.split_tables(counted, workload)
-            return dump_measurements(measure(tables, self.method.allocation, fine))
-
+        check_place(folder)
         try:
-            tabulation = self.design.tabulate(workload)
-            reservation, record = self.curator.draw_tables(tabulation, self.charge, draw, watch)
+            named, charge = self._name_keys()
+            return named.write(folder, charge, watch)
         except RequestConflict as error:
             raise UsageError(
                 f"The release {self.design.plan.name!r} was charged with another plan, or for other data. Give this "
                 f"one another name, and say supersedes = {self.design.plan.name!r}. Nothing was charged."
             ) from error
+
+    def _name_keys(self) -> tuple[_Publication, Charge]:
+        """The release with the keys that come from the data, and the line on which its tables are drawn.
+
+        Without such keys that is the charge itself. With them, they are drawn on its line, and tables on a free one.
+        """
+        if self.keys is None:
+            return self, self.charge
+        answers = self.curator.answer_quoted(replace(self.keys, identity=self.charge.identity), self.charge)
+        kinds = {column.name: column.kind for column in self.design.columns}
+        plan = self.design.plan
+        settled = replace(design(take_keys(plan, answers, kinds), self.curator.catalog), plan=plan)
+        method = choose_method(settled, self.own, _find_rows(settled, self.curator))
+        if add_up(method.events) > self.own:
+            raise InternalError("Tables cost more than was charged for them.")
+        return replace(self, design=settled, method=method), make_free_line(self.charge, "tables", self.curator)
+
+    def write(self, folder: Path, charge: Charge, watch: ProgressCallback | None) -> Bundle:
+        """Count, draw, and write everything that follows."""
+        workload, stages = self.method.counted, self.method.stages
+
+        def draw(counted: tuple[Integers, ...]) -> dict[str, Any]:
+            tables, fine = self.design.split_tables(counted, workload)
+            if stages is not None:
+                measured = measure_stages(tables, stages, fine)
+            else:
+                measured = measure(tables, self.method.allocation, fine)
+            return dump_measurements(replace(measured, priors=self.design.priors))
+
+        reservation, record = self.curator.draw_tables(
+            self.design.tabulate(workload), charge, draw, _take_half(watch, 0)
+        )
+        answers = self.parts.answer(self.curator, self.charge)
+        self.parts.release_series(self.curator, self.charge)
         manifest = make_manifest(
             self.design,
             self.method,
             load_measurements(record),
             dataset=self.curator.name,
             delta=self.curator.budget.slack(),
-            receipt={"ledger": reservation.ledger, "number": reservation.number, "hash": reservation.hash},
+            receipt=self._make_receipt(),
             released=[e for entry in self._list_releases() for e in entry.charge.events],
+            parts=[*describe_parts(self.parts, answers), *describe_keys(self.design.plan, self.keys)],
         )
-        bundle = write_bundle(folder, manifest, record)
+        bundle = write_bundle(folder, manifest, record, make_part_tables(self.parts, answers), _take_half(watch, 1))
         if reservation.record is None:
             self.curator.ledger.commit(reservation, {"publish": self.design.plan.name, "files": manifest["files"]})
         return bundle
+
+    def _make_receipt(self) -> dict[str, Any]:
+        """The line of the ledger that pays for all of it."""
+        held = self.curator.ledger.find_request(self.charge.analyst, self.charge.request)
+        if held is None:
+            raise InternalError("A release was drawn without its charge.")
+        return {"ledger": held.ledger, "number": held.number, "hash": held.hash}
 
     def _list_releases(self) -> list[Any]:
         """All releases of the dataset that were charged, this one among them."""
@@ -182,6 +256,32 @@ class _Publication:
             if same and ledger.find_paid(charge.identity, charge.analyst) is not None:
                 return there
         raise UsageError(f"{folder} exists and is not this release. Give another --out. Nothing was charged.")
+
+
+def _take_half(watch: ProgressCallback | None, half: int) -> ProgressCallback | None:
+    """Who watches hears of counting in the first half, and of rows in the second."""
+    return None if watch is None else lambda share: watch((half + share) / 2)
+
+
+def _name_parts(parts: PricedParts) -> str:
+    """What is drawn beside tables is part of what a request means."""
+    return f"; {parts.digest}" if parts.events else ""
+
+
+def go_on(
+    plan: str | Path | Mapping[str, Any] | ReleasePlan,
+    name: str,
+    *,
+    curator: Curator,
+    analyst: str = "analyst",
+    project: str = "",
+) -> RunningSeries:
+    """A series of a plan that was published: ``release()`` gives its next period, which is paid for already."""
+    read = read_plan(plan)
+    for entry in read.series:
+        if entry.name == name:
+            return open_plan_series(read, entry, curator, analyst=analyst, project=project, reserved=None)
+    raise UsageError(f"The plan has no series {name!r}. {suggest_nearest(name, [e.name for e in read.series])}")
 
 
 def _identify(settled: ReleaseDesign, curator: Curator, version: str) -> str:

@@ -10,6 +10,7 @@ import datetime as dt
 import hashlib
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +24,7 @@ from discreet.plan.types import Type
 from discreet.privacy import Neighbours, Unit
 from discreet.publish.allocation import Allocation
 from discreet.publish.columns import PublishedColumn
-from discreet.publish.measurements import Measurements, to_measurements
+from discreet.publish.measurements import Measurements, StagedScores, combine_stages, to_measurements
 from discreet.publish.range_strategies import RangeStrategy, StrategyKind
 from discreet.publish.workload import Workload
 
@@ -37,7 +38,12 @@ def dump_measurements(measured: Measurements) -> dict[str, Any]:
     """What was drawn, with everything that gives the numbers their meaning."""
     allocation, workload = measured.allocation, measured.allocation.workload
     vector = np.concatenate([block.reshape(-1) for block in (*measured.noisy.values(), *measured.noisy_fine.values())])
-    return {
+    staged: dict[str, Any] = {}
+    if measured.first is not None and measured.scores is not None:
+        staged = {"first": dump_measurements(measured.first), "scores": _dump_scores(measured.scores)}
+    if measured.priors:
+        staged["priors"] = [[list(part), table.reshape(-1).tolist()] for part, table in measured.priors.items()]
+    return staged | {
         "sizes": list(workload.sizes),
         "weights": [[list(part), weight] for part, weight in workload.weights.items()],
         "fine": [[column, size] for column, size in workload.fine.items()],
@@ -78,7 +84,30 @@ def load_measurements(record: Mapping[str, Any]) -> Measurements:
         raise UsageError("These measurements do not belong to their tables. The bundle was changed or is damaged.")
     sizes = [workload.cells(part) for part in workload.closure] + [workload.strategy(c).size for c in workload.fine]
     vector = _unpack(record["numbers"], sum(sizes))
-    return to_measurements(allocation, np.split(vector, np.cumsum(sizes)[:-1]))
+    found = to_measurements(allocation, np.split(vector, np.cumsum(sizes)[:-1]))
+    priors = {tuple(part): np.array(t).reshape(workload.shape(tuple(part))) for part, t in record.get("priors", ())}
+    found = replace(found, priors=priors)
+    if "first" not in record:
+        return found
+    return combine_stages(found, load_measurements(record["first"]), _load_scores(record["scores"]))
+
+
+def _dump_scores(scores: StagedScores) -> dict[str, Any]:
+    return {
+        "tables": [list(part) for part in scores.tables],
+        "noisy": [str(value) for value in scores.noisy],
+        "squared_sensitivity": str(scores.squared_sensitivity),
+        "variance": str(scores.variance),
+    }
+
+
+def _load_scores(record: Mapping[str, Any]) -> StagedScores:
+    return StagedScores(
+        tuple(tuple(part) for part in record["tables"]),
+        tuple(int(value) for value in record["noisy"]),
+        int(record["squared_sensitivity"]),
+        Fraction(record["variance"]),
+    )
 
 
 def hash_measurements(record: Mapping[str, Any]) -> str:

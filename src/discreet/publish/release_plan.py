@@ -20,6 +20,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,14 +34,26 @@ from discreet.plan.catalog import suggest_nearest
 from discreet.plan.types import Value
 from discreet.publish.columns import ColumnChoice
 from discreet.publish.constraints import Constraint
+from discreet.publish.plan_entries import QuestionEntry, SeriesEntry, dump_entry, read_entries, split_price
+from discreet.publish.priors import Prior
 from discreet.publish.range_strategies import RangeWorkload
 
 _WORDS = (
     "name", "codebook", "table", "from", "where", "columns", "ways", "marginals", "epsilon", "rho", "share", "delta",
-    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv",
+    "max_rows", "rows", "synthetic", "constraints", "supersedes", "level", "csv", "method",
+    "weight", "questions", "series", "priors",
 )  # fmt: skip  # a list of words
 _MOST_WAYS = 4
-_COLUMN_WORDS = ("of", "keys", "low", "high", "resolution", "bins", "edges", "ranges")
+_COLUMN_WORDS = ("of", "keys", "max_keys", "low", "high", "resolution", "bins", "edges", "ranges")
+
+
+class MethodWord(StrEnum):
+    """How tables are to be measured; ``method`` says what that means."""
+
+    AUTO = "auto"
+    ONE_SHOT = "one shot"
+    TWO_STAGES = "two stages"
+    INDEPENDENT = "independent"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +69,8 @@ class ReleasePlan:
     where: str = ""
     ways: int = 2
     marginals: tuple[tuple[str, ...], ...] | None = None
+    # How much the error of each of these counts; without it all count alike.
+    marginal_weights: tuple[Number, ...] | None = None
     epsilon: Number | None = None
     rho: Number | None = None
     share: Number | None = None
@@ -67,6 +82,12 @@ class ReleasePlan:
     constraints: tuple[Constraint, ...] = ()
     supersedes: str = ""
     csv: bool = False
+    method: MethodWord = MethodWord.AUTO
+    # How much of μ² tables get, where there are questions and series beside them; each of these has a weight, too.
+    weight: Number = 1
+    questions: tuple[QuestionEntry, ...] = ()
+    series: tuple[SeriesEntry, ...] = ()
+    priors: tuple[Prior, ...] = ()
     codebook: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +107,16 @@ class ReleasePlan:
                 raise UsageError(f"A marginal of the plan cannot be made. {hint} Nothing was charged.")
         for constraint in self.constraints:
             constraint.check(self.columns)
+        if self.method not in tuple(MethodWord):
+            raise UsageError(f"method is one of {', '.join(map(repr, MethodWord))}. Nothing was charged.")
+        object.__setattr__(self, "method", MethodWord(self.method))
+        split_price(Fraction(1), self.part_weights)
         _ = self.offer
+
+    @property
+    def part_weights(self) -> tuple[Number, ...]:
+        """The weights of tables, questions and series, in this order."""
+        return (self.weight, *(q.weight for q in self.questions), *(s.weight for s in self.series))
 
     @property
     def offer(self) -> Offer:
@@ -110,6 +140,7 @@ class ReleasePlan:
             "columns": [{"name": name, **_plain_choice(choice)} for name, choice in self.columns.items()],
             "ways": self.ways,
             "marginals": None if self.marginals is None else [list(each) for each in self.marginals],
+            "marginal_weights": _plain(self.marginal_weights),
             "offer": {n: _plain(getattr(self, n)) for n in ("epsilon", "rho", "share", "delta")},
             "level": _plain(self.level),
             "max_rows": self.max_rows,
@@ -118,6 +149,11 @@ class ReleasePlan:
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "supersedes": self.supersedes,
             "csv": self.csv,
+            "method": str(self.method),
+            "weight": _plain(self.weight),
+            "questions": [dump_entry(entry) for entry in self.questions],
+            "series": [dump_entry(entry) for entry in self.series],
+            "priors": [prior.to_dict() for prior in self.priors],
         }
 
     @classmethod
@@ -129,6 +165,9 @@ class ReleasePlan:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"{place} cannot be read as a plan: {error}. Nothing was charged.") from None
         codebook = document.pop("codebook", None)
+        for entry in document.get("series", ()):
+            if isinstance(entry, dict) and isinstance(entry.get("state"), str):
+                entry["state"] = place.parent / entry["state"]  # named from the plan, as the codebook is
         found = cls.from_dict(document)
         return found if codebook is None else _with_codebook(found, place.parent / str(codebook))
 
@@ -143,11 +182,15 @@ class ReleasePlan:
             raise UsageError('A plan names its rows once: table = "visits", or from = "...". Nothing was charged.')
         source = stated.pop("from", None) or f'"{stated.pop("table")}"'
         columns = {name: read_choice(name, words) for name, words in _list_columns(stated.pop("columns", {}))}
-        marginals = stated.pop("marginals", None)
+        marginals, weights = _read_marginals(stated.pop("marginals", None))
         return cls(
             source=source,
             columns=columns,
-            marginals=None if marginals is None else tuple(tuple(each) for each in marginals),
+            marginals=marginals,
+            marginal_weights=weights,
+            questions=read_entries(QuestionEntry, stated.pop("questions", ()), "questions"),
+            series=read_entries(SeriesEntry, stated.pop("series", ()), "series"),
+            priors=tuple(Prior.from_dict(each) for each in stated.pop("priors", ())),
             constraints=tuple(Constraint.from_dict(each) for each in stated.pop("constraints", ())),
             **stated,
         )
@@ -156,6 +199,22 @@ class ReleasePlan:
 def _with_codebook(plan: ReleasePlan, path: Path) -> ReleasePlan:
     object.__setattr__(plan, "codebook", path)  # where it lies is no part of what it says
     return plan
+
+
+def _read_marginals(
+    marginals: Any,
+) -> tuple[tuple[tuple[str, ...], ...] | None, tuple[Number, ...] | None]:
+    """The columns of each marginal, and their weights: ["ward", "sex"], or { columns = [...], weight = 5 }."""
+    if marginals is None:
+        return None, None
+    columns, weights = [], []
+    for each in marginals:
+        words = each if isinstance(each, Mapping) else {"columns": each}
+        _check_words(words, ("columns", "weight"), "A marginal of a plan")
+        columns.append(tuple(words.get("columns", ())))
+        weights.append(words.get("weight", 1))
+        parameters.read_positive(weights[-1], "weight")
+    return tuple(columns), None if all(weight == 1 for weight in weights) else tuple(weights)
 
 
 def _list_columns(columns: Any) -> Sequence[tuple[str, Mapping[str, Any]]]:
@@ -176,6 +235,11 @@ def read_choice(name: str, words: Any) -> ColumnChoice:
         raise UsageError(f"What is said of the column {name!r} must be a table of words. Nothing was charged.")
     _check_words(words, _COLUMN_WORDS, f"The column {name!r} of a plan")
     stated = dict(words)
+    if stated.get("keys") == "private":
+        stated["private"] = True
+        del stated["keys"]
+    elif "max_keys" in stated:
+        raise UsageError(f'max_keys of {name!r} goes with keys = "private". Nothing was charged.')
     for listed in ("keys", "edges"):
         if listed in stated:
             if not isinstance(stated[listed], list | tuple):

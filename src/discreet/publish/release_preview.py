@@ -10,6 +10,7 @@ from discreet.late_dataclass import dataclass
 from discreet.publish.design import ReleaseDesign
 from discreet.publish.intervals import find_width
 from discreet.publish.method import Method
+from discreet.publish.priced_parts import PricedParts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,9 @@ class ReleasePreview:
 
     design: ReleaseDesign
     method: Method
+    parts: PricedParts
+    # What questions and series would be, a line each; told at once, because the ledger is closed later.
+    lines: tuple[str, ...]
     cost: str
     remaining: str
     fits: bool
@@ -54,6 +58,7 @@ class ReleasePreview:
             "megabytes": self.method.memory_megabytes,
             "seconds": self.method.seconds,
             "tables": self.tables(),
+            "parts": list(self.lines),
         }
 
     def __str__(self) -> str:
@@ -64,6 +69,7 @@ class ReleasePreview:
             f"work      {self.method.numbers:,} noisy numbers, about {self.method.seconds} s and "
             f"{self.method.memory_megabytes} MB",
         ]
+        lines += self.lines
         if not self.fits:
             lines.append("budget    this is more than is left: it would be refused")
         if self.method.rows is None:

@@ -2,11 +2,14 @@
 
 The rows begin as independent draws from the one-way tables. Then, table after table and round after round, some rows of
 cells that are too full give way to rows of cells that are too empty: half of the new ones are copies of whole rows
-that are in the cell already, and half are the old rows with only the table's own columns changed. Steps get smaller.
+that are in the cell already, and half are the old rows with only the table's own columns changed. Steps get smaller,
+and in the second half of the rounds copies are more: they disturb other tables less. Where noise is small there are
+more rounds, because then it is the fitting that limits what rows know.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
@@ -15,11 +18,25 @@ import numpy as np
 
 from discreet.exact import Flags, Floats, Integers
 from discreet.late_dataclass import dataclass
+from discreet.publish.allocation import Allocation
 from discreet.publish.chance import PublicChance
+from discreet.publish.noise_prediction import predict_noise
 from discreet.publish.workload import Attributes
 
-ROUNDS = 20
-_FIRST_STEP, _FALL = 1.0, 0.84
+# Steps fall to so much of the first one, in however many rounds there are.
+_LAST_STEP = 0.03
+# The share of copies in the first and in the second half.
+_COPIES = (0.5, 0.85)
+# Below the first number of predicted noise, in parts of the rows, there are so many rounds.
+_ROUNDS = ((0.02, 40), (0.05, 30), (math.inf, 20))
+
+
+def choose_rounds(allocation: Allocation, rows: int) -> int:
+    """How many rounds are worth it, by the mean noise that is predicted for tables of several columns. Public."""
+    several = [part for part in allocation.workload.weights if len(part) > 1]
+    noise = sum(predict_noise(allocation, part, rows) for part in several) / max(1, len(several))
+    return next(rounds for most, rounds in _ROUNDS if noise < most)
+
 
 Allowed: TypeAlias = Callable[[Integers], Flags]
 """Which rows (one line for each, one column for each column) keep every constraint."""
@@ -40,13 +57,16 @@ class RowFitter:
         # One long row of random numbers, begun at another place for each use, is chance enough for this.
         self._dice = self.chance.uniform(2 * self.rows.shape[1])
 
-    def run(self, rounds: int = ROUNDS) -> Integers:
-        """The rows after all rounds."""
+    def run(self, rounds: int, watch: Callable[[float], None] | None = None) -> Integers:
+        """The rows after all rounds. ``watch`` hears the share that is done."""
         order = list(self.tables)
         for number in range(rounds):
-            step = _FIRST_STEP * _FALL**number
+            step = _LAST_STEP ** (number / rounds)
+            copies = _COPIES[2 * number // rounds]
             for place in self.chance.shuffle(len(order)):
-                self._fit(order[place], step)
+                self._fit(order[place], step, copies)
+            if watch is not None:
+                watch((number + 1) / rounds)
         return self.rows
 
     def _roll(self) -> Floats:
@@ -54,7 +74,7 @@ class RowFitter:
         start = self.chance.below(count)
         return np.asarray(self._dice[start : start + count])
 
-    def _fit(self, attributes: Attributes, step: float) -> None:
+    def _fit(self, attributes: Attributes, step: float, copies: float) -> None:
         target = self.tables[attributes].reshape(-1)
         shape = tuple(self.sizes[column] for column in attributes)
         cells = self._find_cells(attributes, shape)
@@ -65,7 +85,7 @@ class RowFitter:
         if not leaving.size:
             return
         wanted = np.maximum(missing, 0)
-        copied = np.where(counts > 0, wanted / 2, 0)
+        copied = np.where(counts > 0, wanted * copies, 0)
         givers = self._choose_givers(copied / held, cells)
         made = self.chance.round(wanted - copied)
         self._exchange(leaving, givers, np.repeat(np.arange(target.size), made), attributes, shape)

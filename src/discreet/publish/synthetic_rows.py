@@ -5,7 +5,7 @@ Under limits by weight a row of a unit with many rows counts for less, so the sy
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from discreet.publish.columns import PublishedColumn
 from discreet.publish.constraints import CellRule, Constraint, combine_rules, find_allowed_row
 from discreet.publish.estimates import estimate_one_way, estimate_table, estimate_total, to_simplex
 from discreet.publish.measurements import Measurements
-from discreet.publish.row_fitting import RowFitter, begin_rows
+from discreet.publish.row_fitting import RowFitter, begin_rows, choose_rounds
 from discreet.publish.workload import Attributes
 
 _TRIES = 200
@@ -27,6 +27,7 @@ def make_cells(
     columns: Sequence[PublishedColumn],
     constraints: Sequence[Constraint],
     chance: PublicChance,
+    watch: Callable[[float], None] | None = None,
 ) -> tuple[Integers, float]:
     """The cells of all rows, one line for each column, and how far their tables are from the estimated ones.
 
@@ -36,7 +37,7 @@ def make_cells(
     count = max(1, round(estimate_total(measured)))
     ones = [estimate_one_way(measured, column) for column in range(len(columns))]
     tables = {}
-    for attributes in workload.weights:
+    for attributes in dict.fromkeys((*workload.weights, *measured.priors)):
         if len(attributes) > 1:
             table = estimate_table(measured, attributes)
             tables[attributes] = table * (count / table.sum())
@@ -44,8 +45,19 @@ def make_cells(
     rows = begin_rows(ones, count, chance)
     if rule is not None:
         rows = _repair(rows, ones, rule, find_allowed_row(columns, constraints), chance)
-    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run()
+    rounds = choose_rounds(measured.allocation, count)
+    fitted = RowFitter(rows, workload.sizes, tables, chance, rule).run(rounds, watch)
     return fitted, _find_distance(fitted, tables)
+
+
+def find_one_way(rows: Integers, measured: Measurements) -> list[float]:
+    """For each column how far its counts in the rows are from the estimated ones: the part of rows to change."""
+    found = []
+    for column, cells in enumerate(rows):
+        table = estimate_one_way(measured, column)
+        counts = np.bincount(cells, minlength=table.size)
+        found.append(float(np.abs(counts - table * (len(cells) / table.sum())).sum()) / 2 / len(cells))
+    return found
 
 
 def _find_distance(rows: Integers, tables: Mapping[Attributes, Floats]) -> float:

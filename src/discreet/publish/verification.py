@@ -11,12 +11,19 @@ import numpy as np
 
 from discreet.accounting import events
 from discreet.accounting.account import compose
-from discreet.accounting.events import squared_mu
 from discreet.errors import DiscreetError
 from discreet.late_dataclass import dataclass
 from discreet.publish.bundle import ROWS, TABLES, Bundle, hash_file, make_rows, stack_tables
-from discreet.publish.manifest import describe_loss, find_best_guess, list_tables, write_disclosure
+from discreet.publish.manifest import (
+    add_failures,
+    add_up,
+    describe_loss,
+    find_best_guess,
+    list_tables,
+    write_disclosure,
+)
 from discreet.publish.page import make_page
+from discreet.publish.part_tables import SERIES, make_series_table
 from discreet.row_formats import to_csv
 
 _TOLERANCE = 1e-6
@@ -39,6 +46,7 @@ def verify(folder: str | Path) -> list[Check]:
         ("loss", _check_loss),
         ("tables", _check_tables),
         ("rows", _check_rows),
+        ("series", _check_series),
         ("words", _check_words),
     ):
         try:
@@ -61,15 +69,16 @@ def _check_files(bundle: Bundle) -> Check:
 def _check_loss(bundle: Bundle) -> Check:
     """The stated event costs at least what the measurements cost, and the stated loss is that of the event."""
     allocation = bundle.measurements.allocation
-    (dumped,) = bundle.manifest["mechanisms"]
-    event = events.load(dumped)
-    if not isinstance(event, events.RoundedGaussian):
+    beside = [events.load(dumped) for part in bundle.manifest["parts"] for dumped in part["mechanisms"]]
+    charged = [events.load(dumped) for dumped in bundle.manifest["mechanisms"]] + beside
+    known = (events.RoundedGaussian, events.Approximate)  # the latter where keys were named from the data
+    if not charged or not all(isinstance(event, known) for event in charged):
         return Check("loss", holds=False, found="the stated mechanism is another one")
-    stated, real = squared_mu(event), allocation.mu_squared
+    stated, real = add_up(charged), bundle.measurements.mu_squared + add_up(beside)
     delta = Fraction(str(bundle.manifest["loss"]["delta"]))
-    told = describe_loss(compose([event]).loss, delta)
+    told = describe_loss(compose(charged).loss, delta)
     same = told["epsilon"] <= bundle.manifest["loss"]["epsilon"] * (1 + 1e-9) and stated >= real
-    same = same and bundle.manifest["best_guess"] >= find_best_guess(real)
+    same = same and bundle.manifest["best_guess"] >= find_best_guess(real, add_failures(beside))
     stated_for = (bundle.manifest["unit"], bundle.manifest["neighbours"])
     whom = stated_for == (str(allocation.unit), str(allocation.neighbours))
     return Check("loss", same and whom, f"μ² {float(real):.6g} measured, {float(stated):.6g} stated")
@@ -108,9 +117,28 @@ def _check_rows(bundle: Bundle) -> Check:
         return Check("rows", holds=False, found="the CSV file has other rows")
     made, told = make_rows(bundle.measurements, bundle.measurement_record, bundle.columns, bundle.manifest["plan"])
     written = parquet.read_table(bundle.folder / ROWS)
-    if told["sha256"] == bundle.manifest["rows"]["sha256"] and written.equals(made):
+    stated = bundle.manifest["rows"]
+    if (told["k_marginal"], told["one_way"]) != (stated["k_marginal"], stated["one_way"]):
+        return Check("rows", holds=False, found="the stated fit is not that of the rows")
+    if told["sha256"] == stated["sha256"] and written.equals(made):
         return Check("rows", holds=True, found=f"{told['count']:,} rows, the same from the public seed")
     return Check("rows", holds=False, found="other rows come out of the public seed")
+
+
+def _check_series(bundle: Bundle) -> Check:
+    """The values and intervals of each series follow from what was drawn for it."""
+    from pyarrow import parquet
+
+    told = [part for part in bundle.manifest["parts"] if part["kind"] == SERIES]
+    for part in told:
+        made, written = make_series_table(part), parquet.read_table(bundle.folder / part["file"])
+        event = events.load(part["mechanisms"][0])
+        same = isinstance(event, events.RoundedGaussian) and event.variance == Fraction(part["variance"])
+        same = same and made.column("start").equals(written.column("start"))
+        numbers = [(made.column(n).to_numpy(), written.column(n).to_numpy()) for n in ("value", "low", "high")]
+        if not same or not all(np.allclose(one, two, rtol=_TOLERANCE, atol=_TOLERANCE) for one, two in numbers):
+            return Check("series", holds=False, found=f"{part['name']} does not follow from what was drawn")
+    return Check("series", holds=True, found=f"{len(told)} follow from what was drawn" if told else "none are stated")
 
 
 def _same_as_csv(path: Path) -> bool:

@@ -18,7 +18,7 @@ from discreet.parameters import Number
 from discreet.samplers import lazy
 from discreet.samplers.arguments import Size, read_nonnegative, read_shape
 from discreet.samplers.block_table import GUARD
-from discreet.samplers.exponents import Exponents
+from discreet.samplers.exponents import Exponents, read_array
 from discreet.samplers.uniform import draw_below, draw_words_below
 
 _WORD_BITS = 64
@@ -120,7 +120,7 @@ class _ExpTable:
     """Sure and spare words of every index."""
 
     def __init__(self, scores: npt.ArrayLike, factor: Number) -> None:
-        array = np.asarray(scores)
+        array = read_array(scores)
         if array.ndim != 1 or array.size == 0:
             raise ParameterError("scores", "must be one row of at least one number", "Give for example scores=[1, 2].")
         self._exponents = Exponents.below_best(array, factor)

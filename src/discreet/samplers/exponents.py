@@ -34,7 +34,7 @@ class Exponents:
     @classmethod
     def read(cls, scores: object, factor: object, *, origin: object = 0) -> Exponents:
         """Check the arguments and compute the floats."""
-        array = np.asarray(scores)
+        array = read_array(scores)
         times, zero = read_rational(factor, "factor"), read_rational(origin, "origin")
         flat = check_scores(array).reshape(-1)
         return cls(flat, array.shape, times, zero, _approximate(flat, times, zero))
@@ -42,7 +42,7 @@ class Exponents:
     @classmethod
     def below_best(cls, scores: object, factor: object) -> Exponents:
         """The exponents factor·(best − score) ≥ 0, where best is the score for which factor·score is largest."""
-        flat = check_scores(np.asarray(scores)).reshape(-1)
+        flat = check_scores(read_array(scores)).reshape(-1)
         times = read_rational(factor, "factor")
         best = flat.argmax() if times > 0 else flat.argmin()
         return cls.read(flat, -times, origin=read_rational(flat[best], "scores"))
@@ -62,6 +62,20 @@ class Exponents:
             self.size > 0
             and min(self.exact_exponent(int(self.scores.argmin())), self.exact_exponent(int(self.scores.argmax()))) < 0
         )
+
+
+def read_array(scores: object) -> npt.NDArray[Any]:
+    """Scores as an array that holds the very numbers: NumPy makes floats of lists that mix small and very large ints.
+
+    >>> read_array([0, 2**63 + 1]).tolist()
+    [0, 9223372036854775809]
+    """
+    array = np.asarray(scores)
+    if isinstance(scores, np.ndarray) or array.dtype.kind != "f":
+        return array
+    given = np.asarray(scores, dtype=object)
+    rounded = any(isinstance(score, int) and abs(score) > 1 << 53 for score in given.reshape(-1))
+    return given if rounded else array
 
 
 def check_scores(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -189,5 +189,9 @@ class SeriesMechanism(OneEventMechanism):
     @cached_property
     def deviations(self) -> Floats:
         """The standard deviation of what is wanted, in each period."""
-        noise = math.sqrt(float(self.variance) + 1 / 12)
-        return np.asarray(noise * np.sqrt(np.cumsum(self._decode_row(self.weights) ** 2)))
+        return math.sqrt(float(self.variance) + 1 / 12) * self.unit_deviations
+
+    @cached_property
+    def unit_deviations(self) -> Floats:
+        """The same, where the noise of each y has a standard deviation of one."""
+        return np.asarray(np.sqrt(np.cumsum(self._decode_row(self.weights) ** 2)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from discreet import parameters
@@ -49,6 +51,64 @@ def open_series(
     ``window`` periods. ``state`` is a private folder for what was counted, as private as the data; a ledger in memory
     needs none. The same words again go on with the same series.
     """
+    # An ε that is stated for a series is the guarantee of the series by itself.
+    offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level, alone=epsilon is not None)
+    plan = _read_plan(
+        curator, question, name=name, by=by, first=first, periods=periods, days_per_unit=days_per_unit, apart=apart,
+        rows_per_period=rows_per_period, every=every, wanted=wanted, window=window, level=level,
+    )  # fmt: skip  # words that are handed on
+    made = RunningSeries(
+        curator=curator, plan=plan, offer=offer, counts=MemoryCounts(), analyst=analyst, project=project
+    )
+    return _with_counts(made, state)
+
+
+def open_reserved_series(
+    curator: SeriesCurator,
+    question: Question,
+    *,
+    payer: str,
+    reserved: Fraction | None,
+    state: str | Path | None = None,
+    analyst: str = "analyst",
+    project: str = "",
+    **choices: Any,
+) -> RunningSeries:
+    """A series that ``payer`` pays for with so much of its μ²; None where it was opened before, and goes on.
+
+    Privacy: the caller has charged, or charges before anything is released, the ``event`` of the series. That is why
+    ``Curator.series`` has no such words.
+    """
+    made = RunningSeries(
+        curator=curator,
+        plan=_read_plan(curator, question, **choices),
+        offer=None,
+        counts=MemoryCounts(),
+        analyst=analyst,
+        project=project,
+        payer=payer,
+        reserved=reserved,
+    )
+    return _with_counts(made, state)
+
+
+def _read_plan(
+    curator: SeriesCurator,
+    question: Question,
+    *,
+    name: str,
+    by: str,
+    first: dt.date,
+    periods: int,
+    days_per_unit: int | None,
+    apart: int,
+    rows_per_period: int,
+    every: str,
+    wanted: str,
+    window: int | None,
+    level: Number,
+) -> SeriesPlan:
+    """What a series counts, checked."""
     column = check_question(question, by, curator.catalog)
     if not isinstance(name, str) or not name.strip() or len(name) > 200 or ": " in name:
         raise ParameterError(
@@ -60,7 +120,7 @@ def open_series(
         raise ParameterError(
             "wanted", "is not a known word", "Say 'periods', 'totals' or 'windows'. Nothing was charged."
         )
-    plan = SeriesPlan(
+    return SeriesPlan(
         name=name,
         question=question,
         by=column,
@@ -70,12 +130,6 @@ def open_series(
         window=window,
         level=parameters.read_probability(level, "level"),
     )
-    # An ε that is stated for a series is the guarantee of the series by itself.
-    offer = Offer(epsilon=epsilon, rho=rho, share=share, delta=delta, level=level, alone=epsilon is not None)
-    made = RunningSeries(
-        curator=curator, plan=plan, offer=offer, counts=MemoryCounts(), analyst=analyst, project=project
-    )
-    return _with_counts(made, state)
 
 
 def _read_limits(curator: SeriesCurator, days_per_unit: int | None, apart: int, rows_per_period: int) -> UnitLimits:

@@ -141,14 +141,19 @@ class SeriesPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class RunningSeries:
-    """A series of a curator. ``preview()`` is free; the first ``release()`` charges for all periods."""
+    """A series of a curator. ``preview()`` is free; the first ``release()`` charges for all periods.
+
+    A series of a release is paid for by it: ``payer`` names it, ``reserved`` is its part of μ², and there is no offer.
+    """
 
     curator: SeriesCurator
     plan: SeriesPlan
-    offer: Offer
+    offer: Offer | None
     counts: FrozenCounts
     analyst: str = "analyst"
     project: str = ""
+    payer: str = ""
+    reserved: Fraction | None = None
 
     @cached_property
     def bounded(self) -> BoundedPlan:
@@ -165,13 +170,14 @@ class RunningSeries:
     def identity(self) -> str:
         """The name of the series: what it counts, of whom, under which budget. Not the data, which grow."""
         facts = [PREFIX, self.curator.name, self.plan.digest, repr(self.bounded), repr(self.curator.budget)]
+        facts += [self.payer] if self.payer else []
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
     @cached_property
     def _priced(self) -> tuple[Fraction, SeriesMechanism]:
         """What is paid, and the mechanism at this price; as recorded, where it was charged before."""
         known = self.curator.ledger.find_paid(self.identity, self.analyst)
-        paid = find_mu_squared(self.offer, self.curator.terms_for(self.analyst)) if known is None else Fraction(known)
+        paid = self._find_price() if known is None else Fraction(known)
         catalog = self.curator.catalog
         limits = self.plan.limits
         return paid, SeriesMechanism(
@@ -185,6 +191,24 @@ class RunningSeries:
             neighbours=catalog.neighbours,
             unit=catalog.unit,
         )
+
+    def _find_price(self) -> Fraction:
+        """What is paid for a series that was not charged before."""
+        if self.offer is not None:
+            return find_mu_squared(self.offer, self.curator.terms_for(self.analyst))
+        if self.reserved is None:
+            raise UsageError(f"{self.plan.name!r} is not published yet: publish its plan first. Nothing was charged.")
+        return self.reserved
+
+    @property
+    def event(self) -> events.RoundedGaussian:
+        """What all periods cost."""
+        return self._priced[1].event
+
+    @property
+    def _free(self) -> events.Event:
+        """The event of a line that costs nothing."""
+        return events.Pure(epsilon=0, unit=self.curator.catalog.unit, neighbours=self.curator.catalog.neighbours)
 
     def preview(self) -> SeriesPreview:
         """What all periods cost together, and how exact they would be. Nothing is charged."""
@@ -207,14 +231,17 @@ class RunningSeries:
         return NormalDist().inv_cdf((1 + float(self.plan.level)) / 2)
 
     def _make_charge(self, paid: Fraction, mechanism: SeriesMechanism) -> Charge:
+        """The charge for all periods; a line that costs nothing, where somebody else pays."""
+        event = self._free if self.payer else mechanism.event
+        payer = f", paid by {self.payer!r}" if self.payer else ""
         return Charge(
             request=PREFIX + self.plan.name,
             analyst=self.analyst,
             dataset=self.curator.name,
             identity=self.identity,
-            question=f"{PREFIX}{self.plan.name}: all {self.plan.calendar.periods} periods ({self.identity})",
-            events=(mechanism.event,),
-            loss=compose([mechanism.event]).loss,
+            question=f"{PREFIX}{self.plan.name}: all {self.plan.calendar.periods} periods{payer} ({self.identity})",
+            events=(event,),
+            loss=compose([event]).loss,
             project=self.project,
             paid=str(paid),
         )
@@ -240,7 +267,7 @@ class RunningSeries:
 
     def _describe_period(self, held: Reservation, period: int) -> Charge:
         """The line of one period: free, because all of them are paid for."""
-        free = events.Pure(epsilon=0, unit=self.curator.catalog.unit, neighbours=self.curator.catalog.neighbours)
+        free = self._free
         identity = hashlib.sha256(f"{self.identity}\n{period}".encode()).hexdigest()
         return Charge(
             request=f"{PREFIX}{self.plan.name}: {period}",
@@ -263,6 +290,10 @@ class RunningSeries:
                 break
             found.append(int(known.draw["y"]))
         return found
+
+    def read_drawn(self) -> tuple[list[int], SeriesMechanism]:
+        """The y of all periods so far, and the mechanism that they were drawn with, as recorded."""
+        return self._list_measured(), self._reserve()[1]
 
     def release(self, period: int | dt.date | None = None) -> SeriesPoint:
         """One period: the next one, or one that was released before, by its number from 0 on or by a day in it.

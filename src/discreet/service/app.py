@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from discreet.codebook.entries import make_json_schema
 from discreet.row_formats import to_json
 from discreet.service import problems
 from discreet.service.messages import ApiRequest, ApiResponse, EventStream, RefusalCode, RequestRefused
@@ -36,7 +37,7 @@ _TICK = 0.2
 _TICKS_OF_SILENCE = 25
 _MOST_TICKS = 18_000  # an hour; who follows longer begins anew
 # Below these, refusals are problem documents; everywhere else they are pages.
-_FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json")
+_FOR_PROGRAMS = ("/api/", "/healthz", "/metrics", "/openapi.json", "/codebook.schema.json")
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 SECURITY_HEADERS = {
@@ -72,6 +73,7 @@ def make_app(service: Service, site: Site, agents: AgentDoor | None = None) -> S
         routes=[
             Route("/healthz", _report_health, methods=["GET"]),
             Route("/openapi.json", _describe_service, methods=["GET"]),
+            Route("/codebook.schema.json", _describe_codebooks, methods=["GET"]),
             Route("/metrics", _make_metrics(service), methods=["GET"]),
             *([] if agents is None else [Route("/mcp", agents)]),
             Route("/{path:path}", _answer_in_any_case(answer), methods=_METHODS),
@@ -93,6 +95,10 @@ async def _report_health(_: Request) -> Response:
 
 async def _describe_service(_: Request) -> Response:
     return Response(to_json(make_openapi(TABLE)), media_type="application/json", headers=SECURITY_HEADERS)
+
+
+async def _describe_codebooks(_: Request) -> Response:
+    return Response(to_json(make_json_schema()), media_type="application/schema+json", headers=SECURITY_HEADERS)
 
 
 def _make_metrics(service: Service) -> Callable[[Request], Awaitable[Response]]:

@@ -20,9 +20,11 @@ from discreet.service.documents import (
     read_count,
 )
 from discreet.service.messages import ApiRequest, ApiResponse, EventStream, refuse_body
+from discreet.service.releases import find_releases
 from discreet.service.running_requests import RunningRequest, write_event
 
 _PAGE = 100
+ZIP = "application/zip"
 # Forms that hold everything of an answer, and so also several answers.
 WHOLE = (AnswerForm.JSON, AnswerForm.RECORD)
 
@@ -54,8 +56,27 @@ def show_history(caller: Caller, request: ApiRequest, _argument: str) -> ApiResp
         for entry in curator.history()
         if entry.number > after and (caller.sees_everybody or entry.charge.analyst == token.name)
     ]
-    shown = [descriptions.describe_entry(curator, entry) for entry in found[:limit]]
+    typed = caller.dataset.bodies.find_text
+    shown = [
+        {**descriptions.describe_entry(curator, entry), "sql": typed(entry.charge.analyst, entry.charge.request)}
+        for entry in found[:limit]
+    ]
     return make_document({"charges": shown, "more": len(found) > limit})
+
+
+def list_releases(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
+    """What was published of the dataset and can be downloaded."""
+    found = find_releases(caller.dataset.releases, caller.opened.curator)
+    return make_document({"releases": [each.about for each in found]})
+
+
+def send_release(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
+    """A release as one file."""
+    for each in find_releases(caller.dataset.releases, caller.opened.curator):
+        if str(each.number) == argument and (packed := each.pack()) is not None:
+            file = {"Content-Disposition": f'attachment; filename="release-{each.number}.zip"'}
+            return ApiResponse(status=200, body=packed, media=ZIP, headers=file)
+    raise make_not_found()
 
 
 def preview(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
@@ -165,6 +186,14 @@ ROUTES = (
     ApiRoute(
         method="GET", path=f"{_BELOW}/history", about="The charges, in their order.", handler=show_history,
         query={"after": LAST_NUMBER, "limit": LONGEST_PAGE},
+    ),
+    ApiRoute(
+        method="GET", path=f"{_BELOW}/releases", about="What was published and can be downloaded.",
+        handler=list_releases,
+    ),
+    ApiRoute(
+        method="GET", path=f"{_BELOW}/releases/{{number}}", about="A release with all its files.",
+        handler=send_release, media=(ZIP,),
     ),
     ApiRoute(
         method="POST", path=f"{_BELOW}/preview", about="Cost and error of a question; free.", handler=preview,

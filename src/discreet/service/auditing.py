@@ -8,7 +8,8 @@ from discreet.ledger import administration
 from discreet.service import bodies
 from discreet.service.api_routes import AUDITING, ApiRoute
 from discreet.service.callers import Caller
-from discreet.service.documents import LAST_NUMBER, LONGEST_PAGE, make_document, read_count
+from discreet.service.descriptions import describe_entry
+from discreet.service.documents import LAST_NUMBER, LONGEST_PAGE, make_document, make_not_found, read_count
 from discreet.service.messages import ApiRequest, ApiResponse
 from discreet.service.owning import read_ledger
 
@@ -31,6 +32,17 @@ def export(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
     text = administration.export(read_ledger(caller), argument)
     media = {"jsonl": "application/x-ndjson", "csv": "text/csv"}.get(argument, "application/json")
     return ApiResponse(status=200, body=text.encode(), media=media)
+
+
+def show_receipt(caller: Caller, _request: ApiRequest, argument: str) -> ApiResponse:
+    """The receipts of one charge, by its number: what was asked and drawn of whom, and its place in the log."""
+    curator = caller.opened.curator
+    found = [entry for entry in curator.history() if str(entry.number) == argument]
+    if not found:
+        raise make_not_found()
+    answers = curator.find_answers(found[0].charge.request, analyst=found[0].charge.analyst) or ()
+    receipts = [dict(answer.receipt) for answer in answers]
+    return make_document({**describe_entry(curator, found[0]), "receipts": receipts})
 
 
 def show_access(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
@@ -59,6 +71,10 @@ ROUTES = (
     ApiRoute(
         method="GET", path=f"{_BELOW}/export/{{form}}", about="The log as jsonl, csv or registry.", handler=export,
         roles=AUDITING, media=("application/json", "application/x-ndjson", "text/csv"),
+    ),
+    ApiRoute(
+        method="GET", path="datasets/{dataset}/receipts/{number}", about="The receipts of one charge; no answer.",
+        handler=show_receipt, roles=AUDITING,
     ),
     ApiRoute(
         method="GET", path="datasets/{dataset}/access", about="The log of access: refusals, sign-ins, what owners did.",

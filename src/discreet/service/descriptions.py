@@ -21,10 +21,15 @@ if TYPE_CHECKING:
     from discreet.service.tokens import Token
 
 
+CODEBOOK_SCHEMA = "/codebook.schema.json"
+"""Where the service has the JSON Schema of codebooks."""
+
+
 def describe_dataset(curator: Curator) -> dict[str, Any]:
     """The public facts that the codebook declares."""
     return {
         "name": curator.name,
+        "codebook_schema": CODEBOOK_SCHEMA,
         "neighbours": str(curator.catalog.neighbours),
         "unit": curator.catalog.unit.column,
         "budget": str(curator.budget),

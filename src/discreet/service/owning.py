@@ -79,10 +79,14 @@ def reload(caller: Caller, request: ApiRequest, _argument: str) -> ApiResponse:
 
 
 def check_codebook(caller: Caller, _request: ApiRequest, _argument: str) -> ApiResponse:
-    """The checklist of the codebook in force, and whether the dataset waits for a look after a failure."""
+    """The checklist of the codebook in force, the caps on record, and who waits for a look after a failure."""
     lines = [asdict(line) for line in make_checklist(caller.opened.book)]
-    waiting = sorted("everybody" if who == EVERYONE else who for who in read_ledger(caller).state.stopped)
-    return make_document({"lines": [{**line, "grade": str(line["grade"])} for line in lines], "waiting": waiting})
+    state = read_ledger(caller).state
+    waiting = sorted("everybody" if who == EVERYONE else who for who in state.stopped)
+    policy = state.rules.policy
+    named = {"caps": [str(cap) for cap in policy.caps], "analysts": policy.analysts, "projects": policy.projects}
+    graded = [{**line, "grade": str(line["grade"])} for line in lines]
+    return make_document({"lines": graded, "waiting": waiting, **named})
 
 
 def read_ledger(caller: Caller) -> BaseLedger:

@@ -1,7 +1,8 @@
 """What each request id was sent with: one Idempotency-Key means one body.
 
 The ledger itself refuses another question under a request id that was charged. This also refuses the rest of the body
-(another level, other public rows), and a body that the record would answer for free. Only a hash of a body is kept.
+(another level, other public rows), and a body that the record would answer for free. Of a body a hash is kept, and the
+SQL as it was typed, so that the history can give it back: the ledger has each question in its own words alone.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ _BUSY_SECONDS = 10
 _TABLE = """CREATE TABLE IF NOT EXISTS bodies (
     analyst TEXT NOT NULL, request TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (analyst, request)
 ) STRICT"""
+_TEXTS = """CREATE TABLE IF NOT EXISTS texts (
+    analyst TEXT NOT NULL, request TEXT NOT NULL, sql TEXT NOT NULL, PRIMARY KEY (analyst, request)
+) STRICT"""
 
 
 def bodies_path_of(codebook: str | Path) -> Path:
-    """The file of the hashes of bodies of a codebook."""
+    """The file of the bodies of a codebook."""
     return Path(codebook).with_suffix(".requests")
 
 
@@ -50,17 +54,27 @@ def _write_number(value: object) -> str:
 
 
 class RequestBodies:
-    """The hashes of one dataset, in a file that its owner alone can read."""
+    """What was sent to one dataset, in a file that its owner alone can read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def keep(self, analyst: str, request: str, hashed: str) -> None:
+    def keep(self, analyst: str, request: str, hashed: str, sql: str = "") -> None:
         """Keep the hash of a request that has no charge yet; another body may follow until one is charged."""
         with self._use() as connection:
             connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (analyst, request, hashed))
+            if sql:
+                typed = sql.encode("utf-8", "replace").decode()  # half a sign has no bytes
+                connection.execute("INSERT OR REPLACE INTO texts VALUES (?, ?, ?)", (analyst, request, typed))
+
+    def find_text(self, analyst: str, request: str) -> str | None:
+        """The SQL of a request as it was typed; None where it came in some other way, or was several questions."""
+        with self._use() as connection:
+            query = "SELECT sql FROM texts WHERE analyst = ? AND request = ?"
+            row = connection.execute(query, (analyst, request)).fetchone()
+        return None if row is None else str(row[0])
 
     def find(self, analyst: str, request: str) -> str | None:
         """The hash of a request; None where it came in some other way."""
@@ -94,6 +108,6 @@ class RequestBodies:
             make_private(self._path)
         made = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
         # What a loss of power takes away here, the ledger's own check of the question still refuses.
-        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE):
+        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE, _TEXTS):
             made.execute(statement)
         return made

@@ -21,6 +21,7 @@ from discreet.ledger.base_ledger import BaseLedger
 from discreet.ledger.memory import MemoryLedger
 from discreet.opening import open_codebook, terms_of
 from discreet.service.access_log import AccessLog, access_path_of
+from discreet.service.releases import releases_path_of
 from discreet.service.request_bodies import RequestBodies, bodies_path_of
 from discreet.service.running_requests import RunningRequests
 from discreet.service.tokens import TokenStore, tokens_path_of
@@ -52,6 +53,7 @@ class ServedDataset:
         self.tokens = TokenStore(tokens_path_of(codebook))
         self.access = AccessLog(access_path_of(codebook))
         self.bodies = RequestBodies(bodies_path_of(codebook))
+        self.releases = releases_path_of(codebook)
         self.running = RunningRequests()
         self._lock, self._changing = threading.Lock(), threading.Lock()
         self._uses: Counter[int] = Counter()

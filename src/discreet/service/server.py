@@ -128,6 +128,8 @@ def serve(
             proxy_headers=False,
             server_header=False,
             date_header=False,
+            # Browsers that came by TLS once are told to come in no other way.
+            headers=[("Strict-Transport-Security", "max-age=31536000")] if address.secure else [],
             timeout_graceful_shutdown=_PATIENCE,
             h11_max_incomplete_event_size=1 << 16,
         )

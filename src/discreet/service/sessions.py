@@ -1,8 +1,8 @@
 """Sessions of browsers: a random name in a cookie stands for a token, and never for more than the token.
 
-A session keeps the id of a token, not its secret. The token is looked up anew at each request, so a revocation holds
-from the next one on. Every sign-in makes a new name, so that nobody can plant one. Names are kept as hashes, in the
-memory of one server: a server that starts anew asks for the token again.
+A session keeps the ids of tokens, one for each dataset, and not their secrets. The token is looked up anew at each
+request, so a revocation holds from the next one on. Every sign-in makes a new name, so that nobody can plant one. Names
+are kept as hashes, in the memory of one server: a server that starts anew asks for the token again.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ MOST = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserSession:
-    """A signed-in browser. ``form_key`` is in every form of its pages, so that no other page can send one."""
+    """A signed-in browser. ``form_key`` is in every form of its pages, so that no other page can send one.
+
+    It looks at one dataset, by one token. ``tokens`` are those of all datasets that it may turn to, by their ids.
+    """
 
     dataset: str
-    token: str
+    tokens: Mapping[str, str]
     form_key: str
     made: datetime
     seen: datetime
@@ -59,21 +62,35 @@ class SessionStore:
         self._sessions: dict[str, BrowserSession] = {}
         self._links: dict[str, tuple[str, datetime]] = {}
 
-    def sign_in(self, secret: str) -> str | None:
-        """The name of a new session of a token, if the token is valid."""
+    def sign_in(self, secret: str, beside: BrowserSession | None = None) -> str | None:
+        """The name of a new session of a token, if the token is valid; ``beside`` is one whose datasets stay open."""
         for name, dataset in self._datasets.items():
             token = dataset.tokens.find(secret)
             if token is not None:
-                return self._open(name, token.id)
+                earlier = {} if beside is None else beside.tokens
+                return self._open(name, {**earlier, name: token.id}, None if beside is None else beside.made)
         return None
 
     def sign_in_named(self, name: str) -> str | None:
-        """The name of a new session of the newest valid token of somebody whom others have made sure of."""
+        """The name of a new session of somebody whom others have made sure of: the newest valid token of each dataset.
+
+        It looks at the first dataset that has one.
+        """
+        found: dict[str, str] = {}
         for dataset, served in self._datasets.items():
-            for token in reversed(served.tokens.list_all()):
+            for token in served.tokens.list_all():
                 if token.name == name and token.is_valid(self._clock()):
-                    return self._open(dataset, token.id)
-        return None
+                    found[dataset] = token.id
+        return self._open(next(iter(found)), found) if found else None
+
+    def turn(self, name: str, dataset: str) -> bool:
+        """Look at another dataset of the same session."""
+        with self._lock:
+            session = self._sessions.get(hash_secret(name))
+            if session is None or dataset not in session.tokens:
+                return False
+            self._sessions[hash_secret(name)] = replace(session, dataset=dataset)
+        return True
 
     def make_link(self, dataset: str) -> str:
         """A code that opens one session of an owner, once."""
@@ -89,9 +106,9 @@ class SessionStore:
         if found is None or self._clock() - found[1] >= LINK_LIFE:
             return None
         if found[0] == GUIDE:
-            return self._open(GUIDE, "")
+            return self._open(GUIDE, {})
         token, _ = self._datasets[found[0]].tokens.create(name=_OWNER_NAME, role=Role.OWNER, life=_OWNER_LIFE)
-        return self._open(found[0], token.id)
+        return self._open(found[0], {found[0]: token.id})
 
     def find(self, name: str) -> tuple[Caller, BrowserSession] | None:
         """Who is signed in under a name now; a session whose token opens nothing any more is forgotten."""
@@ -105,7 +122,7 @@ class SessionStore:
         if session.dataset == GUIDE:
             return None
         dataset = self._datasets[session.dataset]
-        token = dataset.tokens.find_id(session.token)
+        token = dataset.tokens.find_id(session.tokens[session.dataset])
         if token is None:
             self.sign_out(name)
             return None
@@ -127,9 +144,10 @@ class SessionStore:
         with self._lock:
             self._sessions.pop(hash_secret(name), None)
 
-    def _open(self, dataset: str, token: str) -> str:
+    def _open(self, dataset: str, tokens: Mapping[str, str], begun: datetime | None = None) -> str:
+        """A new session. One that goes on from an earlier one lasts no longer than that."""
         name, now = make_name(), self._clock()
-        made = BrowserSession(dataset=dataset, token=token, form_key=make_name(), made=now, seen=now)
+        made = BrowserSession(dataset=dataset, tokens=tokens, form_key=make_name(), made=begun or now, seen=now)
         with self._lock:
             self._sessions = {key: each for key, each in self._sessions.items() if each.is_open(now)}
             while len(self._sessions) >= self._most:  # the oldest one goes; a token can sign in as often as it likes

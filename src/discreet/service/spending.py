@@ -54,8 +54,8 @@ class SpendingThreads:
         """The response, or 202 where it takes longer than the client waits. Until the end, what is held stays so."""
         patience = read_patience(request)
         try:
-            key, hashed = _read_request(caller, request, route)
-            running, new = _begin(caller, key, hashed)
+            key, hashed, sql = _read_request(caller, request, route)
+            running, new = _begin(caller, key, hashed, sql)
         except RequestRefused as refused:
             return replace(problems.refuse_request(refused), route=route.path)
         except DiscreetError as error:
@@ -100,15 +100,15 @@ class SpendingThreads:
             thread.join(seconds)
 
 
-def _read_request(caller: Caller, request: ApiRequest, route: ApiRoute) -> tuple[str, str]:
-    """The key and the hash of the body; what cannot be read is refused at once."""
+def _read_request(caller: Caller, request: ApiRequest, route: ApiRoute) -> tuple[str, str, str]:
+    """The key, the hash of the body and its SQL; what cannot be read is refused at once."""
     key = bodies.read_key(request)
     choose_form(request, route.forms)
-    bodies.read_words(request, route.body or {})
-    return key, hash_body(route.path, caller.token.project, bodies.read_object(request))
+    words = bodies.read_words(request, route.body or {})
+    return key, hash_body(route.path, caller.token.project, bodies.read_object(request)), words.get("sql", "")
 
 
-def _begin(caller: Caller, key: str, hashed: str) -> tuple[RunningRequest, bool]:
+def _begin(caller: Caller, key: str, hashed: str, sql: str) -> tuple[RunningRequest, bool]:
     """One body under one key: while it runs, and for ever once it was charged."""
     dataset, analyst = caller.dataset, caller.token.name
     kept = dataset.bodies.find(analyst, key)
@@ -117,7 +117,7 @@ def _begin(caller: Caller, key: str, hashed: str) -> tuple[RunningRequest, bool]
     running, new = dataset.running.begin(analyst, key, hashed)
     if new and kept != hashed:
         try:
-            dataset.bodies.keep(analyst, key, hashed)
+            dataset.bodies.keep(analyst, key, hashed, sql)
         except DiscreetError as error:
             dataset.running.end(analyst, key, problems.describe_error(error, charged=False), keep=False)
             raise

@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 # Of a test with more cases than this, an engine that takes long for each has only a share in short runs.
-FEW_CASES = 6
+FEW_CASES = 3
 
 
 @pytest.hookimpl(tryfirst=True)

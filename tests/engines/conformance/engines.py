@@ -242,7 +242,7 @@ POSTGRES = EngineUnderTest(
     },
 )
 SPARK = EngineUnderTest(
-    "spark", spark_loading.open_loaded, _make_damaged_file, SparkOrder(), missing=spark_loading.missing(), short_share=4
+    "spark", spark_loading.open_loaded, _make_damaged_file, SparkOrder(), missing=spark_loading.missing(), short_share=8
 )
 ENGINES = (
     MEMORY,

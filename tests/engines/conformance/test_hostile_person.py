@@ -20,8 +20,8 @@ from discreet.audit.hostile_person import HostileCheck, HostilePerson, make_host
 from discreet.audit.observation import OutcomeKind
 from discreet.bounding.bound import bound_all
 from discreet.bounding.contributions import BoundedPlan
+from discreet.charged_answers import ChargedAnswers
 from discreet.charged_draw import ChargedDraw
-from discreet.curator import Curator
 from discreet.engines.engine import Engine, Groups
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.errors import DiscreetError, EngineFailure, UsageError
@@ -29,6 +29,7 @@ from discreet.frontends import read_sql
 from discreet.plan.catalog import Catalog
 from discreet.plan.source_kinds import SourceKind
 from discreet.privacy import Budget
+from discreet.quote_desk import QuoteDesk
 from tests.engines.conformance.engines import EngineUnderTest
 from tests.fixtures.cases import cases
 from tests.worlds import several
@@ -260,34 +261,36 @@ def test_a_charge_a_line_or_a_key_that_shows_data_is_found(
     what: str, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A curator that charges twice, writes a note into the ledger, or turns public keys round, where the person is."""
-    finish, make_steps, charge = Curator._finish_all, Curator._make_steps, Curator._make_charge
+    charges: list[Any] = []
+    finish, make_steps, charge = ChargedAnswers.finish_all, ChargedAnswers.make_steps, QuoteDesk.make_charge
 
-    def is_there(curator: Curator) -> bool:
-        return bool(curator._engine.engine.there)  # type: ignore[attr-defined]  # the audit's engine around ours
+    def is_there(holder: ChargedAnswers | QuoteDesk) -> bool:
+        return bool(holder.engine.engine.there)  # type: ignore[attr-defined]  # the audit's engine around ours
 
-    def make_more(self: Curator, quoted: Any, watch: Any) -> Any:
+    def make_more(self: ChargedAnswers, quoted: Any, watch: Any) -> Any:
         steps = make_steps(self, quoted, watch)
 
         def count(generous: bool) -> Any:
             if is_there(self) and what == "spent":
-                self._ledger.reserve(replace(self._make_charge(quoted, "another"), identity="another"))
+                self.ledger.reserve(replace(charges[-1], request="another", identity="another"))
             return steps.count(generous)
 
         return replace(steps, count=count)
 
-    def charge_with_note(self: Curator, *arguments: Any, **named: Any) -> Any:
+    def charge_with_note(self: QuoteDesk, *arguments: Any, **named: Any) -> Any:
         made = charge(self, *arguments, **named)
+        charges.append(made)
         return replace(made, project="busy") if is_there(self) and what == "line" else made
 
-    def finish_turned(self: Curator, quoted: Any, draws: Any, reservation: Any) -> Any:
+    def finish_turned(self: ChargedAnswers, quoted: Any, draws: Any, reservation: Any) -> Any:
         answers = finish(self, quoted, draws, reservation)
         if answers is None or not is_there(self) or what != "keys":
             return answers
         return tuple(replace(a, rows=replace(a.rows, rows=a.rows.rows[::-1])) for a in answers)
 
-    monkeypatch.setattr(Curator, "_make_steps", make_more)
-    monkeypatch.setattr(Curator, "_make_charge", charge_with_note)
-    monkeypatch.setattr(Curator, "_finish_all", finish_turned)
+    monkeypatch.setattr(ChargedAnswers, "make_steps", make_more)
+    monkeypatch.setattr(QuoteDesk, "make_charge", charge_with_note)
+    monkeypatch.setattr(ChargedAnswers, "finish_all", finish_turned)
     (tell,) = find_leaks(leak(Leak), WARDS)
     assert tell.startswith(f"{field} differs")
 

@@ -77,11 +77,17 @@ def answer(groups: Groups) -> Answer:
     return {key: (values, cells) for key, (values, cells) in found.items() if any(values) or any(cells)}
 
 
+DISTINCT_SUMS = (Counts.DISTINCT_STEPS, Counts.DISTINCT_SQUARES)
+
+
 def a_new_measure(rng: random.Random) -> Measure:
     old = next(m for m in (a_measure(rng) for _ in range(100)) if m.counts is Counts.STEPS)
     match rng.randrange(6):
         case 0 | 1:
-            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS), max_values=rng.choice((1, 1, 2, 5)))
+            most, counts = rng.choice((1, 1, 2, 5)), rng.choice((Counts.DISTINCT, *DISTINCT_SUMS))
+            if counts is not Counts.DISTINCT:
+                return replace(old, counts=counts, max_values=most)
+            return Measure(counts=Counts.DISTINCT, argument=rng.choice(ARGUMENTS), max_values=most)
         case 2:
             return Measure(counts=Counts.WEIGHT, last=rng.choice((1, 10, 1000)))
         case 3:
@@ -177,7 +183,7 @@ def test_worlds_are_worth_testing() -> None:
     assert sum(bool(found) for found in answers) > 20
     assert sum(a != b for a, b in zip(answers, free)) > 15
     asked = [measure for world in worlds for measure in world.bounded.measures]
-    assert {Counts.DISTINCT, Counts.WEIGHT, Counts.UNITS} <= {measure.counts for measure in asked}
+    assert {Counts.DISTINCT, *DISTINCT_SUMS, Counts.WEIGHT, Counts.UNITS} <= {measure.counts for measure in asked}
     assert any(measure.partial for measure in asked)
     assert any(not world.bounded.measures for world in worlds)
 
@@ -419,6 +425,7 @@ BAD: dict[str, dict[str, Any]] = {
     "distinct values of nothing": {"measures": (Measure(counts=Counts.DISTINCT, max_values=1),)},
     "distinct values without a limit": {"measures": (Measure(counts=Counts.DISTINCT, argument=WARD),)},
     "distinct values that may not be": {"measures": (Measure(counts=Counts.DISTINCT, argument=WARD, max_values=0),)},
+    "sums of values without a limit": {"measures": (Measure(counts=Counts.DISTINCT_STEPS, argument=AGE),)},
     "weights too wide": {"measures": (Measure(counts=Counts.WEIGHT, last=2**40),)},
     "weights without a cap": {"measures": (Measure(counts=Counts.WEIGHT, last=10),)},
     "no cells": {"spreads": (Spread(argument=AGE, first=1, last=0),)},

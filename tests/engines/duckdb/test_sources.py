@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import stat
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -397,6 +398,20 @@ def test_the_ends_of_time_are_null_beyond_python() -> None:
     assert dict(zip(found.keys, found.values[0])) == {
         (dt.date(1, 1, 1),): 1, (dt.date(9999, 12, 31),): 1, (None,): 2,
     }  # fmt: skip
+
+
+def test_copies_are_for_their_owner_alone(tmp_path: Path) -> None:
+    """Whatever an engine keeps of private rows has the rights 0600, in a folder with 0700."""
+    before = os.umask(0o022)
+    try:
+        engine = DuckDBEngine({"visits": TABLE}, catalog_of(KINDS, unit="who"), temp_directory=tmp_path)
+        engine.prepare("visits")
+        rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+        engine.close()
+    finally:
+        os.umask(before)
+    assert any(name.startswith("prepared-") for name in rights)
+    assert set(rights.values()) == {0o700, 0o600}, rights
 
 
 def test_a_table_that_cannot_be_prepared_says_one_constant_sentence(tmp_path: Path) -> None:

@@ -7,13 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.spark import session
 from discreet.engines.spark.dialect import DIALECT, SparkDialect
 from discreet.engines.spark.session import SparkQuestion
 from discreet.engines.tabulation import TableCounter
+from discreet.plan.catalog import Catalog, ColumnFacts, ContributionLimits, TableFacts
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Column, Expression
+from discreet.plan.functions import make_call, make_literal
+from discreet.plan.relations import Scan, Where
+from discreet.plan.types import Type
+from discreet.privacy import Neighbours, Unit
 from tests.engines.conformance.engines import DUCKDB, SPARK
 from tests.engines.conformance.test_tabulation import make_tabulation, tabulate
 from tests.engines.spark.clinic import QUESTION, write_clinic
@@ -21,6 +30,7 @@ from tests.engines.spark.loading import missing, spark
 from tests.engines.worlds import UNIT, a_world
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+DAYS = Column("visits", "days", Type.INTEGER)
 LIMITS = {
     "each row for itself": ("row", ""),
     "rows of a unit": ("patient_id", "max_rows = 3"),
@@ -90,6 +100,40 @@ def test_compiled_statements_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(session, "SETTINGS", settings)
     rows, tabulation = a_world(5, unit=UNIT, most=14).rows, make_tabulation(UNIT)
     assert tabulate(SPARK, rows, tabulation) == tabulate(DUCKDB, rows, tabulation)
+
+
+def measure_plan(depth: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How long the optimised plan of a question is whose condition nests calls."""
+    nested: Expression = DAYS
+    for _ in range(depth):
+        nested = make_call("round", make_call("divide", nested, make_literal(3.0)), make_literal(2))
+    condition = make_call("less", nested, make_literal(5.0))
+    rows = Measure(counts=Counts.ROWS)
+    asked = BoundedPlan(source=Where(Scan("visits"), condition), keys=(), domain=None, unit=None, measures=(rows,))
+    found, run = list[int](), SparkQuestion.run
+
+    def running(question: SparkQuestion, sql: str, parameters: Any = None) -> Any:
+        found.append(len(question.spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString()))
+        return run(question, sql, parameters)
+
+    facts = TableFacts(
+        name="visits", columns={"days": (Type.INTEGER, ColumnFacts())}, unit=Unit(), limits=ContributionLimits()
+    )
+    catalog = Catalog(tables={"visits": facts}, neighbours=Neighbours.ADD_REMOVE)
+    with monkeypatch.context() as patch:
+        patch.setattr(SparkQuestion, "run", running)
+        groups = SPARK.run({"visits": pa.table({"days": [1, 20, 300]})}, catalog, asked)
+    assert groups.values[0][0] == sum(bool(evaluate(condition, {DAYS: days})) for days in (1, 20, 300))
+    return found[0]
+
+
+def test_plans_grow_with_the_question_and_not_with_its_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every guard reads its value several times; a condition that is moved below it would repeat it every time."""
+    one, two, eight = (measure_plan(depth, monkeypatch) for depth in (1, 2, 8))
+    assert eight < 8 * one and two < 2 * one
+    moved = {name: value for name, value in session.SETTINGS.items() if "excludedRules" not in name}
+    monkeypatch.setattr(session, "SETTINGS", moved)
+    assert measure_plan(2, monkeypatch) > 5 * measure_plan(1, monkeypatch)  # the test would see it
 
 
 SIZES = (1, 2**15, 2**16 - 1, 2**16, 2**31 + 5, 2**32 - 1, 2**32, 2**47 + 3, 2**48 - 1, 2**48, 2**62 - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -118,6 +119,7 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
         tab.write("#sql", WARDS)
         tab.wait("document.querySelector('#preview')?.innerText.includes('1/20 of the budget')")
         assert tab.run("document.querySelector('#marks').textContent") == ""
+        refuse(tab)
         drag(tab)
         look(tab, "ask", pictures)
         tab.press("#ask-button", "location.pathname.startsWith('/requests/') && !document.querySelector('#running')")
@@ -192,6 +194,21 @@ def drag(tab: Tab) -> None:
     assert int(tab.run("document.querySelector('#cost-slider').value")) < 900
     tab.wait("document.querySelector('#preview').getAttribute('aria-busy') === 'false'")
     tab.wait("!document.querySelector('#preview').innerText.includes('1/2 of the budget')")
+
+
+def refuse(tab: Tab) -> None:
+    """What the server says about a question that was asked is not covered by the next preview."""
+    tab.write("#percent", "150")
+    tab.wait("document.querySelector('#preview .problem') !== null")
+    asked = len([each for each in tab.addresses if each.endswith("/preview")])
+    tab.press("#ask-button", "location.pathname === '/ask' && document.readyState === 'complete'")
+    tab.wait("document.querySelector('#preview .problem') !== null")
+    time.sleep(0.5)  # longer than a preview waits for the end of typing
+    assert len([each for each in tab.addresses if each.endswith("/preview")]) == asked
+    assert all("422" in each for each in tab.complaints)  # the browser notes that a page was a refusal
+    tab.complaints.clear()
+    tab.write("#percent", "5")
+    tab.wait("document.querySelector('#preview')?.innerText.includes('1/20 of the budget')")
 
 
 def sign_in_again(tab: Tab, address: str, secret: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import threading
@@ -9,17 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+import discreet
 from discreet.service.messages import ApiRequest, RequestRefused
 from discreet.service.pages import ask_page
 from discreet.service.pages.site import Site, check_origin, read_form
 from discreet.service.pages.visits import PAGE_HEADERS
 from discreet.service.roles import Role
+from discreet.service.served_dataset import ServedDataset
 from discreet.service.sessions import SessionStore
 from tests.service.pages.visitors import Visitor
-from tests.service.served import WARDS, Hospital
+from tests.service.served import WARDS, Hospital, serve_hospital
 from tests.service.test_server import RunningServer, create, start_server
 
 FORM = "application/x-www-form-urlencoded"
@@ -74,7 +78,8 @@ def test_the_way_of_an_analyst(shared: SharedServer) -> None:
     assert "Already answered: free" in visitor.post("/preview", words).text
     free = visitor.ask(WARDS)
     assert free.status == 200 and "it cost nothing again" in free.text
-    assert "1 charge<" in visitor.get("/history?search=WARD").text
+    history = visitor.get("/history?search=WARD").text
+    assert "1 charge<" in history and f"/ask?sql={quote(WARDS, safe='')}" in history  # as it was typed
     assert "Nothing was found" in visitor.get("/history?search=nowhere").text
     other = Visitor(server.port)
     other.sign_in(ben)
@@ -183,7 +188,12 @@ def test_the_way_of_an_owner_and_an_auditor(shared: SharedServer) -> None:
     auditor = Visitor(server.port)
     auditor.sign_in(secret)
     audit = auditor.get("/audit")
-    head = re.findall(r'class="secret">(.*?)</pre>', audit.text)[0].replace("&quot;", '"').replace("&#x27;", "'")
+    head = auditor.get("/audit/head").text
+    assert html.escape(head.strip()) in audit.text
+    number = re.findall(r'href="/receipts/(\d+)"', auditor.get("/history").text)[0]
+    receipt = auditor.get(f"/receipts/{number}")
+    assert receipt.status == 200 and "mechanisms" in receipt.text and "Download" not in receipt.text
+    assert owner.get("/receipts/x").status == 404
     verified = auditor.post("/audit/verify", {"form_key": audit.form_key, "heads": head})
     assert "The log is whole" in verified.text and "1 heads that were kept" in verified.text
     for bad_heads in ("{", "[]", '{"ledger": 1}'):
@@ -331,3 +341,77 @@ def test_forms_that_cannot_be_read_are_refused(body: bytes) -> None:
 def test_the_check_of_origins_can_pass() -> None:
     """Behind a proxy the scheme differs and the host does not."""
     check_origin(ApiRequest(method="POST", path="/", headers={"host": "x.example", "origin": "https://x.example"}))
+
+
+def test_somebody_with_two_datasets_turns_from_one_to_the_other(
+    served: Hospital, hospital: Path, tmp_path: Path
+) -> None:
+    """With the token of each; the form must be of the session, and a wrong token leaves what is open."""
+    own = shutil.ignore_patterns("hospital.[!t]*", "*.tokens")
+    book = Path(shutil.copytree(hospital.parent, tmp_path / "clinic", ignore=own)) / "hospital.toml"
+    book.write_text(book.read_text().replace('name = "hospital"', 'name = "clinic"'))
+    clinic = served.service.datasets["clinic"] = ServedDataset(book)
+    try:
+        _, secret = clinic.tokens.create(name="ana", role=Role.AUDITOR)
+        visitor = Visitor(make_site(served))
+        page = visitor.sign_in(served.secrets["ana"])
+        key = {"form_key": page.form_key}
+        assert 'href="/another"' in page.text and 'value="clinic"' not in page.text
+        assert visitor.post("/turn", {**key, "dataset": "clinic"}).status == 404
+        assert visitor.post("/another", {"form_key": "0", "token": secret}).status == 403
+        assert visitor.post("/another", {**key, "token": "discreet_nothing"}).status == 401
+        before = dict(visitor.cookies)
+        assert visitor.post("/another", {**key, "token": secret}).headers["Location"] == "/dataset"
+        page = visitor.get("/dataset")
+        assert "<h1>clinic</h1>" in page.text and 'value="hospital"' in page.text
+        assert visitor.post("/turn", {"form_key": page.form_key, "dataset": "hospital"}).status == 303
+        assert "<h1>hospital</h1>" in visitor.get("/dataset").text and visitor.get("/ask").status == 200
+        visitor.cookies = before
+        assert visitor.get("/dataset").headers["Location"] == "/sign-in"  # the earlier name opens nothing any more
+    finally:
+        clinic.close()
+
+
+def test_releases_are_on_the_page_of_their_dataset(served: Hospital, hospital: Path) -> None:
+    """Downloads keep the headers of pages."""
+    site = make_site(served)
+    visitor = Visitor(site)
+    assert "Nothing was published" in visitor.sign_in(served.secrets["ana"]).text
+    plan = {"name": "<b>", "table": "visits", "columns": ["sex"], "epsilon": 0.1, "rows": 60_000, "synthetic": False}
+    discreet.publish(plan, curator=served.dataset.curator, out=hospital.with_suffix(".releases") / "one")
+    page = visitor.get("/dataset").text
+    (number,) = re.findall(r'href="/releases/(\d+)"', page)
+    assert "&lt;b&gt;" in page and "<b>" not in page
+    made = site.answer(make_get(f"/releases/{number}", visitor))
+    assert (
+        made.status == 200 and made.media == "application/zip" and "attachment" in made.headers["Content-Disposition"]
+    )
+    assert made.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert visitor.get("/releases/77").status == 404
+
+
+def make_get(path: str, visitor: Visitor) -> ApiRequest:
+    cookie = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    return ApiRequest(method="GET", path=path, headers={"host": visitor.host, "cookie": cookie})
+
+
+def test_a_question_that_is_held_to_set_times_tells_nothing_on_its_way(
+    hospital: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under ``answer_after`` there is no share of the work done, and no button that ends it."""
+    hospital.write_text(hospital.read_text().replace("[budget]", 'answer_after = "3s"\n[budget]', 1))
+    monkeypatch.setattr(ask_page, "_PATIENCE", "respond-async")
+    held = serve_hospital(hospital)
+    try:
+        visitor = Visitor(make_site(held))
+        visitor.sign_in(held.secrets["ana"])
+        form = visitor.get("/ask")
+        words = {"form_key": form.form_key, "request": form.request, "sql": WARDS, "percent": "5"}
+        place = visitor.post("/ask", {**words, "error": "", "column": ""}).headers["Location"]
+        page = visitor.get(place).text
+        assert 'id="running"' in page and "at a set time" in page
+        assert "/cancel/" not in page and 'id="progress"' not in page
+        held.service.threads.wait(60)
+        assert visitor.get(place).text.count('class="error"') == 8
+    finally:
+        held.dataset.close()

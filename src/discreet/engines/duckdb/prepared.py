@@ -149,6 +149,8 @@ class _Target:
 
     def attach(self, connection: DuckDBPyConnection) -> None:
         connection.execute(f"ATTACH {quote_text(self.path)} AS target")
+        # Before it holds a row. DuckDB makes files that all may read, and takes none that was made for it.
+        Path(self.path).chmod(0o600)
 
     def write_from(self) -> str:
         return "target.prepared"

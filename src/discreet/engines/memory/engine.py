@@ -155,9 +155,9 @@ class MemoryEngine:
             for part in _weigh_groups(bounded, unit, groups, order):
                 _add(bounded, found.setdefault(part.key, _Group()), part)
         for i, measure in enumerate(bounded.measures):
-            if measure.counts is Counts.DISTINCT:
-                for key, _ in _match_items(measure, units, order):
-                    found[key].totals[i] += 1
+            if measure.matched:
+                for key, value in _match_items(measure, units, order):
+                    found[key].totals[i] += _item_integer(measure, value)
         if watch is not None:
             watch(1.0)
         keys = sorted(found, key=key_order)
@@ -247,6 +247,16 @@ def _match_items(
     return taken
 
 
+def _item_integer(measure: Measure, value: Value) -> int:
+    """What an item counts for a measure."""
+    if measure.counts is Counts.DISTINCT:
+        return 1
+    if not isinstance(value, int | float):
+        raise InternalError("Only numbers have steps.")
+    steps = _steps(measure, value)
+    return steps if measure.counts is Counts.DISTINCT_STEPS else steps * steps
+
+
 @dataclass(frozen=True, slots=True)
 class _UnitOrder:
     """The secret order of a question: where a unit's groups stand, and where pairs do. Ties go by value."""
@@ -274,7 +284,7 @@ def _add(bounded: BoundedPlan, group: _Group, part: _UnitGroup) -> None:
     """Step 4: add what one unit has in a group."""
     for i, measure in enumerate(bounded.measures):
         match measure.counts:
-            case Counts.DISTINCT:
+            case Counts.DISTINCT | Counts.DISTINCT_STEPS | Counts.DISTINCT_SQUARES:
                 pass  # a matter of all units together
             case Counts.NAMED:
                 group.totals[i] += part.kept > 0

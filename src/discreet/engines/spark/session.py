@@ -25,6 +25,7 @@ from discreet.errors import UsageError
 
 T = TypeVar("T")
 
+_OPTIMISER = "org.apache.spark.sql.catalyst.optimizer"
 SETTINGS: Mapping[str, str] = {
     # What statements mean.
     "spark.sql.ansi.enabled": "false",
@@ -33,7 +34,6 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
-    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.orderByOrdinal": "false",
     "spark.sql.groupByAliases": "true",
@@ -50,6 +50,14 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.files.ignoreMissingFiles": "false",
     # A join by broadcast that takes long is waited for: how long depends on the data.
     "spark.sql.broadcastTimeout": "1000000",
+    # Expressions are columns over columns (``sql.layers``). A condition that is moved below its columns has them
+    # written out, each as often as it is read, which doubles it with every layer; so does what conditions imply.
+    "spark.sql.optimizer.excludedRules": f"{_OPTIMISER}.PushDownPredicates,{_OPTIMISER}.PushDownLeftSemiAntiJoin",
+    "spark.sql.constraintPropagation.enabled": "false",
+    # Named queries are put where they are read before anything is looked at, and not one by one afterwards, each time
+    # with a look at all. That an outer name would go before an inner one does not matter: no two are the same, and the
+    # one query that has names inside (``sql.relations``) stands first, where no other name is known yet.
+    "spark.sql.legacy.ctePrecedencePolicy": "LEGACY",
 }
 # A session that is started here, and not given: no web page, no words on the terminal.
 _OWN_SETTINGS: Mapping[str, str] = {

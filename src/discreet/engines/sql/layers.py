@@ -2,8 +2,9 @@
 
 Every call becomes a named column of its own, one layer above the columns it reads. So no expression is written twice
 (guards read their value more than once), equal calls are computed once, and the text grows with the question and not
-with its depth. Reals pass a guard that turns NaN into NULL, infinities into the largest reals, and −0.0
-into 0.0.
+with its depth. A call of constants alone is computed here, by its meaning: some engines would write it out in every
+layer above it while they plan, which doubles it each time. Reals pass a guard that turns NaN into NULL, infinities into
+the largest reals, and −0.0 into 0.0.
 
 Names are quoted, texts are bound as parameters, and other constants are written by ``Dialect.literal`` alone.
 """
@@ -20,7 +21,8 @@ from discreet.engines.sql.elementary import write_elementary
 from discreet.engines.sql.functions import write_call
 from discreet.errors import InternalError
 from discreet.plan.elementary import ELEMENTARY
-from discreet.plan.expressions import Call, Column, Expression, Literal
+from discreet.plan.evaluate import evaluate
+from discreet.plan.expressions import Call, Column, Expression, Literal, walk
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.types import LARGEST_REAL, Type, Value
 
@@ -97,6 +99,8 @@ class Layers:
     def _add_call(self, expression: Expression) -> tuple[str, int]:
         if not isinstance(expression, Call):
             raise InternalError("A released number cannot be read from private rows.")
+        if all(isinstance(part, Call | Literal) for part in walk(expression)):
+            return self.write_literal(evaluate(expression, {}), expression.type), 0
         # Words such as 'month' are written by the form itself, so that no parameter is left unused.
         words = 1 if FUNCTIONS[expression.function].words else 0
         atoms = [("", 0)] * words + [self._write_atom(argument) for argument in expression.arguments[words:]]

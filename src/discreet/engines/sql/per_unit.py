@@ -18,7 +18,8 @@ from discreet.late_dataclass import dataclass
 from discreet.plan.relations import Feature, FeatureCall
 from discreet.plan.types import INTEGER_MAX, Type
 
-POSITIONS = (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK, Feature.LAG, Feature.LEAD)
+RANKS = (Feature.RANK, Feature.DENSE_RANK)
+POSITIONS = (*RANKS, Feature.ROW_NUMBER, Feature.LAG, Feature.LEAD)
 UNTIED = (Feature.ROW_NUMBER, Feature.LAG, Feature.LEAD)
 """The features that would show how equal ranks are ordered, and so need all values to tell rows apart."""
 
@@ -85,8 +86,9 @@ def write_median(dialect: Dialect, real: str, place: str, count: str) -> Feature
 
 def write_position(dialect: Dialect, compute: FeatureCall, value: str, over: str) -> FeatureSql:
     """A feature of a row's place among others. ``over`` tells rows apart where that shows (``UNTIED``)."""
-    if compute.feature in (Feature.ROW_NUMBER, Feature.RANK, Feature.DENSE_RANK):
-        return FeatureSql((f"{compute.feature}(){over}",))
+    if compute.feature is Feature.ROW_NUMBER or compute.feature in RANKS:
+        # Spark's have 32 bits, which the secret order would tell from 64.
+        return FeatureSql((f"{compute.feature}(){over}",), dialect.as_integer("{0}"))
     if compute.feature not in (Feature.LAG, Feature.LEAD) or compute.argument is None:
         raise InternalError(f"{compute.feature} of nothing.")
     away, kind = min(max(compute.offset, -INTEGER_MAX), INTEGER_MAX), compute.argument.type

@@ -67,7 +67,7 @@ class BoundedStatement:
         self._names = names
         self._layers = Layers(names, dialect, dict(relation.texts))
         self.steps = collect_steps(bounded)
-        told_apart = (m.argument for m in bounded.measures if m.counts is Counts.DISTINCT and m.argument is not None)
+        told_apart = (m.argument for m in bounded.measures if m.matched and m.argument is not None)
         self.distinct = tuple(dict.fromkeys(told_apart))
         self._rows = self._write_row_clauses()
 
@@ -104,8 +104,7 @@ class BoundedStatement:
 
     def distinct_of(self, measure: Measure) -> int | None:
         """The values x0 … that a measure tells apart; None for those that do not."""
-        counted = measure.counts is Counts.DISTINCT and measure.argument is not None
-        return self.distinct.index(measure.argument) if counted else None
+        return self.distinct.index(measure.argument) if measure.matched and measure.argument is not None else None
 
     def write_by_rows(self) -> str:
         """The answer where each row is its own unit: plain sums by group. Public keys are filtered afterwards."""
@@ -189,6 +188,8 @@ class BoundedStatement:
                 return self.write_total(self.write_square(self.source_of(measure) or 0), most)
             case Counts.DISTINCT:
                 return f"count(DISTINCT x{self.distinct_of(measure)})"
+            case Counts.DISTINCT_STEPS | Counts.DISTINCT_SQUARES:
+                return "0"  # of values, not of rows: ``distinct_values`` sums them
             case Counts.NAMED:
                 return "count(*)"
             case Counts.WEIGHT:

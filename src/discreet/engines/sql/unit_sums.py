@@ -40,7 +40,7 @@ def write_by_units(statement: BoundedStatement, span: str = "") -> str:
     items = [f"{'domain' if coded else 'totals'}.{key}" for key in statement.keys]
     joins += " JOIN domain USING (code)" if coded else ""
     # Distinct values are counted elsewhere (``distinct_values``).
-    found |= {i: "0" for i, measure in enumerate(statement.bounded.measures) if measure.counts is Counts.DISTINCT}
+    found |= {i: "0" for i, measure in enumerate(statement.bounded.measures) if measure.matched}
     items += [found.get(i, f"m{i}") for i in range(len(statement.bounded.measures))]
     return statement.write_query(
         [write_public_rows(statement, once=True), *_write_totals(statement), *lots],
@@ -150,7 +150,9 @@ def _write_row_sum(statement: BoundedStatement, measure: Measure) -> str:
             each += f" * {value}" if measure.counts is Counts.SQUARES else ""
             if wide:
                 return statement.write_total(each)
-        case Counts.UNITS | Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
+        case Counts.UNITS | Counts.NAMED | Counts.WEIGHT | Counts.DISTINCT:
+            raise InternalError("Only integers of rows are summed over rows.")
+        case Counts.DISTINCT_STEPS | Counts.DISTINCT_SQUARES:
             raise InternalError("Only integers of rows are summed over rows.")
         case _:
             assert_never(measure.counts)
@@ -279,7 +281,7 @@ def _write_partial(statement: BoundedStatement, measure: Measure) -> str:
             total = f"coalesce(s{source}, 0)"
         case Counts.SQUARES:
             total = f"coalesce(q{source}, 0)"
-        case Counts.DISTINCT | Counts.NAMED | Counts.WEIGHT:
+        case Counts.DISTINCT | Counts.DISTINCT_STEPS | Counts.DISTINCT_SQUARES | Counts.NAMED | Counts.WEIGHT:
             raise InternalError("What is chosen or matched is not weighed.")
         case _:
             assert_never(measure.counts)

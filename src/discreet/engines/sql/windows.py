@@ -9,6 +9,7 @@ from discreet.engines.sql.clauses import Clauses, CommonTable, write_order
 from discreet.late_dataclass import dataclass
 from discreet.plan.expressions import Column
 from discreet.plan.relations import Feature, FeatureCall, RowFrame, Window
+from discreet.plan.types import Type
 
 
 def write_window(
@@ -34,7 +35,9 @@ def write_window(
     computed, dialect = {}, clauses.dialect
     for column, compute in wanted.items():
         value = values[column]
-        if compute.feature in per_unit.POSITIONS:
+        if compute.feature in per_unit.RANKS and not frame.order:
+            computed[column] = per_unit.FeatureSql((dialect.literal(1, Type.INTEGER),))  # all rows are peers
+        elif compute.feature in per_unit.POSITIONS:
             over = frame.write_over(untied=compute.feature in per_unit.UNTIED)
             computed[column] = per_unit.write_position(dialect, compute, value, over)
         elif column in stepped:

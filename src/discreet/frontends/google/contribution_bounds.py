@@ -157,8 +157,8 @@ def _bound_aggregate(measure: AggregateTerm, said: ContributionBounds) -> Aggreg
 
 def _find_meaning(measure: AggregateTerm, said: ContributionBounds) -> GroupBounds:
     """What bounds mean in an aggregate: those for a row move rows, wherever a statistic needs bounds at all."""
-    if isinstance(measure.statistic, PairStatistic):
-        return GroupBounds.REFUSED
+    if isinstance(measure.statistic, PairStatistic) or (measure.distinct and said.name == PER_GROUP):
+        return GroupBounds.REFUSED  # distinct values are nobody's, so nobody's sum of them is bounded
     definition = STATISTICS[measure.statistic]
     if said.name == PER_GROUP:
         return definition.group_bounds

@@ -64,6 +64,8 @@ def make(function: str, arguments: Arguments, place: Place | None, places: Argum
     """
     places = places or (place,) * len(arguments)
     arguments = _read_dates(function, arguments, places)
+    if function == "subtract" and all(argument.type is Type.DATE for argument in arguments):
+        function, arguments = "date_diff", (make_literal("day"), arguments[1], arguments[0])
     check = CHECKS.get(function)
     if check is not None:
         check(arguments, place)

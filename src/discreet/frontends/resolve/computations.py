@@ -48,6 +48,9 @@ def _find_feature(term: AggregateTerm | FeatureTerm) -> Feature:
     if isinstance(term, FeatureTerm):
         return term.feature
     found = FEATURES[term.statistic, term.word]
+    if term.distinct:
+        rule = "Inside one unit, DISTINCT is available in COUNT(DISTINCT x) only."
+        raise refusal(term.place, rule, "Select DISTINCT unit, x in a subquery, and aggregate x over that.")
     if found is None or term.bounds is not None:
         rule = "This aggregate is not available inside a question."
         fix = "Inside are COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, BOOL_OR and BOOL_AND."

@@ -174,20 +174,23 @@ class Aggregates:
 
     def _resolve_moment(self, measure: AggregateTerm, statistic: Statistic) -> Expression:
         argument = self._check_number(measure, self._apply_filter(measure, self._resolve_argument(measure)))
-        word = _name_as_typed(measure)
-        released = self._add_aggregate(Aggregate(statistic, argument, bounds=measure.bounds, typed=word))
+        word, distinct = _name_as_typed(measure), measure.distinct
+        if distinct and not find_columns(argument):
+            raise refusal(measure.place, f"{word}(DISTINCT ...) of a constant is that constant.", "Name a column.")
+        wanted = Aggregate(statistic, argument, bounds=measure.bounds, distinct=distinct, typed=word)
+        released = self._add_aggregate(wanted)
         if not measure.sample:
             return released
         factor = STATISTICS[statistic].sample
         if factor is None:
             raise InternalError("A statistic without a sample form was asked for it.")
-        form = self._make_sample_form(released, factor, argument)
-        self._named[form] = self.titles.of_aggregate(Aggregate(statistic, argument))
+        counted = Statistic.COUNT_DISTINCT if distinct else Statistic.COUNT
+        form = self._make_sample_form(released, factor, self._add_aggregate(Aggregate(counted, argument)))
+        self._named[form] = self.titles.of_aggregate(wanted)
         return form
 
-    def _make_sample_form(self, released: ReleasedValue, wanted: SampleFactor, argument: Expression) -> Expression:
+    def _make_sample_form(self, released: ReleasedValue, wanted: SampleFactor, n: ReleasedValue) -> Expression:
         """The sample form from the population form and the released count n."""
-        n = self._add_aggregate(Aggregate(Statistic.COUNT, argument))
         less_one = make("subtract", (n, make_literal(1)), None)
         factor = make("divide", (n, less_one), None)
         match wanted:

@@ -57,7 +57,7 @@ class Titles:
     def of_aggregate(self, aggregate: Aggregate) -> str:
         """A plain name for an aggregate: sum_age for SUM(age), quantile_25_age for QUANTILE(age, 0.25)."""
         argument = "" if aggregate.argument is None else self.of(aggregate.argument)
-        return join_words(_word_of(aggregate), argument)
+        return join_words(_word_of(aggregate), "distinct" * aggregate.distinct, argument)
 
     def _of_call(self, call: Call) -> str:
         inner = list(dict.fromkeys(self.of(argument) for argument in call.arguments))

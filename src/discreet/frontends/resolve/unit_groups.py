@@ -115,9 +115,10 @@ class _GroupingResolver:
         unit = self.base.describe_unit() or self.maker.catalog.unit.column
         rule = "GROUP BY inside a question would put rows of different units into one group."
         add = f"Add {unit} to the inner GROUP BY" if self.draft.group else f"Add GROUP BY {unit}"
-        raise refusal(
-            self._find_place(), rule, f"{add}, or ask it as a question of its own and use its answer as a table."
+        fix = (
+            f"{add}, or write SELECT WITH DIFFERENTIAL_PRIVACY there: its rows are released, and all around it is free."
         )
+        raise refusal(self._find_place(), rule, fix)
 
     def _find_key_term(self, term: Term) -> Term:
         """The term of a key. The number or the name of an output is replaced by the term of that output."""

@@ -15,7 +15,7 @@ from discreet.frontends.terms import constants
 from discreet.frontends.terms.positions import Place, refusal
 from discreet.frontends.terms.syntax import AggregateTerm, GroupingTerm, Term
 from discreet.plan.statistics.definitions import ArgumentForm, PairStatistic, Statistic, Wording
-from discreet.plan.statistics.table import list_wordings
+from discreet.plan.statistics.table import STATISTICS, list_wordings
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as Node
@@ -38,21 +38,30 @@ def _read_argument(reader: ExpressionReader, node: Node, part: str = "this") -> 
 
 
 def _read_distinct_argument(reader: ExpressionReader, node: Node, distinct: Node) -> Term:
-    """The argument of MIN(DISTINCT x) and MAX(DISTINCT x), which are those of x; of other aggregates it is refused.
-
-    Why: a sum of values that are taken once, whoever has them, has no person behind each value. What can be released is
-    the sum over values that units bring, at most so many each (as ``COUNT(DISTINCT x)`` counts them). That is a lower
-    bound in which every unit may move its largest values by their whole size, and an average of it is no bound at all.
-    """
+    """The argument of MIN(DISTINCT x) and MAX(DISTINCT x), which are those of x; of other aggregates it is refused."""
     word = name_of(node)
     reader.check_parts(distinct, "expressions")
     if word in ("MIN", "MAX") and len(distinct.expressions) == 1:
         return reader.read(distinct.expressions[0])
-    rule = f"{word}(DISTINCT x) takes each value once, whoever has it, so one person's rare value would decide it."
-    fix = (
-        "Select DISTINCT unit, x in a subquery, and aggregate x over that; or group by x and compute it from the keys."
-    )
+    rule = f"{word} takes no DISTINCT: which values count would depend on how often others have them."
+    fix = "COUNT, SUM, AVG, VARIANCE and STDDEV take it. Or select DISTINCT unit, x in a subquery, and aggregate that."
     raise refusal(reader.places.of(distinct, "DISTINCT"), rule, fix)
+
+
+def _read_distinct(
+    reader: ExpressionReader, statistic: Statistic | PairStatistic, wording: Wording, node: Node, argument: Node | None
+) -> AggregateTerm | None:
+    """An aggregate of distinct values, as SUM(DISTINCT x) is; None where it is not one."""
+    if isinstance(statistic, PairStatistic) or argument is None or type(argument).__name__ != "Distinct":
+        return None
+    if not STATISTICS[statistic].has_moments:
+        return None
+    reader.check_parts(argument, "expressions")
+    if len(argument.expressions) != 1:
+        rule = f"{wording.names[0].upper()}(DISTINCT ...) takes one column or expression."
+        raise refusal(reader.place_of(node), rule, "Ask for each on its own.")
+    term = _make_term(statistic, wording, [reader.read(argument.expressions[0])], reader.place_of(node))
+    return replace(term, distinct=True)
 
 
 def _make_form(statistic: Statistic | PairStatistic, wording: Wording, node: str) -> Form:
@@ -82,7 +91,8 @@ def _make_value_reader(statistic: Statistic | PairStatistic, wording: Wording) -
     """An aggregate of one argument."""
 
     def read(reader: ExpressionReader, node: Node) -> Term:
-        return _make_term(statistic, wording, [_read_argument(reader, node)], reader.place_of(node))
+        found = _read_distinct(reader, statistic, wording, node, node.args.get("this"))
+        return found or _make_term(statistic, wording, [_read_argument(reader, node)], reader.place_of(node))
 
     return read
 
@@ -243,5 +253,8 @@ def read_named(reader: ExpressionReader, node: Node, name: str) -> Term:
     if len(node.expressions) != wanted:
         usage = f"{name}(x, w)" if wanted == 2 else f"{name}(x)"
         raise refusal(reader.place_of(node), f"{name} takes {wanted} argument{'s' * (wanted > 1)}.", f"Write {usage}.")
+    found = _read_distinct(reader, statistic, wording, node, node.expressions[0])
+    if found is not None:
+        return found
     arguments = [reader.read(argument) for argument in node.expressions]
     return _make_term(statistic, wording, arguments, reader.place_of(node))

@@ -125,6 +125,8 @@ def _read_named(reader: ExpressionReader, node: Node) -> Term:
         return reader.apply("part", node, _read_date_word(reader, arguments[0]), reader.read(arguments[1]))
     if name in WORDS and len(arguments) == 1:
         return reader.apply("part", node, Constant(WORDS[name]), reader.read(arguments[0]))
+    if name == "date_sub" and len(arguments) == 2 and type(arguments[1]).__name__ == "Interval":
+        return intervals.subtract_span(reader, node, *arguments)
     if name in aggregates.NAMED:
         return aggregates.read_named(reader, node, name)
     known = NAMED.get(name)
@@ -151,6 +153,7 @@ FORMS: Mapping[str, Form] = {
     **mathematics.FORMS,
     "Mul": make_binary("multiply"),
     "Div": make_binary("divide", "typed", "safe"),
+    "SafeDivide": make_binary("divide"),
     "Mod": make_binary("modulo"),
     "Pow": make_binary("power"),
     "Abs": make_unary("abs"),

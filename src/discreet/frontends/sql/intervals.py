@@ -144,6 +144,11 @@ def _read_difference(reader: ExpressionReader, node: Node) -> Term:
     return reader.apply("subtract", node, one, two)
 
 
+def subtract_span(reader: ExpressionReader, node: Node, when: Node, span: Node) -> Constant:
+    """DATE_SUB(d, INTERVAL 30 DAY) of a constant date."""
+    return add_span(reader, node, reader.read(when), -read_time_span(reader, span))
+
+
 def _add_days(reader: ExpressionReader, node: Node, when: Term, days: Term, sign: int) -> Term:
     count = days.value if isinstance(days, Constant) else None
     if not isinstance(count, int) or abs(count) > MAX_COUNT:

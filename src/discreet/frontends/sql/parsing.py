@@ -30,6 +30,9 @@ MAX_NESTING = 30
 SIGNS = frozenset({"L_BRACE", "R_BRACE", "ARROW", "DARROW", "HASH_ARROW", "DHASH_ARROW"})
 # What a list of constants stands behind: UNNEST([1, 2]), f(x, [1, 2]), ARRAY[1, 2], ARRAY<INT64>[1, 2].
 BEFORE_LISTS = frozenset({"L_PAREN", "COMMA", "ARRAY", "GT"})
+# Words between two SELECTs, and what stands before a value, where they can only be meant as columns.
+SET_WORDS = frozenset({"UNION", "INTERSECT", "EXCEPT"})
+BEFORE_VALUES = frozenset({"SELECT", "COMMA", "GROUP_BY", "ORDER_BY", "WHERE", "AND", "OR", "NOT"})
 
 
 class ParsedStatement(NamedTuple):
@@ -56,6 +59,7 @@ def parse(text: str, tokens: list[Token], *, google: bool = False) -> ParsedStat
     _check_tokens(tokens, places)
     kept, most = _cut_top(tokens)
     tree = _parse(text, kept, places, google=google)
+    _read_fetch(tree)
     if most is not None:
         _add_limit(tree, most, places)
     _check_depth(tree, places)
@@ -85,6 +89,18 @@ def _add_limit(tree: Expr, number: Token, places: Places) -> None:
     literal = Literal.number(number.text)
     literal.meta.update(start=number.start, end=number.end)
     tree.set("limit", Limit(expression=literal))
+
+
+def _read_fetch(tree: Expr) -> None:
+    """Write FETCH FIRST n ROWS ONLY as LIMIT n, which means the same. A share of rows and WITH TIES stay."""
+    from sqlglot.expressions import Limit
+
+    fetch = tree.args.get("limit")
+    if fetch is None or type(fetch).__name__ != "Fetch" or fetch.args.get("count") is None:
+        return
+    options = fetch.args.get("limit_options")
+    if options is None or not any(options.args.get(part) for part in ("percent", "with_ties")):
+        tree.set("limit", Limit(expression=fetch.args["count"]))
 
 
 def unwrap(tree: Expr) -> Expr:
@@ -142,6 +158,10 @@ def _check_tokens(tokens: list[Token], places: Places) -> None:
         if kind == "NUMBER" and after.start == token.end + 1 and after.token_type.name == "VAR":
             raise refusal(places.of_token(token), "This is not a number.", "Write it like 12, -3.5 or 1e6.")
     for token, kind, before in zip(tokens, kinds, ["", *kinds]):
+        if kind in SET_WORDS and before in BEFORE_VALUES:  # sqlglot would read an empty SELECT before it
+            word = token.text.upper()
+            fix = f'A column called {token.text} is written "{token.text}": {word} is a word of SQL.'
+            raise refusal(places.of_token(token), f"{word} joins two SELECTs, and here is none before it.", fix)
         if kind in SIGNS or kind == "L_BRACKET":
             why = _find_list_reason(tokens, token)
             if kind in SIGNS or before not in BEFORE_LISTS or why is refusals.QUANTILES:
@@ -211,6 +231,10 @@ def _explain_parse_error(error: Exception, text: str, tokens: list[Token], place
     token = next((t for t in tokens if t.line == line and t.col == column), None)
     place = places.of_token(token) if token is not None else Place(text, len(text.rstrip()), len(text.rstrip()))
     problem = str(details.get("description") or "")
+    quote = next((other for other in tokens if other.text == "`"), None)
+    if quote is not None:
+        rule = "Names do not stand between backticks here."
+        raise refusal(places.of_token(quote), rule, 'Leave them out, or write double quotes: hospital."visits".')
     if problem.startswith("Expecting ") and len(problem) < 20:
         return refusal(place, f"Here {problem.removeprefix('Expecting ')} was expected.", "Check the parentheses.")
     if problem.startswith(("Required keyword", "Expected")):

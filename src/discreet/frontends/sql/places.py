@@ -82,6 +82,11 @@ class Places:
         found = self._find_nearest(word, 0)
         return self.of_token(found) if found is not None else self.find_first_word()
 
+    def find_last_word(self, word: str) -> Place:
+        """The last place of a keyword."""
+        found = next((token for token in reversed(self.tokens) if token.text.upper() == word), None)
+        return self.of_token(found) if found is not None else self.find_first_word()
+
     def of_token(self, token: Token) -> Place:
         """The place of a token."""
         return Place(self.text, token.start, token.end + 1)

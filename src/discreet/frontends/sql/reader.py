@@ -79,7 +79,8 @@ class ExpressionReader:
             self.refuse(node)
         if type(node.this).__name__ == "Var" and node.this.name.upper() == "ALL":
             rule = "ORDER BY ALL is not available."
-            raise refusal(self.places.of(node, "ALL"), rule, "Name the columns, or their positions: ORDER BY 1, 2.")
+            place = self.places.find_last_word("ALL")
+            raise refusal(place, rule, "Name the columns, or their positions: ORDER BY 1, 2.")
         first = bool(node.args.get("nulls_first"))
         if first and not released:
             rule = "NULLS FIRST is not available inside a question: NULLs come last."

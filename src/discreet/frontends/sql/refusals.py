@@ -36,12 +36,22 @@ STATEMENTS: Mapping[str, RefusalReason] = {
     "UNPIVOT": RefusalReason("UNPIVOT is not available.", ONE_SELECT),
 }
 
+_WINDOW_RULE = "Window functions stand over the rows of one unit, in a subquery, or over released rows."
+_WINDOW_FIX = (
+    "Write SELECT n, RANK() OVER (ORDER BY n DESC) AS r FROM (SELECT WITH DIFFERENTIAL_PRIVACY COUNT(*) AS n ...)."
+)
+
 # Parts of a SELECT, by the name of the part in the parser's tree.
 CLAUSES: Mapping[str, RefusalReason] = {
     "laterals": RefusalReason("LATERAL is not available.", ONE_SELECT, "LATERAL"),
     "into": RefusalReason("SELECT INTO is not available: a question only asks.", "Leave INTO out.", "INTO"),
-    "qualify": RefusalReason("QUALIFY is available in subqueries only.", "Use HAVING.", "QUALIFY"),
-    "windows": RefusalReason("Window functions are available in subqueries only.", "Use GROUP BY.", "WINDOW"),
+    "qualify": RefusalReason(
+        "QUALIFY stands over the rows of one unit, or over released rows.",
+        "Use HAVING, or ORDER BY and LIMIT; or write the question as SELECT WITH DIFFERENTIAL_PRIVACY in FROM, and "
+        "QUALIFY outside.",
+        "QUALIFY",
+    ),
+    "windows": RefusalReason(_WINDOW_RULE, _WINDOW_FIX, "WINDOW"),
     "sample": RefusalReason("Sampling is not available.", "Leave it out.", "SAMPLE"),
     "pivots": RefusalReason("PIVOT is not available.", "Use GROUP BY with all the keys.", "PIVOT"),
     "locks": RefusalReason("FOR UPDATE is not available: a question only asks.", "Leave it out.", "FOR"),
@@ -109,9 +119,7 @@ NODES: Mapping[str, RefusalReason] = {
     "Values": RefusalReason("VALUES stands in FROM only.", "Write FROM (VALUES (1), (2)) AS t (x).", "VALUES"),
     "Intersect": RefusalReason("INTERSECT is available in subqueries only.", "Ask two questions.", "INTERSECT"),
     "Except": RefusalReason("EXCEPT is available in subqueries only.", "Ask two questions.", "EXCEPT"),
-    "Window": RefusalReason(
-        "Window functions are available in subqueries only.", "Leave OVER (...) out and use GROUP BY.", "OVER"
-    ),
+    "Window": RefusalReason(_WINDOW_RULE, _WINDOW_FIX, "OVER"),
     "IgnoreNulls": RefusalReason("IGNORE NULLS is not available.", "Aggregates pass NULLs over anyway.", "IGNORE"),
     "Interval": RefusalReason(
         "INTERVAL is added to constant dates only.",
@@ -165,13 +173,17 @@ NODES: Mapping[str, RefusalReason] = {
     "TimeToStr": RefusalReason(
         "Formatting dates is not available.", "Use year(d), month(d) or date_trunc('month', d)."
     ),
+    "ToChar": RefusalReason(
+        "Formatting numbers and dates is not available.", "Use year(d), month(d) or date_trunc('month', d)."
+    ),
+    "WidthBucket": RefusalReason("WIDTH_BUCKET is not available.", "Use bin(x, 10), with the width of a bin."),
     "Monthname": RefusalReason("Names of months are not available.", "Use month(d)."),
     "Dayname": RefusalReason("Names of days are not available.", "Use dayofweek(d): Sunday is 0."),
     "DayOfWeekIso": RefusalReason("ISODOW is not available.", "Use dayofweek(d): Sunday is 0."),
     "DayOfYear": RefusalReason("The day of the year is not available.", "Use month(d) and day(d)."),
     "Replace": RefusalReason("REPLACE is not available.", "Use CASE WHEN x = 'a' THEN 'b' ELSE x END."),
     "Distinct": RefusalReason(
-        "DISTINCT is available in COUNT(DISTINCT x) only: elsewhere one person's value would stand for many.",
+        "DISTINCT is available in COUNT, SUM, AVG, VARIANCE and STDDEV, and changes nothing in MIN and MAX.",
         "Leave it out.",
         "DISTINCT",
     ),
@@ -191,6 +203,13 @@ FUNCTIONS: Mapping[str, RefusalReason] = {
     "histogram": RefusalReason(
         "HISTOGRAM is not available.", "Use bin(x, 10) AS bin, COUNT(*) with GROUP BY bin(x, 10)."
     ),
+    **dict.fromkeys(("date_format", "format_date", "format_timestamp"), NODES["TimeToStr"]),
+    **dict.fromkeys(
+        ("dateadd", "adddate", "subdate", "date_sub"),
+        RefusalReason(
+            "Intervals are added to constant dates by + and -.", "Write DATE '2024-01-31' - INTERVAL 30 DAY."
+        ),
+    ),
     "top_k": NODES["ApproxTopK"],
     "approx_top_count": NODES["ApproxTopK"],
     "product": RefusalReason("PRODUCT is not available: one factor of zero decides it.", "Use EXP(SUM(LN(x)))."),
@@ -205,6 +224,9 @@ FUNCTIONS: Mapping[str, RefusalReason] = {
 PARTS: Mapping[tuple[str, str], RefusalReason] = {
     ("Lag", "default"): RefusalReason("LAG takes a value and an offset.", "Use COALESCE(LAG(x) OVER (...), 0)."),
     ("Lead", "default"): RefusalReason("LEAD takes a value and an offset.", "Use COALESCE(LEAD(x) OVER (...), 0)."),
+    ("Trunc", "decimals"): RefusalReason(
+        "TRUNC to some digits is not available.", "Use round(x, -3), or floor(x / 1000) * 1000."
+    ),
     ("In", "query"): _NO_SUBQUERY,
     ("In", "field"): RefusalReason(
         "IN needs a list of constants in parentheses.", "Write for example ward IN ('A', 'B')."

@@ -189,7 +189,9 @@ class SelectReader:
         self._check_parts(
             node,
             ("expression",),
-            {"limit_options": RefusalReason(f"{word} takes a number of rows.", f"Write {word} 10.")},
+            dict.fromkeys(
+                ("limit_options", "direction"), RefusalReason(f"{word} takes a number of rows.", f"Write {word} 10.")
+            ),
         )
         number = node.args.get("expression")
         place = self.places.of(node, word)

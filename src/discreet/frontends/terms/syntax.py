@@ -63,8 +63,9 @@ class AggregateTerm:
 
     ``sample`` asks for the sample form of a variance, standard deviation or covariance. ``second`` is the other
     argument of a pair statistic. ``share`` is the q of a quantile. ``condition`` says which rows take part (FILTER),
-    and ``bounds`` what one unit may add. ``word`` is "min", "max" or "median" for quantiles that were written so: over
-    all units MIN(x) is the 1 % quantile, and inside one unit it is the least value.
+    and ``bounds`` what one unit may add. ``distinct`` takes each value once, whoever has it. ``word`` is "min", "max"
+    or "median" for quantiles that were written so: over all units MIN(x) is the 1 % quantile, and inside one unit it is
+    the least value.
     """
 
     statistic: Statistic | PairStatistic
@@ -76,6 +77,7 @@ class AggregateTerm:
     condition: Term | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     word: str = ""
+    distinct: bool = False
 
     @property
     def inside(self) -> tuple[Term, ...]:

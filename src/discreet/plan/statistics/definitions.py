@@ -205,6 +205,11 @@ class StatisticDefinition:
                 assert_never(self.basis)
 
     @property
+    def has_moments(self) -> bool:
+        """Whether it is a sum, or follows from sums: of all values, or of distinct ones."""
+        return isinstance(self.basis, SumBasis | FirstMomentBasis | SecondMomentBasis)
+
+    @property
     def is_chosen(self) -> bool:
         """Whether it is chosen, and not computed from noisy integers."""
         return isinstance(self.basis, ChoiceBasis)

@@ -180,7 +180,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
                 inside=None,
             ),
             Wording(
-                names=("var_samp", "variance"),
+                names=("var_samp", "variance", "var"),
                 parsed=("Variance",),
                 google=("VAR_SAMP", "VARIANCE"),
                 verb="variance",
@@ -212,7 +212,7 @@ STATISTICS: Mapping[Statistic, StatisticDefinition] = {
                 inside=None,
             ),
             Wording(
-                names=("stddev_samp", "stddev"),
+                names=("stddev_samp", "stddev", "stdev"),
                 parsed=("Stddev", "StddevSamp"),
                 google=("STDDEV_SAMP", "STDDEV"),
                 verb="stddev",

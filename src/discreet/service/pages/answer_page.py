@@ -9,9 +9,10 @@ from typing import Any
 from discreet.service.answer_forms import AnswerForm
 from discreet.service.documents import make_not_found
 from discreet.service.messages import ApiResponse
-from discreet.service.pages.charts import draw_bars, find_measured
+from discreet.service.pages.charts import draw_bars, find_measured, is_number
 from discreet.service.pages.layout import make_cost, make_form, make_page, make_problem, make_problem_page
-from discreet.service.pages.markup import Child, Html, element, join, make_explanation, make_table
+from discreet.service.pages.markup import Child, Figure, Html, element, join, make_explanation, make_table, write_figure
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response, quote_part, redirect
 
 _MOST_ROWS = 500
@@ -52,6 +53,8 @@ def show_request(visit: Visit) -> ApiResponse:
 
 def _draw_running(visit: Visit, found: Mapping[str, Any]) -> Html:
     """How far a question is. The script follows it; without one the page loads itself anew."""
+    if visit.caller.opened.book.answer_after is not None:
+        return _draw_held(visit)
     ending = found["state"] == "cancelling"
     said = "It is being ended." if ending else "The data is being read. You may leave this page and come back."
     bar = element("progress", value=f"{found['progress']:.3f}", max="1", id="progress", aria_label="How far it is")
@@ -66,6 +69,22 @@ def _draw_running(visit: Visit, found: Mapping[str, Any]) -> Html:
         "section",
         element("noscript", element("meta", http_equiv="refresh", content="2")),
         element("p", said, role="status", id="progress-words"), bar, None if ending else stop, why,
+        id="running", data_follow=f"/progress/{quote_part(visit.argument)}",
+    )  # fmt: skip
+
+
+def _draw_held(visit: Visit) -> Html:
+    """A question whose answer is held to a raster: how far it is is not told, and it cannot be ended."""
+    said = "The question runs. Its answer comes at a set time. You may leave this page and come back."
+    why = make_explanation(
+        "Why does it take so long?", "How long the work takes could tell something about the data. So the owner has "
+        "set times at which answers are handed out, and a question that runs cannot be ended.",
+    )  # fmt: skip
+    return element(
+        "section",
+        element("noscript", element("meta", http_equiv="refresh", content="2")),
+        element("p", said, role="status", id="progress-words"),
+        element("progress", max="1", aria_label="It runs"), why,
         id="running", data_follow=f"/progress/{quote_part(visit.argument)}",
     )  # fmt: skip
 
@@ -109,7 +128,7 @@ def draw_answer(document: Mapping[str, Any], *, link: str | None, files: bool = 
         element(
             "p", "Cost: ", make_cost(str(receipt["cost"])), ". ", element("small", "Left: ", document["remaining"])
         ),
-        _draw_receipt(receipt),
+        draw_receipt(receipt),
         element("p", element("a", "Use as a table in the next question", href=_use(link))) if below and rows else None,
     )
 
@@ -121,16 +140,19 @@ def _use(link: str | None) -> str:
 def _draw_rows(rows: Sequence[Mapping[str, Any]]) -> Html:
     if not rows:
         return element("p", "The answer has no rows.")
-    cells = [["NULL" if cell is None else str(cell) for cell in row.values()] for row in rows[:_MOST_ROWS]]
+    cells = [[_write_cell(cell) for cell in row.values()] for row in rows[:_MOST_ROWS]]
     more = f"Rows of the answer; the first {_MOST_ROWS} of {len(rows)}" if len(rows) > _MOST_ROWS else "Rows"
     ends = any(find_measured(row) for row in rows[:1])
-    meaning = make_explanation(
-        "What are low and high?", "Between them lies the value without noise, as often as the level says."
-    )
-    return join(make_table(rows[0], cells, more), meaning if ends else None)
+    return join(make_table(rows[0], cells, more), explain(PageTerm.ENDS) if ends else None)
 
 
-def _draw_receipt(receipt: Mapping[str, Any]) -> Html:
+def _write_cell(cell: Any) -> str:
+    if cell is None:
+        return Figure("NULL")
+    return write_figure(cell) if is_number(cell) else str(cell)
+
+
+def draw_receipt(receipt: Mapping[str, Any], *, unfolded: bool = False) -> Html:
     """The receipt: what can be told to others, with its place in the ledger."""
     words = ("request", "analyst", "time", "protects", "question", "level", "interval")
     lines: list[Child] = []
@@ -140,7 +162,10 @@ def _draw_receipt(receipt: Mapping[str, Any]) -> Html:
     for limit in receipt.get("limits", ()):
         lines += [element("dt", "limit"), element("dd", str(limit))]
     whole = element("details", element("summary", "The whole receipt"), element("pre", json.dumps(receipt, indent=1)))
-    return element("details", element("summary", "Receipt"), element("dl", lines), whole, class_="receipt")
+    return element(
+        "details", element("summary", "Receipt"), element("dl", lines), explain(PageTerm.RECEIPT), whole,
+        class_="receipt", open=unfolded,
+    )  # fmt: skip
 
 
 def show_history(visit: Visit) -> ApiResponse:
@@ -160,11 +185,11 @@ def show_history(visit: Visit) -> ApiResponse:
     search = element(
         "form", element("label", "Search", for_="search"), " ",
         element("input", type="search", id="search", name="search", value=visit.word("search")), " ",
-        element("button", "Search", class_="quiet"), method="get", action="/history", role="search",
+        element("button", "Search", class_="quiet"), method="get", action="/history", role="search", class_="search",
     )  # fmt: skip
     rows = [
-        (each["number"], str(each["time"])[:19].replace("T", " "), each["analyst"], _link(visit, each),
-         join(element("pre", each["question"]), _ask_again(visit, each)), make_cost(str(each["cost"])),
+        (_link_receipt(visit, each), _tell_time(each), each["analyst"], _link(visit, each),
+         join(element("pre", each["sql"] or each["question"]), _ask_again(visit, each)), make_cost(str(each["cost"])),
          "yes" if each["answered"] else "not yet")
         for each in shown
     ]  # fmt: skip
@@ -172,22 +197,51 @@ def show_history(visit: Visit) -> ApiResponse:
         f", the latest {len(shown)}" if len(shown) < len(kept) else ""
     )
     heads = ("no.", "time (UTC)", "who", "request", "question", "cost", "answered")
+    listed = make_table(heads, rows, caption, stacked=True)
     first = element("a", "Write the first question.", href="/ask") if visit.caller.token.role.may_ask else None
     empty = element("p", "Nothing was found." if found else ("Nothing was asked yet. ", first), class_="empty")
     return make_page_response(
-        make_page(visit, "/history", "History", search, make_table(heads, rows, caption) if rows else empty)
+        make_page(visit, "/history", "History", search, element("section", listed) if rows else empty)
     )
 
 
+def _tell_time(charge: Mapping[str, Any]) -> Html:
+    day, _, time = str(charge["time"])[:19].partition("T")
+    return join(element("span", day, class_="nowrap"), " ", time)
+
+
+def show_receipt(visit: Visit) -> ApiResponse:
+    """The receipts of one charge, for those who look after the log: no answer is on it."""
+    reply = visit.call("GET", "datasets/{d}/receipts/{x}", argument=visit.argument)
+    if not reply.is_good:
+        return make_problem_page(visit, "/history", "Receipt", reply)
+    found = reply.document
+    lines = [("asked by", found["analyst"]), ("request", found["request"]), ("time", found["time"]),
+             ("question", found["question"]), ("answered", "yes" if found["answered"] else "not yet")]  # fmt: skip
+    told = element("dl", [join(element("dt", word), element("dd", value)) for word, value in lines])
+    none = element("p", "There is no receipt of an answer: it was no question, or it has no answer yet.")
+    body = [draw_receipt(receipt, unfolded=True) for receipt in found["receipts"]] or [none]
+    charge = element("section", told, element("p", "Cost: ", make_cost(str(found["cost"]))), body)
+    return make_page_response(make_page(visit, "/history", f"Charge {found['number']}", charge))
+
+
+def _link_receipt(visit: Visit, charge: Mapping[str, Any]) -> Html:
+    """The number of a charge, as a link to its receipt for those who look after the log."""
+    number = str(charge["number"])
+    if not visit.caller.token.role.sees_everybody:
+        return join(number)
+    return element("a", number, href=f"/receipts/{number}", aria_label=f"Receipt of charge {number}")
+
+
 def _ask_again(visit: Visit, charge: Mapping[str, Any]) -> Html | None:
-    """The question in the form again: asked in the same way it is free."""
-    if not visit.caller.token.role.may_ask:
+    """The question in the form again, where its SQL is known: asked in the same way it is free."""
+    if not visit.caller.token.role.may_ask or not charge["sql"]:
         return None
-    return element("a", "Write it again", href=f"/ask?sql={quote_part(str(charge['question']))}")
+    return element("a", "Write it again", href=f"/ask?sql={quote_part(str(charge['sql']))}")
 
 
 def _make_searched(charge: Mapping[str, Any]) -> str:
-    return "\n".join(str(charge[name]) for name in ("question", "request", "analyst", "project")).casefold()
+    return "\n".join(str(charge[name]) for name in ("question", "sql", "request", "analyst", "project")).casefold()
 
 
 def _link(visit: Visit, charge: Mapping[str, Any]) -> Html:

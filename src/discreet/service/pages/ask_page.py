@@ -15,7 +15,8 @@ from discreet.service.messages import ApiResponse
 from discreet.service.pages.answer_page import draw_answer, path_of_request
 from discreet.service.pages.dataset_page import make_gauge, tell_if_spent
 from discreet.service.pages.layout import make_cost, make_field, make_form, make_page, make_problem, make_problem_page
-from discreet.service.pages.markup import Child, Html, element, join, make_explanation, make_table
+from discreet.service.pages.markup import Child, Html, element, join, make_table
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import ApiReply, Visit, make_page_response, read_decimal, redirect
 from discreet.service.sessions import make_name
 
@@ -68,7 +69,7 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
     free = element(
         "p", element("strong", "Already answered: free."), " The same noise, so nothing more is told.", class_="good"
     )
-    price = element("p", "It costs ", make_cost(str(document["cost"])), ".", class_="cost")
+    price = element("p", "It costs ", make_cost(str(document["cost"])), class_="cost")
     short = element("p", "This is more than you may spend. ", document["nearest"], class_="notice")
     rows = [
         (element("code", column["name"]), _tell_error(column), column["what"])
@@ -77,17 +78,18 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
     level = f"{float(document['level']):.4g}".removeprefix("0.")
     caption = f"Error of each value, in {level if len(level) > 1 else level + '0'} of 100 cases"
     notes: list[Child] = [element("li", document["keys"]) if document["keys"] else None]
-    for name in ("limits", "clamped", "chosen"):
-        notes += [element("li", str(each)) for each in document.get(name, ())]
+    for name, first in (("limits", ""), ("clamped", "values beyond bounds count as the bound: "), ("chosen", "")):
+        notes += [element("li", f"{first}{each}") for each in document.get(name, ())]
     notes += [element("li", f"with other noise, {each}") for each in document.get("other_noise", ())]
     return element(
         "div",
         free if document["already_answered"] else price,
         None if document["fits"] or document["already_answered"] else short,
         make_table(("column", "error", "how"), rows, caption),
+        explain(PageTerm.ERROR),
         element("ul", notes),
         element("p", "The error ", document["interval"], "."),
-        element("p", element("small", "Left: ", document["remaining"])),
+        explain(PageTerm.NOTES),
         class_="preview", data_curve=json.dumps(document.get("curve", [])),
     )  # fmt: skip
 
@@ -95,8 +97,12 @@ def draw_preview(document: Mapping[str, Any]) -> Html:
 def _tell_error(column: Mapping[str, Any]) -> str:
     """The error of a column; where it depends on the size of a group, the error at some sizes."""
     said = [] if column["error"] is None else [f"±\u00a0{column['error']:,.6g}"]
+    ranks = column.get("usual_error_in_rank"), column.get("error_in_rank")
+    if ranks[1] is not None:
+        usual = "" if ranks[0] is None else f"usually ±\u00a0{ranks[0]:,} rows in rank, "
+        said.append(f"{usual}at most ±\u00a0{ranks[1]:,}" + ("" if usual else " rows"))
     sizes = column["error_by_size"].items()
-    said += [f"±\u00a0{error:,.6g} in groups of {size}" for size, error in sizes if error is not None]
+    said += [f"±\u00a0{error:,.4g} in groups of {int(size):,}" for size, error in sizes if error is not None]
     return "; ".join(said) or "not known before asking"
 
 
@@ -211,10 +217,7 @@ def _draw_offer(visit: Visit) -> Html:
             make_field("Error at most ±", "error", inputmode="decimal", value=visit.word("error")),
             open=bool(visit.word("error")),
         ),
-        make_explanation(
-            "What does this mean?",
-            "More budget gives less noise. What is paid is gone for everybody who asks this dataset.",
-        ),
+        explain(PageTerm.PRICE),
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from discreet.service.messages import ApiResponse
 from discreet.service.pages.layout import make_form, make_page, make_problem, make_problem_page
-from discreet.service.pages.markup import Html, element, join, make_explanation
+from discreet.service.pages.markup import Html, element, join
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import PAGE_HEADERS, Visit, make_page_response
 
 _HERE = "/audit"
@@ -51,6 +52,16 @@ def export(visit: Visit) -> ApiResponse:
     return ApiResponse(status=200, body=made.body, media=made.media, headers={**PAGE_HEADERS, **file})
 
 
+def download_head(visit: Visit) -> ApiResponse:
+    """The head as a file of one line, to be kept elsewhere."""
+    head = visit.call("GET", "datasets/{d}/ledger/head")
+    if not head.is_good:
+        return make_problem_page(visit, _HERE, "Audit", head)
+    file = {"Content-Disposition": f'attachment; filename="head-{head.document["number"]}.json"'}
+    line = json.dumps(head.document).encode() + b"\n"
+    return ApiResponse(status=200, body=line, media="application/json", headers={**PAGE_HEADERS, **file})
+
+
 def _read_heads(text: str) -> list[Any] | None:
     """Heads one in a line, as JSON; None where one cannot be read."""
     try:
@@ -73,16 +84,22 @@ def _draw(visit: Visit, first: Html | None, status: int = 200) -> ApiResponse:
     files = [
         element("li", element("a", form, href=f"/audit/export/{form}"), f": {words}") for form, words in _FORMS.items()
     ]
-    line = json.dumps(head.document)
-    said = f"The log has {head.document['number'] + 1} entries. Keep this line elsewhere, and compare it later."
+    number, hashed = head.document["number"], head.document["hash"]
+    said = f"The log has {number + 1} entries. Keep its head elsewhere, and compare it later."
+    short = element("p", f"Entry {number}, hash ", element("code", f"{hashed[:16]}…"))
+    save = element("p", element("a", "Download the head", href="/audit/head"))
+    whole = element(
+        "details", element("summary", "The whole line"), element("pre", json.dumps(head.document), class_="secret")
+    )
+    receipts = ("What was asked, by whom and at what cost is in the ", element("a", "history", href="/history"),
+                "; the number of a charge leads to its receipt.")  # fmt: skip
     return make_page_response(
         make_page(
             visit, _HERE, "Audit",
             first,
             element("section", element("h2", "Verify"), check),
-            element("section", element("h2", "Head"), element("p", said), element("pre", line, class_="secret"),
-                    make_explanation("Why?", "Who can write the whole log could write another one. A head that lies "
-                                     "elsewhere shows it.")),
+            element("section", element("h2", "Head"), element("p", said), short, save, explain(PageTerm.HEAD), whole),
+            element("section", element("h2", "Receipts"), element("p", receipts)),
             element("section", element("h2", "Export"), join(element("p", "No answer is in any of them."),
                     element("ul", files))),
         ),

@@ -149,9 +149,22 @@ def _draw_questions(visit: GuideVisit, found: DataFiles) -> Html:
     key = element("input", type="hidden", name="form_key", value=visit.form_key)
     look = element("button", "See what it means", formaction="/guide", id="guide-look")
     return element(
-        "form", key, keep, _ask_who(visit, found), _ask_rows(visit), _ask_columns(visit, schema), _ask_budget(visit),
+        "form", key, keep, _tell_file(visit, schema), _ask_who(visit, found), _ask_rows(visit),
+        _ask_columns(visit, schema), _ask_budget(visit),
         element("p", look, class_="actions"), method="post", action="/guide", id="guide-form",
     )  # fmt: skip
+
+
+def _tell_file(visit: GuideVisit, schema: Mapping[str, Type | None]) -> Html:
+    """The first answer, and the way back to it."""
+    known = f"{len(schema)} columns" if len(schema) != 1 else "1 column"
+    return element(
+        "fieldset",
+        element("legend", "1. Which file is the data?"),
+        element(
+            "p", element("code", visit.word("file")), f", {known}. ", element("a", "Choose another", href="/guide")
+        ),
+    )
 
 
 def _ask_who(visit: GuideVisit, found: DataFiles) -> Html:

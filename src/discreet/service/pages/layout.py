@@ -52,9 +52,26 @@ def make_page(visit: Visit, here: str, title: str, *body: Child) -> Html:
         links.append(element("a", "Guide", href="/guide"))
     leave = make_form(visit, "/sign-out", element("button", "Sign out", class_="quiet"))
     who = element("span", f"{token.name} ({token.role})", class_="who")
-    top = element("strong", visit.dataset, class_="brand")
-    header = element("header", top, element("nav", links, aria_label="Pages"), element("div", who, leave, class_="me"))
+    header = element(
+        "header", _draw_brand(visit), element("nav", links, aria_label="Pages"), element("div", who, leave, class_="me")
+    )
     return make_bare_page(title, *body, header=header)
+
+
+def _draw_brand(visit: Visit) -> Html:
+    """The name of the dataset; where there are several, the way to the others."""
+    name = element("strong", visit.dataset, class_="brand")
+    if len(visit.service.datasets) < 2:
+        return name
+    turns = [
+        make_form(visit, "/turn", element("button", other, name="dataset", value=other, class_="quiet"))
+        for other in visit.others
+    ]
+    more = element("p", element("a", "Another dataset, with its token", href="/another"))
+    menu = element("div", turns, more, class_="menu")
+    return element(
+        "details", element("summary", name, element("span", "change", class_="who")), menu, class_="datasets"
+    )
 
 
 def make_form(visit: Visit, action: str, *children: Child, **attributes: str) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -11,6 +12,12 @@ _VOID = frozenset({"br", "input", "link", "meta"})
 
 class Html(str):
     """A text that is HTML already. It is made here and nowhere else."""
+
+    __slots__ = ()
+
+
+class Figure(str):
+    """A number as it is written for people."""
 
     __slots__ = ()
 
@@ -52,12 +59,42 @@ def _write_attribute(word: str, value: str | float | None) -> str:
     return f" {name}" if value is True else f' {name}="{html.escape(str(value))}"'
 
 
-def make_table(heads: Iterable[Child], rows: Iterable[Iterable[Child]], caption: str) -> Html:
-    """A table that scrolls by itself where the screen is small."""
-    head = element("tr", [element("th", each, scope="col") for each in heads])
-    body = [element("tr", [element("td", cell) for cell in row]) for row in rows]
-    drawn = element("table", element("caption", caption), element("thead", head), element("tbody", body))
-    return element("div", drawn, class_="scroll", tabindex="0", role="region", aria_label=caption)
+def write_figure(value: float) -> Figure:
+    """A number for people: thousands apart, and no more digits than one can read.
+
+    >>> [str(write_figure(each)) for each in (1234567, -0.25, 1234567.8, 56.490612, 1e-7)]
+    ['1,234,567', '-0.25', '1,234,568', '56.4906', '1e-07']
+    """
+    if isinstance(value, int):
+        return Figure(f"{value:,}")
+    return Figure(f"{value:,.0f}" if abs(value) >= 100_000 and math.isfinite(value) else f"{value:,.6g}")
+
+
+def make_table(heads: Iterable[str], rows: Iterable[Iterable[Child]], caption: str, *, stacked: bool = False) -> Html:
+    """A table that scrolls by itself where the screen is small. Columns of numbers stand to the right.
+
+    ``stacked`` puts the cells of a row below each other there, each with its head.
+    """
+    lines, names = [list(row) for row in rows], list(heads)
+    places = range(len(lines[0])) if lines else range(0)
+    numbers = {place for place in places if all(isinstance(row[place], int | float | Figure) for row in lines)}
+    head = [_make_cell("th", each, number=place in numbers, scope="col") for place, each in enumerate(names)]
+    body = [
+        element("tr", [
+            # The parts of a cell stay together beside its head.
+            _make_cell("td", element("div", cell) if stacked else cell, number=place in numbers,
+                       data_label=names[place] if stacked else None)
+            for place, cell in enumerate(row)
+        ])
+        for row in lines
+    ]  # fmt: skip
+    drawn = element("table", element("caption", caption), element("thead", element("tr", head)), element("tbody", body))
+    class_ = "scroll stacked" if stacked else "scroll"
+    return element("div", drawn, class_=class_, tabindex="0", role="region", aria_label=caption)
+
+
+def _make_cell(name: str, cell: Child, *, number: bool, **attributes: str | None) -> Html:
+    return element(name, cell, **attributes, class_="number" if number else None)
 
 
 def make_explanation(words: str, *meaning: Child) -> Html:

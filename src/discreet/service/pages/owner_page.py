@@ -8,7 +8,8 @@ from typing import Any
 from discreet.service.messages import ApiResponse
 from discreet.service.pages.charts import draw_burndown
 from discreet.service.pages.layout import make_field, make_form, make_page, make_problem, make_problem_page
-from discreet.service.pages.markup import Html, element, join, make_explanation, make_table
+from discreet.service.pages.markup import Figure, Html, element, join, make_explanation, make_table, write_figure
+from discreet.service.pages.terms import PageTerm, explain
 from discreet.service.pages.visits import Visit, make_page_response, read_decimal, redirect
 from discreet.service.roles import Role
 
@@ -85,9 +86,12 @@ def _draw(visit: Visit, first: Html | None = None, status: int = 200) -> ApiResp
         first,
         _tell_waiting(visit, checked.document["waiting"]),
         element("section", element("h2", "Budget over time"), draw_burndown(spent.document["curve"]),
-                _list_analysts(spent.document["analysts"])),
-        element("section", element("h2", "Tokens"), _list_tokens(visit, tokens.document["tokens"]), _make_maker(visit)),
+                explain(PageTerm.CURVE), _list_analysts(spent.document["analysts"])),
+        element("section", element("h2", "Caps"), _list_caps(checked.document)),
+        element("section", element("h2", "Tokens"), _list_tokens(visit, tokens.document["tokens"]), _make_maker(visit),
+                explain(PageTerm.TOKEN)),
         element("section", element("h2", "Codebook"), _list_checks(checked.document["lines"]), _make_reloader(visit)),
+        element("section", element("h2", "Ledger"), _make_verifier(visit)),
         element("section", element("h2", "Refusals and sign-ins"), _list_access(visit)),
         element("section", element("h2", "Declarations"), _make_declarations(visit)),
     ]  # fmt: skip
@@ -131,6 +135,25 @@ def _list_checks(lines: list[Mapping[str, Any]]) -> Html:
     )
 
 
+def _list_caps(found: Mapping[str, Any]) -> Html:
+    """What limits single questions, people and periods, and who may ask at all."""
+    lines = [element("li", str(each)) for each in found["caps"]]
+    lines += [
+        element("li", f"{word} that may ask: {', '.join(found[word]) or 'none'}")
+        for word in ("analysts", "projects")
+        if found[word] is not None
+    ]
+    none = element("p", "There are none: anybody with a token may spend all that is left.", class_="empty")
+    return join(element("ul", lines) if lines else none, explain(PageTerm.CAP))
+
+
+def _make_verifier(visit: Visit) -> Html:
+    """The check of the whole log, on the page of the auditor."""
+    said = element("p", "Every charge and every answer is in a log that cannot be changed unseen.")
+    check = make_form(visit, "/audit/verify", element("p", element("button", "Verify the log", class_="quiet")))
+    return join(said, check, element("p", element("a", "Heads, receipts and export", href="/audit")))
+
+
 def _make_reloader(visit: Visit) -> Html:
     """A changed codebook: what is public about the data at once, the terms of the budget with a reason."""
     again = make_form(
@@ -161,7 +184,9 @@ def _list_access(visit: Visit) -> Html:
     ]  # fmt: skip
     heads = ("time (UTC)", "who", "what", "where", "why")
     return element(
-        "details", element("summary", f"The latest {len(rows)}"), make_table(heads, rows, "Refusals and sign-ins")
+        "details",
+        element("summary", f"The latest {len(rows)}"),
+        make_table(heads, rows, "Refusals and sign-ins", stacked=True),
     )
 
 
@@ -178,9 +203,10 @@ def _list_analysts(analysts: list[Mapping[str, Any]]) -> Html:
     if not analysts:
         return element("p", "Nobody has asked yet.", class_="empty")
     rows = [
-        (each["analyst"], each["charges"], f"{each['spent']:.4g}", "none" if each["cap"] is None else each["cap"])
+        (each["analyst"], write_figure(each["charges"]), Figure(f"{each['spent']:.4g}"),
+         Figure("none" if each["cap"] is None else each["cap"]))
         for each in analysts
-    ]
+    ]  # fmt: skip
     return make_table(("who", "charges", "spent", "cap"), rows, "Who spent what")
 
 
@@ -191,7 +217,8 @@ def _list_tokens(visit: Visit, tokens: list[Mapping[str, Any]]) -> Html:
         for each in tokens
     ]  # fmt: skip
     heads = ("name", "role", "project", "cap for one question", "state", "until", "")
-    return make_table(heads, rows, "All tokens")
+    none = element("p", "There are no tokens yet. Make one for yourself, and one for each analyst.", class_="empty")
+    return make_table(heads, rows, "All tokens", stacked=True) if rows else none
 
 
 def _make_revoker(visit: Visit, token: Mapping[str, Any]) -> Html | None:
@@ -200,7 +227,7 @@ def _make_revoker(visit: Visit, token: Mapping[str, Any]) -> Html | None:
     words = f"Revoke the token {token['id']} of {token['name']}"
     return make_form(
         visit, "/owner/revoke", element("input", type="hidden", name="id", value=token["id"]),
-        element("button", "Revoke", class_="quiet", aria_label=words),
+        element("button", "Revoke", class_="quiet small", aria_label=words),
     )  # fmt: skip
 
 
@@ -226,7 +253,7 @@ def _make_declarations(visit: Visit) -> Html:
     anew = make_form(
         visit, "/owner/renew",
         element("p", element("label", box, " Nobody of the earlier data is in the new data.", for_="other_people")),
-        element("p", element("label", "Reason ", element("input", name="reason", required=True))),
+        make_field("Why?", "renew-reason", "It stays on record in your name.", required=True, name="reason"),
         element("p", element("button", "Start the budget anew", class_="danger")),
     )  # fmt: skip
     why = make_explanation(

@@ -28,6 +28,26 @@ def show_sign_in(*, failed: bool = False, provided: bool = False) -> ApiResponse
     return make_page_response(make_bare_page("Sign in", body, class_="narrow"), 401 if failed else 200)
 
 
+def show_another(form_key: str, *, failed: bool = False) -> ApiResponse:
+    """The form for the token of another dataset; the datasets that are open stay so."""
+    said = element(
+        "p", "This does not open anything: it is not known, or it has ended.", class_="problem", role="alert"
+    )
+    form = element(
+        "form",
+        element("input", type="hidden", name="form_key", value=form_key),
+        make_field(
+            "The token of the other dataset", "token", "Then you can turn from one to the other without signing in.",
+            type="password", autocomplete="off", required=True, autofocus=True,
+        ),
+        element("p", element("button", "Open it")),
+        method="post", action="/another",
+    )  # fmt: skip
+    back = element("p", element("a", "Back", href="/dataset"))
+    body = element("div", said if failed else None, form, back, class_="card")
+    return make_page_response(make_bare_page("Another dataset", body, class_="narrow"), 401 if failed else 200)
+
+
 def show_way_on(cookie: str) -> ApiResponse:
     """A page that goes on to the dataset by itself."""
     body = element(

@@ -6,6 +6,8 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
@@ -24,7 +26,7 @@ from discreet.service.pages.markup import element
 from discreet.service.pages.visits import Visit, make_page_response, redirect
 from discreet.service.routes import SIGN_IN, Service
 from discreet.service.served_dataset import ServedDataset
-from discreet.service.sessions import SessionStore, is_same_key
+from discreet.service.sessions import BrowserSession, SessionStore, is_same_key
 
 LOG = logging.getLogger("discreet.service")
 _MOST_WORDS = 2000
@@ -47,6 +49,8 @@ _PAGES: Mapping[tuple[str, str], PageHandler] = {
     ("GET", "progress/{x}"): answer_page.follow,
     ("POST", "cancel/{x}"): answer_page.cancel,
     ("GET", "history"): answer_page.show_history,
+    ("GET", "receipts/{x}"): answer_page.show_receipt,
+    ("GET", "releases/{x}"): dataset_page.download_release,
     ("GET", "owner"): owner_page.show_owner,
     ("POST", "owner/tokens"): owner_page.create_token,
     ("POST", "owner/revoke"): owner_page.revoke_token,
@@ -57,6 +61,7 @@ _PAGES: Mapping[tuple[str, str], PageHandler] = {
     ("GET", "audit"): audit_page.show_audit,
     ("POST", "audit/verify"): audit_page.verify,
     ("GET", "audit/export/{x}"): audit_page.export,
+    ("GET", "audit/head"): audit_page.download_head,
 }
 
 
@@ -149,14 +154,14 @@ class Site:
         words = read_form(request) if request.method == "POST" else dict(request.query)
         if request.method == "POST" and not is_same_key(words.get("form_key", ""), session.form_key):
             raise RequestRefused(RefusalCode.FORBIDDEN, "The form is not of this session.", "Load the page again.")
-        if (request.method, path) == ("POST", "sign-out"):
-            return self._sign_out(request)
+        if path in ("sign-out", "another", "turn"):
+            return self._change_session(request, path, session, words)
         if request.method == "GET" and path in ("", "sign-in"):
             return redirect("/dataset")
         route, argument = find_page(request.method, path)
         visit = Visit(
             service=self.service, caller=caller, form_key=session.form_key, argument=argument, words=words,
-            guided=self.guide is not None,
+            guided=self.guide is not None, others=sorted(set(session.tokens) - {session.dataset}),
         )  # fmt: skip
         response = _PAGES[request.method, route](visit)
         return replace(response, route=f"pages/{route}", token=caller.token.id)
@@ -210,6 +215,26 @@ class Site:
             raise refuse_body("A dataset of this name is served already.", "Rename the data file, and begin anew.")
         self.service.datasets[dataset.name] = dataset
         return self._sign_in(request, self.sessions.use_link, self.sessions.make_link(dataset.name), "/owner")
+
+    def _change_session(
+        self, request: ApiRequest, path: str, session: BrowserSession, words: Mapping[str, str]
+    ) -> ApiResponse:
+        """Leave, open another dataset beside those that are open, or turn to one of them."""
+        if request.method == "POST" and path == "sign-out":
+            return self._sign_out(request)
+        if request.method == "GET" and path == "another":
+            return replace(sign_in_page.show_another(session.form_key), route="another")
+        if request.method == "POST" and path == "another":
+            enter = partial(self.sessions.sign_in, beside=session)
+            made = self._sign_in(request, enter, words.get("token", "").strip())
+            failed = made.status != HTTPStatus.SEE_OTHER
+            return (
+                replace(sign_in_page.show_another(session.form_key, failed=failed), route=SIGN_IN) if failed else made
+            )
+        chosen = words.get("dataset", "") if request.method == "POST" and path == "turn" else ""
+        if not self.sessions.turn(self._read_cookie(request), chosen):
+            raise RequestRefused(RefusalCode.NOT_FOUND, "There is no such page.", "Go back to the first page.")
+        return replace(redirect("/dataset"), route="turn")
 
     def _sign_out(self, request: ApiRequest) -> ApiResponse:
         self.sessions.sign_out(self._read_cookie(request))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from http import HTTPStatus
@@ -56,6 +56,8 @@ class Visit:
     words: Mapping[str, str] = field(default_factory=dict)
     guided: bool = False
     """Whether the server has a guide to a first codebook."""
+    others: Sequence[str] = ()
+    """Other datasets that the session may turn to."""
 
     @property
     def dataset(self) -> str:

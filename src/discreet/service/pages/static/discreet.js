@@ -41,6 +41,8 @@ if (form) {
 
   function readCurve() {
     const drawn = preview.querySelector("[data-curve]");
+    // An offer that is refused leaves the sliders, so that one can go back; another question has another curve.
+    if (!drawn && curve.length && !preview.querySelector("[data-line]")) return moveSliders("");
     const points = drawn ? JSON.parse(drawn.dataset.curve) : [];
     const name = points.length ? Object.keys(points[0].errors)[0] : "";
     const found = points.map((point) => ({ share: point.share, error: point.errors[name] }));
@@ -132,5 +134,6 @@ if (form) {
   form.addEventListener("submit", () => {
     document.getElementById("ask-button").textContent = "Asking…";
   });
-  if (preview.querySelector("[data-curve], [data-line]")) { readCurve(); markProblem(); } else update();
+  // What the server said about a question that was asked stays until something is typed.
+  if (preview.querySelector("[data-curve], .problem")) { readCurve(); markProblem(); } else update();
 }
