@@ -168,6 +168,28 @@ def test_small_groups_have_intervals_that_cover(kind: Statistic, size: int) -> N
     assert held >= 80 * (0.90 if size >= 20 else 0.97)  # two standard errors below 95 % where it is exact
 
 
+@pytest.mark.parametrize("size", [5, 400])
+@pytest.mark.parametrize("kind", [Statistic.MEAN, Statistic.VARIANCE])
+def test_intervals_of_many_groups_cover(kind: Statistic, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many groups are simulated together: their intervals hold as those of one group do, and are as wide."""
+    release = priced(ask(of(kind, "age"), keys=("ward",)), epsilon=2)
+    ages = np.random.default_rng(size).integers(20, 100, size)
+    truth = {"values": size, "steps": int((ages - 55).sum()), "squares": int(((ages - 55) ** 2).sum())}
+    source, count = SeededForTestsOnly(5), 400
+    noise = release.draw_noise(count, source)
+    exact = {at: truth[str(release.bounded.bounded.measures[at].counts)] * release.units(at) for at in noise}
+    noisy = NoisyGroups(tuple((f"{i}",) for i in range(count)), {at: exact[at] + noise[at] for at in noise})
+    target, widths = ages.mean() if kind is Statistic.MEAN else ages.var(), []
+    for many in (1, 10**9):
+        monkeypatch.setattr("discreet.finish._MANY_GROUPS", many)
+        cells = [row[1] for row in finish(Plan((release,)), [noisy], source=source).rows]
+        ends = np.array([(cell.low, cell.high) for cell in cells], dtype=np.float64)
+        held = float(np.mean((ends[:, 0] <= target) & (target <= ends[:, 1])))
+        assert held >= (0.92 if size >= 20 else 0.97)
+        widths.append(float(np.mean(ends[:, 1] - ends[:, 0])))
+    assert widths[0] == pytest.approx(widths[1], rel=0.03)
+
+
 def test_intervals_of_joint_measures_cover() -> None:
     """A count and a sum that come out of the same noisy parts: each is within its bounds 95 % of the time."""
     question = ask(COUNT, of(Statistic.SUM, "age"))

@@ -32,15 +32,14 @@ from discreet.exact import Integers
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import Offer
-from discreet.parameters import Epsilon, Number, read_probability
+from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.preview import BatchPreview, Preview
 from discreet.price import PriceTerms
 from discreet.privacy import Budget
-from discreet.quote import Quote, quote_batch, quote_gaussian
+from discreet.quote import Quote, quote_batch
 from discreet.quote_desk import DEFAULT_OFFER, QuoteDesk
-from discreet.release import format_level
 from discreet.remaining_budget import RemainingBudget
 from discreet.stated_offer import StatedOffer
 from discreet.statement_reader import QuestionLike, StatementReader
@@ -111,18 +110,19 @@ class Curator:
         for the public number of rows over that of public groups.
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
         ``parameters`` are the values of @name in the text.
-        ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
-        for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
+        ``bounds="auto"`` buys bounds that are missing with a quarter of the offer. What follows from draws that were
+        made for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = self._charged.begin()
         asked = self._statements.read_statement(question, public, parameters)
         words = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         words |= {"group_size": group_size, "delta": delta}
         stated = StatedOffer(words=words, level=level, ends=ends)
+        automatic = missing_bounds.is_automatic(bounds)
         who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
         if isinstance(asked, ReleasedComputation):
-            return self._compute(asked, stated, times, who, automatic=_is_automatic(bounds))
-        return self._ask_question(asked, stated.make_offer(asked), times, who, automatic=_is_automatic(bounds))
+            return self._compute(asked, stated, times, who, automatic=automatic)
+        return self._ask_question(asked, stated.make_offer(asked), times, who, automatic=automatic)
 
     def _ask_question(
         self,
@@ -158,7 +158,7 @@ class Curator:
         self._check_analyst(who["analyst"])
         self._desk.check_computation(computation)
         if not computation.questions:
-            return self._compute_exactly(computation, stated, who["analyst"])
+            return self._desk.answer_exactly(computation, stated.level, who["analyst"], self._clock.now())
         if len(computation.questions) == 1:
             (asked,) = computation.questions
             offer = stated.make_offer(asked)
@@ -171,21 +171,6 @@ class Curator:
             spent = quoted.loss
         rows = post_processing.compute(computation, answers, self._statements.read_table)
         return post_processing.combine_answers(computation, answers, rows, self.budget, spent)
-
-    def _compute_exactly(self, computation: ReleasedComputation, stated: StatedOffer, analyst: str) -> Answer:
-        """What public tables say. Nothing is charged and nothing goes on record."""
-        rows = post_processing.compute(computation, (), self._statements.read_table)
-        receipt = {
-            "request": "",
-            "dataset": self.name,
-            "analyst": analyst,
-            "time": self._clock.now().isoformat(timespec="seconds"),
-            "level": format_level(read_probability(stated.level, "level")),
-        }
-        unit, neighbours = self.catalog.unit, self.catalog.neighbours
-        return post_processing.answer_exactly(
-            computation, rows, unit=unit, neighbours=neighbours, remaining=self.remaining, receipt=receipt
-        )
 
     @check_call("ask_batch([question, another], share=0.1)")
     def ask_batch(
@@ -263,7 +248,7 @@ class Curator:
         if curve and not asked.offer and all(words[form] is None for form in ("epsilon", "rho", "share", "error")):
             words |= DEFAULT_OFFER
         offer = StatedOffer(words=words, level=level, ends=ends).make_offer(asked)
-        if _is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
+        if missing_bounds.is_automatic(bounds) and missing_bounds.find_unbounded(asked.question, self.catalog):
             return missing_bounds.preview(self, asked.question, offer, analyst=analyst, project=project)
         return self._desk.preview(asked.question, offer, analyst, project, curve=curve)
 
@@ -386,21 +371,9 @@ class Curator:
         self._check_analyst(charge.analyst)
         return self._charged.draw_counts(bounded, charge, freeze, draw)
 
-    def quote_at(
-        self,
-        questions: Sequence[QuestionLike],
-        mu_squared: Sequence[Fraction],
-        *,
-        level: Number,
-        analyst: str,
-        delta: Fraction = Fraction(0),
-    ) -> Quote:
-        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases (``publish``).
-
-        ``delta`` is what each may cost for naming keys from the data; without it these are refused.
-        """
-        read = self._statements.read_batch(questions, None)
-        return quote_gaussian(list(zip(read, mu_squared, strict=True)), level, self._desk.make_context(analyst), delta)
+    def quote_at(self, questions: Sequence[QuestionLike], mu_squared: Sequence[Fraction], **choices: Any) -> Quote:
+        """Questions with normal noise, each at a μ² of its own; nothing is charged. For releases: ``QuoteDesk``."""
+        return self._desk.quote_at(self._statements.read_batch(questions, None), mu_squared, **choices)
 
     def answer_quoted(self, quoted: Quote, charge: Charge) -> tuple[Answer, ...]:
         """Answer quoted questions once, under a charge that its caller made. For releases (``publish``).
@@ -503,12 +476,3 @@ class Curator:
         """Refuse who is not on the codebook's list, where it has one."""
         if self._analysts is not None and analyst not in self._analysts:
             raise UsageError("The codebook does not name this analyst. Say analyst=... as listed. Nothing was charged.")
-
-
-def _is_automatic(bounds: str | None) -> bool:
-    """Whether missing bounds shall be bought."""
-    if bounds not in (None, "auto"):
-        raise ParameterError(
-            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
-        )
-    return bounds is not None

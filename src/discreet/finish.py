@@ -51,6 +51,8 @@ _WORK = 200_000
 # A level needs draws beyond its ends, at least this many; where that is too much work, the ends are not claimed.
 _BEYOND = 2
 _MOST_WORK = 2_000_000
+# Of so many groups, means and variances are simulated together, in pieces of so many draws.
+_MANY_GROUPS, _PIECE = 200, 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +185,8 @@ def compute_statistic(estimate: AggregateRecipe, measures: Any, kind: Type = Typ
             if estimate.count is not None:
                 total = total + float(estimate.origin) * _take_floats(measures, estimate.count)
             return _to_list(total)
-        case FirstMomentBasis():
-            first = _make_moments(estimate, measures)
-            return _to_list(basis.formula(first), _take_floats(measures, estimate.count) >= 1)
-        case SecondMomentBasis():
-            squares = _take_floats(measures, estimate.squares)
-            second = SecondMoments(first=_make_moments(estimate, measures), squares=squares)
-            return _to_list(basis.formula(second), _take_floats(measures, estimate.count) >= 1)
+        case FirstMomentBasis() | SecondMomentBasis():
+            return _to_list(*_compute_moment(estimate, basis, measures))
         case ChoiceBasis():
             raise InternalError("A chosen value is not computed from noisy integers.")
         case _:
@@ -209,6 +206,16 @@ def _add_whole(estimate: AggregateRecipe, steps: float, count: float) -> int:
 
 def _limit_whole(value: int) -> int:
     return min(max(value, INTEGER_MIN), INTEGER_MAX)
+
+
+def _compute_moment(
+    estimate: AggregateRecipe, basis: FirstMomentBasis | SecondMomentBasis, measures: Any
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """A mean or a variance for each group, and where a count leaves something to divide by."""
+    first, known = _make_moments(estimate, measures), _take_floats(measures, estimate.count) >= 1
+    if isinstance(basis, FirstMomentBasis):
+        return basis.formula(first), known
+    return basis.formula(SecondMoments(first=first, squares=_take_floats(measures, estimate.squares))), known
 
 
 def _make_moments(estimate: AggregateRecipe, measures: Any) -> FirstMoments:
@@ -368,7 +375,11 @@ def _simulate(
     draws = max(least, needed, min(most, _WORK // len(chosen)))
     outputs, limits = release.bounded.question.outputs, _limit_statistics(release)
     ends: dict[tuple[int, int], tuple[Value, Value]] = {}
-    for group in chosen:
+    if len(chosen) >= _MANY_GROUPS:
+        together = [c for c in columns if _find_moment(release, outputs[c].expression) is not None]
+        ends |= _simulate_together(release, noisy, chosen, together, draws=draws, source=source)
+        columns = [c for c in columns if c not in together]
+    for group in chosen if columns else ():
         truths = {}
         for position, shift in release.draw_noise(draws, source).items():
             if position == release.counted and release.named_count is not None:
@@ -381,6 +392,71 @@ def _simulate(
         for column in columns:
             ends[column, group] = _middle_of(_list_limits(release, simulated, outputs[column].expression, limits), tail)
     return ends
+
+
+def _find_moment(
+    release: Release, expression: Expression
+) -> tuple[AggregateRecipe, FirstMomentBasis | SecondMomentBasis] | None:
+    """The recipe of a column that is a mean or a variance by itself, whose count does not name the keys."""
+    keys = len(release.bounded.question.keys)
+    if not isinstance(expression, ReleasedValue) or expression.index < keys:
+        return None
+    recipe = release.bounded.estimates[expression.index - keys]
+    basis = STATISTICS[recipe.statistic].basis
+    if not isinstance(basis, FirstMomentBasis | SecondMomentBasis):
+        return None
+    return None if recipe.count == release.counted and release.named_count is not None else (recipe, basis)
+
+
+def _simulate_together(
+    release: Release,
+    noisy: NoisyGroups,
+    chosen: Sequence[int],
+    columns: Sequence[int],
+    *,
+    draws: int,
+    source: EntropySource,
+) -> dict[tuple[int, int], tuple[Value, Value]]:
+    """The same for means and variances of many groups, some groups at a time."""
+    outputs, ends = release.bounded.question.outputs, dict[tuple[int, int], tuple[Value, Value]]()
+    some = max(1, _PIECE // draws)
+    for first in range(0, len(chosen), some) if columns else ():
+        groups = chosen[first : first + some]
+        truths = _draw_truths(release, noisy, groups, draws, source)
+        for column in columns:
+            lows, highs = _simulate_moment(release, outputs[column].expression, truths)
+            ends |= {(column, group): pair for group, pair in zip(groups, zip(lows, highs))}
+    return ends
+
+
+def _draw_truths(
+    release: Release, noisy: NoisyGroups, groups: Sequence[int], draws: int, source: EntropySource
+) -> dict[int, Floats]:
+    """Truths that the noise of some groups could have come from, by measure: a row of draws for each group."""
+    seen = {at: np.array([float(values[group]) for group in groups]) for at, values in noisy.measures.items()}
+    noise = release.draw_noise(len(groups) * draws, source)
+    return {at: seen[at][:, None] - drawn.astype(np.float64).reshape(len(groups), draws) for at, drawn in noise.items()}
+
+
+def _simulate_moment(
+    release: Release, expression: Expression, truths: Mapping[int, Floats]
+) -> tuple[list[Value], list[Value]]:
+    """Both ends of a mean or a variance, for each group."""
+    found = _find_moment(release, expression)
+    if found is None:
+        raise InternalError("Only means and variances are simulated together.")
+    recipe, basis = found
+    steps = {at: release.to_steps(at, values) for at, values in truths.items()}
+    values, known = _compute_moment(recipe, basis, steps)
+    unknown, draws = _limit_statistics(release)[expression], values.shape[1]
+    cut = math.floor(float((1 - release.level) / 2) * draws)
+    lows = np.partition(np.where(known, values, unknown[0]), cut, axis=1)[:, cut]
+    highs = np.partition(np.where(known, values, unknown[1]), draws - 1 - cut, axis=1)[:, draws - 1 - cut]
+    return _list_ends(lows), _list_ends(highs)
+
+
+def _list_ends(ends: Floats) -> list[Value]:
+    return [None if math.isinf(end) else end for end in ends.tolist()]
 
 
 def _list_limits(

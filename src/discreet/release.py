@@ -119,7 +119,7 @@ class Release:
         """So many units of a measure's noisy integers are one of its steps."""
         return self.recoveries[position].units
 
-    def to_steps(self, position: int, integers: Integers) -> Integers | Floats:
+    def to_steps(self, position: int, integers: Integers | Floats) -> Integers | Floats:
         """Noisy integers of a measure as steps: whole numbers where they are, and otherwise doubles."""
         units = self.units(position)
         return integers if units == 1 else np.asarray(integers, dtype=np.float64) / units
@@ -183,7 +183,13 @@ def _sum_terms(terms: Terms, numbers: Mapping[int, Integers]) -> Integers:
     """A combination in integers of any size."""
     if len(terms) == 1 and terms[0][1] == 1:
         return numbers[terms[0][0]]
-    total: Integers = np.sum([np.asarray(numbers[place]).astype(object) * factor for place, factor in terms], axis=0)
+    taken = [(np.asarray(numbers[place]), int(factor)) for place, factor in terms]
+    if all(array.dtype == np.int64 and array.size for array, _ in taken):
+        most = sum(abs(factor) * max(abs(int(array.min())), abs(int(array.max()))) for array, factor in taken)
+        if most < 2**62:  # so that no part of the sum leaves 64 bits
+            near: Integers = np.sum([array * factor for array, factor in taken], axis=0)
+            return near
+    total: Integers = np.sum([array.astype(object) * factor for array, factor in taken], axis=0)
     return total
 
 

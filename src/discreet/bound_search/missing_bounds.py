@@ -18,7 +18,7 @@ from discreet.bound_search.column_bounds import (
 from discreet.bound_search.curator_protocol import CuratorProtocol, divide_offer
 from discreet.bounding.facts import facts_of
 from discreet.bounding.stability import find_relation_facts
-from discreet.errors import BudgetExceeded, Unbounded
+from discreet.errors import BudgetExceeded, ParameterError, Unbounded
 from discreet.late_dataclass import dataclass
 from discreet.offer import Offer
 from discreet.plan.catalog import Catalog
@@ -34,6 +34,15 @@ from discreet.privacy import Loss
 # The part of an offer that pays for all searches together. More finds the scale of fewer rows, less leaves more for the
 # question; from a fifth to a third the error of sums is nearly the same.
 SEARCH_SHARE = Fraction(1, 4)
+
+
+def is_automatic(bounds: str | None) -> bool:
+    """Whether missing bounds shall be bought."""
+    if bounds not in (None, "auto"):
+        raise ParameterError(
+            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
+        )
+    return bounds is not None
 
 
 def find_unbounded(question: Question, catalog: Catalog) -> tuple[Expression, ...]:

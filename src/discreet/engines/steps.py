@@ -88,11 +88,12 @@ def check(bounded: BoundedPlan) -> None:
                 raise InternalError("Only numbers are spread over steps.")
 
 
-def round_total(bounded: BoundedPlan, measure: Measure, total: int) -> int:
-    """Step 5: a group's total in the units of the answer (``unit_bits``), halves up."""
+def round_totals(bounded: BoundedPlan, measure: Measure, totals: list[int]) -> list[int]:
+    """Step 5: the totals of groups in the units of the answer (``unit_bits``), halves up."""
     if not measure.weighed or unit_bits(bounded, measure) == bounded.weight_bits:
-        return total
-    return (total + (1 << bounded.weight_bits - 1)) >> bounded.weight_bits
+        return totals
+    half = 1 << bounded.weight_bits - 1
+    return [(total + half) >> bounded.weight_bits for total in totals]
 
 
 def _check_distinct(bounded: BoundedPlan, measure: Measure) -> None:

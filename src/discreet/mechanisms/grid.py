@@ -86,7 +86,7 @@ class Grid:
     def add(self, steps: GridSteps, noise: Any) -> GridSteps:
         """Noisy steps. Arrays stop at the ends of int64, which is a function of the noisy value alone.
 
-        An array of Python's integers has no ends.
+        An array of Python's integers has no ends. An array of noise is taken over, and may become the answer.
         """
         if isinstance(steps, int):
             return steps + int(noise)
@@ -95,6 +95,9 @@ class Grid:
             return wide
         if noise.dtype == object:
             return np.asarray(np.clip(steps.astype(object) + noise, INT64.min, INT64.max), dtype=np.int64)
+        if _stays_near(steps) and _stays_near(noise):
+            near: Integers = np.add(steps, noise, out=noise)  # nobody else has the noise
+            return near
         total: Integers = steps + noise
         wrapped = ((steps ^ total) & (noise ^ total)) < 0
         return np.where(wrapped, np.where(noise > 0, INT64.max, INT64.min), total)
@@ -112,6 +115,11 @@ def read_resolution(value: object) -> Fraction | None:
     """The resolution of a grid from what was typed; None means whole numbers."""
     fix = "Say resolution=0.01 for hundredths."
     return None if value is None else parameters.read_positive(value, "resolution", fix=fix)
+
+
+def _stays_near(values: Integers) -> bool:
+    """Whether the sum of two such arrays cannot leave 64 bits."""
+    return not values.size or bool(values.min() >= -(2**62) and values.max() < 2**62)
 
 
 def _is_wide(values: object) -> bool:

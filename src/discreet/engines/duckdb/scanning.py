@@ -91,7 +91,9 @@ def _write_own_type(column: str, stored: str, kind: Type | None) -> str:
         case Type.INTEGER:
             return column if stored == "BIGINT" else f"TRY_CAST({column} AS BIGINT)"
         case Type.REAL:
-            return write_real(DIALECT, column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)")
+            value = column if stored == "DOUBLE" else f"CAST({column} AS DOUBLE)"
+            # A decimal is a whole number of its last places: finite, and without a zero below zero.
+            return value if stored.startswith("DECIMAL") else write_real(DIALECT, value)
         case Type.TEXT:
             # A column of a DuckDB file may have a collation, which its type does not show. Code points decide here.
             return f"({column} COLLATE C)" if stored == "VARCHAR" else f"CAST({column} AS VARCHAR)"

@@ -58,6 +58,8 @@ SETTINGS: Mapping[str, str] = {
     # with a look at all. That an outer name would go before an inner one does not matter: no two are the same, and the
     # one query that has names inside (``sql.relations``) stands first, where no other name is known yet.
     "spark.sql.legacy.ctePrecedencePolicy": "LEGACY",
+    # Every layer of a question takes one turn of the analyser; at the usual 100 a deep question would fail.
+    "spark.sql.analyzer.maxIterations": "100000",
 }
 # A session that is started here, and not given: no web page, no words on the terminal.
 _OWN_SETTINGS: Mapping[str, str] = {

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.engine import Groups
 from discreet.engines.sql.clauses import write_order
-from discreet.engines.steps import round_total
+from discreet.engines.steps import round_totals
 
 
 def sort_groups(query: str, keys: Sequence[str]) -> str:
@@ -30,6 +30,7 @@ def make_groups(found: Iterable[tuple[Any, ...]], bounded: BoundedPlan) -> Group
     values: list[list[int]] = [[] for _ in bounded.measures]
     for row in found:
         names.append(row[:keys])
-        for column, measure, value in zip(values, bounded.measures, row[keys:]):
-            column.append(round_total(bounded, measure, int(value)))
-    return Groups(tuple(names), tuple(map(tuple, values)))
+        for column, value in zip(values, row[keys:]):
+            column.append(int(value))
+    rounded = (round_totals(bounded, measure, column) for measure, column in zip(bounded.measures, values))
+    return Groups(tuple(names), tuple(map(tuple, rounded)))

@@ -20,6 +20,7 @@ from typing import assert_never
 from discreet.bounding.contributions import BoundedPlan, Counts, Measure
 from discreet.engines.order import EngineHash
 from discreet.engines.sql.dialect import Dialect
+from discreet.engines.sql.implied_conditions import find_implied
 from discreet.engines.sql.integers import write_integer
 from discreet.engines.sql.layers import Layers
 from discreet.engines.steps import check, collect_steps, source_of
@@ -77,7 +78,9 @@ class BoundedStatement:
         items = [f"{layers.write_value(key)} AS k{i}" for i, key in enumerate(bounded.keys)]
         items += [f"{write_integer(steps, i, layers, raw)} AS v{i}" for i, steps in enumerate(self.steps)]
         items += [f"{layers.write_value(value)} AS x{i}" for i, value in enumerate(self.distinct)]
-        conditions = [layers.write_value(condition) for condition in split(bounded.source)[1]]
+        given = split(bounded.source)[1]
+        implied = [more for condition in given for more in find_implied(condition)]
+        conditions = [layers.write_value(condition) for condition in (*given, *implied)]
         if bounded.unit is not None:
             conditions.append(f"{layers.write_value(bounded.unit)} IS NOT NULL")
             items = [f"{layers.write_value(bounded.unit)} AS u", "ordinal", "identity", *items]
