@@ -37,8 +37,14 @@ def sign_in(door: OpenDoor, **settings: str) -> RawClient:
 
 
 def is_alive(door: OpenDoor) -> bool:
-    with psycopg.connect(door.write_dsn("ben")) as connection:
-        return connection.execute("SELECT 1").fetchone() == (1,)
+    """Whether somebody is served, once those who were sent away have left their places."""
+    for _ in range(40):
+        try:
+            with psycopg.connect(door.write_dsn("ben")) as connection:
+                return connection.execute("SELECT 1").fetchone() == (1,)
+        except psycopg.OperationalError:
+            time.sleep(0.25)
+    return False
 
 
 @settings(max_examples=300, deadline=None)
@@ -180,6 +186,22 @@ def test_describe_costs_nothing_and_rows_come_in_parts(door: OpenDoor) -> None:
     client.send(b"S")
     tags = b"".join(tag for tag, _ in client.read_until(b"Z"))
     assert tags.replace(b"N", b"") == b"2DDDsDDDsDDCCZ" and door.count_charges() == 1
+
+
+def test_describing_a_fetch_asks_nothing(door: OpenDoor) -> None:
+    """The columns of a cursor are told before its first FETCH, and cost nothing either."""
+    client = sign_in(door, options="-c discreet.epsilon=0.1")
+    client.query(f"BEGIN; DECLARE wards CURSOR FOR {WARDS}")
+    client.send(b"P", b"f\0FETCH 3 FROM wards\0" + struct.pack("!H", 0))
+    client.send(b"B", b"\0f\0" + struct.pack("!HHH", 0, 0, 0))
+    client.send(b"D", b"P\0")
+    client.send(b"S")
+    assert b"n_high\0" in dict(client.read_until(b"Z"))[b"T"] and door.count_charges() == 0
+    client.send(b"B", b"\0f\0" + struct.pack("!HHH", 0, 0, 0))
+    client.send(b"E", b"\0" + struct.pack("!i", 0))
+    client.send(b"S")
+    tags = b"".join(tag for tag, _ in client.read_until(b"Z"))
+    assert tags.count(b"D") == 3 and door.count_charges() == 1
 
 
 def test_places_are_few_and_the_idle_leave_them(door: OpenDoor) -> None:

@@ -268,12 +268,12 @@ class WireSession:
 
     def _describe_portal(self, name: str) -> bytes:
         portal = self._find_portal(name)
-        if portal.result is not None:
-            columns = None if portal.result.copy else portal.result.columns
-        elif portal.statement.kind is StatementKind.FETCH:
-            columns = self._run_portal(self._find_portal(portal.statement.words[-1].value)).columns
+        fetch = portal.statement.kind is StatementKind.FETCH
+        source = self._find_portal(portal.statement.words[-1].value) if fetch else portal  # describing asks nothing
+        if source.result is not None:
+            columns = None if source.result.copy else source.result.columns
         else:
-            columns = self._runner.describe(portal.statement, portal.values)
+            columns = self._runner.describe(source.statement, source.values)
         if columns is None:
             return backend.NO_DATA
         return backend.describe_rows(columns, spread_formats(portal.formats, len(columns)))
