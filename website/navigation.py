@@ -86,6 +86,7 @@ def list_parts() -> tuple[Part, ...]:
                         "service-setup",
                     ),
                 ),
+                Group("Tools", ("docs/postgres-wire.md", *_list_folder("docs/tools"))),
                 Group("More", _docs("how-to/collect-locally", "how-to/audit-it", "how-to/move-here")),
             ),
         ),

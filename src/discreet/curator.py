@@ -32,7 +32,7 @@ from discreet.exact import Integers
 from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
 from discreet.ledger.ledger import Charge, Entry, Ledger, Record, Reservation
 from discreet.offer import Offer
-from discreet.parameters import Epsilon, Number, read_probability
+from discreet.parameters import Epsilon, Number
 from discreet.plan.catalog import Catalog
 from discreet.plan.nodes import Question
 from discreet.preview import BatchPreview, Preview
@@ -40,7 +40,6 @@ from discreet.price import PriceTerms
 from discreet.privacy import Budget
 from discreet.quote import Quote, quote_batch
 from discreet.quote_desk import DEFAULT_OFFER, QuoteDesk
-from discreet.release import format_level
 from discreet.remaining_budget import RemainingBudget
 from discreet.stated_offer import StatedOffer
 from discreet.statement_reader import QuestionLike, StatementReader
@@ -111,20 +110,19 @@ class Curator:
         for the public number of rows over that of public groups.
         ``public`` names answers given before, or frames that the analyst brings, for the question to use as tables.
         ``parameters`` are the values of @name in the text.
-        ``bounds="auto"`` buys bounds that are missing with half of the offer. What follows from draws that were made
-        for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
+        ``bounds="auto"`` buys bounds that are missing with a quarter of the offer. What follows from draws that were
+        made for this analyst on the same data, and are at least as exact as the offer, is answered from them for free.
         """
         times = self._charged.begin()
         asked = self._statements.read_statement(question, public, parameters)
         words = {"epsilon": epsilon, "rho": rho, "share": share, "error": error}
         words |= {"group_size": group_size, "delta": delta}
         stated = StatedOffer(words=words, level=level, ends=ends)
+        automatic = missing_bounds.is_automatic(bounds)
         who: dict[str, Any] = {"analyst": analyst, "project": project, "request": request, "watch": watch}
         if isinstance(asked, ReleasedComputation):
-            return self._compute(asked, stated, times, who, automatic=missing_bounds.is_automatic(bounds))
-        return self._ask_question(
-            asked, stated.make_offer(asked), times, who, automatic=missing_bounds.is_automatic(bounds)
-        )
+            return self._compute(asked, stated, times, who, automatic=automatic)
+        return self._ask_question(asked, stated.make_offer(asked), times, who, automatic=automatic)
 
     def _ask_question(
         self,
@@ -160,7 +158,7 @@ class Curator:
         self._check_analyst(who["analyst"])
         self._desk.check_computation(computation)
         if not computation.questions:
-            return self._compute_exactly(computation, stated, who["analyst"])
+            return self._desk.answer_exactly(computation, stated.level, who["analyst"], self._clock.now())
         if len(computation.questions) == 1:
             (asked,) = computation.questions
             offer = stated.make_offer(asked)
@@ -173,21 +171,6 @@ class Curator:
             spent = quoted.loss
         rows = post_processing.compute(computation, answers, self._statements.read_table)
         return post_processing.combine_answers(computation, answers, rows, self.budget, spent)
-
-    def _compute_exactly(self, computation: ReleasedComputation, stated: StatedOffer, analyst: str) -> Answer:
-        """What public tables say. Nothing is charged and nothing goes on record."""
-        rows = post_processing.compute(computation, (), self._statements.read_table)
-        receipt = {
-            "request": "",
-            "dataset": self.name,
-            "analyst": analyst,
-            "time": self._clock.now().isoformat(timespec="seconds"),
-            "level": format_level(read_probability(stated.level, "level")),
-        }
-        unit, neighbours = self.catalog.unit, self.catalog.neighbours
-        return post_processing.answer_exactly(
-            computation, rows, unit=unit, neighbours=neighbours, remaining=self.remaining, receipt=receipt
-        )
 
     @check_call("ask_batch([question, another], share=0.1)")
     def ask_batch(

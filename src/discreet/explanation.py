@@ -55,7 +55,9 @@ def _describe_beyond(bounded: BoundedPlan, unit: str) -> list[str]:
         (bounded.max_groups, "groups", f"per {unit}"),
     )
     less = [f"{what} beyond the limit of {most:,} {per} count less" for most, what, per in limits if most is not None]
-    return [*less, *_describe_values(bounded, unit)]
+    # Distinct values are limited by their number, and not by the rows that they are in.
+    matched = bounded.measures and not bounded.spreads and all(measure.matched for measure in bounded.measures)
+    return [*([] if matched else less), *_describe_values(bounded, unit)]
 
 
 def _describe_values(bounded: BoundedPlan, unit: str) -> list[str]:

@@ -1,15 +1,20 @@
-"""Where prices are told: quotes, previews and explanations of questions. Nothing is charged and no row is read here."""
+"""Where prices are told: quotes, previews and explanations of questions, and what public tables say for nothing.
+
+Nothing is charged and no private row is read here.
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
 from discreet import post_processing
 from discreet.accounting.cost_words import describe_cost
+from discreet.answer import Answer
 from discreet.answer_record import Known, find_known
 from discreet.computation_preview import preview_exactly, preview_quote, quote_computation
 from discreet.engines.engine import Engine
@@ -21,12 +26,13 @@ from discreet.frontends.read_sql import QuestionAndOffer, ReleasedComputation
 from discreet.late_dataclass import dataclass
 from discreet.ledger.ledger import Charge, Ledger
 from discreet.offer import Offer
-from discreet.parameters import Number
+from discreet.parameters import Number, read_probability
 from discreet.plan.nodes import Question
 from discreet.plan.types import Type
 from discreet.post_processing import count_groups
 from discreet.preview import BatchPreview, Preview
 from discreet.quote import Quote, QuoteContext, quote, quote_batch, quote_gaussian
+from discreet.release import format_level
 from discreet.remaining_budget import RemainingBudget
 from discreet.stated_offer import StatedOffer
 from discreet.statement_reader import StatementReader
@@ -178,6 +184,25 @@ class QuoteDesk:
         """Refuse what cannot be computed, while nothing is charged yet; the columns that will come."""
         groups = [count_groups(asked.question, self.statements.catalog) for asked in computation.questions]
         return post_processing.check_computation(computation, self.statements.read_table, groups)
+
+    def answer_exactly(self, computation: ReleasedComputation, level: Number, analyst: str, time: datetime) -> Answer:
+        """What public tables say, for nothing. It goes nowhere on record."""
+        receipt = {
+            "request": "",
+            "dataset": self.name,
+            "analyst": analyst,
+            "time": time.isoformat(timespec="seconds"),
+            "level": format_level(read_probability(level, "level")),
+        }
+        catalog = self.statements.catalog
+        return post_processing.answer_exactly(
+            computation,
+            post_processing.compute(computation, (), self.statements.read_table),
+            unit=catalog.unit,
+            neighbours=catalog.neighbours,
+            remaining=self.left.words,
+            receipt=receipt,
+        )
 
     def explain(self, asked: QuestionAndOffer, offer: Mapping[str, Any]) -> str:
         """The plan of a question, its facts, sensitivities and noise, and why."""

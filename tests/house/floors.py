@@ -107,6 +107,7 @@ FLOORS: list[dict[str, str]] = [
         "attacks": "what goes wrong without it",
         "service": "who asks, and how answers and refusals look on the wire",
     },
+    {"wire": "the protocol of PostgreSQL: the same service, for every tool that speaks it"},
     {"cli": "the command line"},
 ]
 

@@ -91,3 +91,30 @@ def test_work_that_grows_with_the_square_of_a_persons_rows_is_refused(rows: str)
         with pytest.raises(UsageError, match=r"looked at again.*UNBOUNDED PRECEDING.*Nothing was charged"):
             bound_all(question, lacking)
         assert bound_all(question, other)
+
+
+def add_up(calls: int, value: str = "cost") -> str:
+    """A sum of sums."""
+    return value + " + 1" * calls
+
+
+INSIDE = f"SELECT COUNT(*) AS n FROM (SELECT patient_id, {add_up(30)} AS x FROM visits) AS t WHERE"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        *[tuple(f"SELECT COUNT(*) AS n FROM visits WHERE {add_up(calls)} > 1" for calls in (39, 40))],
+        *[tuple(f"SELECT SUM(clamp({add_up(calls)}, 0, 9)) AS n FROM visits" for calls in (39, 40))],
+        *[tuple(f"{INSIDE} {add_up(calls, 'x')} > 1" for calls in (9, 10))],
+        *[tuple(f"{INSIDE} ln(x {more}) > 1" for more in ("+ 1", "+ 1 + 1 + 1"))],
+    ],
+)
+def test_calls_that_nest_too_deep_are_refused(right: str, wrong: str) -> None:
+    """A comparison is one of them; a subquery counts with what is asked of it; a logarithm counts as seven."""
+    lacking = replace(HOSPITAL, gaps=frozenset({Gap.DEEP}))
+    assert bound_all(read_sql.read(right, HOSPITAL), lacking)
+    question = read_sql.read(wrong, HOSPITAL)
+    assert bound_all(question, HOSPITAL)
+    with pytest.raises(UsageError, match=r"nested more than 40 deep.*Nest fewer calls\. Nothing was charged"):
+        bound_all(question, lacking)

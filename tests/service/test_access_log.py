@@ -73,6 +73,8 @@ def test_refusals_and_acts_are_logged_without_secrets(served: Hospital) -> None:
     served.send("ana", "GET", "datasets/hospital/tokens")
     served.ask("ana", "one", {"sql": WARDS.replace("ward", "wrd"), "epsilon": 1})
     served.ask("ana", "one", {"sql": WARDS, "epsilon": 100})
+    mistake = {"sql": WARDS.replace("ward", "wrd"), "epsilon": 1}  # while somebody types: it has no line
+    assert served.send("ana", "POST", "datasets/hospital/preview", mistake).status == 422
     served.send("olga", "POST", "datasets/hospital/tokens", {"name": "eva", "role": "analyst"})
     found = served.get("audit", "datasets/hospital/access")
     said = [(line["kind"], line["name"], line.get("code")) for line in found["lines"]]

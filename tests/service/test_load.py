@@ -49,16 +49,25 @@ def test_64_analysts_never_exceed_a_tight_cap(hospital: Path) -> None:
 
 @pytest.mark.parametrize("kills", [5, pytest.param(1000, marks=long)])
 def test_a_server_that_is_killed_hands_out_nothing_uncharged(hospital: Path, kills: int) -> None:
-    """kill -9 at any moment of a question. What came through is on record, and the same key ends under one charge."""
+    """kill -9 at any moment of a question. What came through is on record, and the same key ends under one charge.
+
+    A charge buys one draw: a server that is killed while noise is drawn has lost it. Then nothing came through, the
+    charge stands, and the same key is told so.
+    """
     secret = create(hospital, "ana")
     moments = random.Random(18)  # noqa: S311  # when to kill
     seen: dict[str, Any] = {}
+    lost: set[str] = set()
     for number in range(kills):
         key = f"kill-{number}"
         sql = f"SELECT COUNT(*) AS n FROM visits WHERE age > {number % 100} AND length_of_stay >= {number // 100}"
         with start_server(hospital) as server:
             for earlier, asked in list(seen.items())[-1:]:
                 status, made = server.ask(secret, earlier, asked["sql"], epsilon="0.0005")
+                if status == 409:
+                    assert (made["code"], made["charged"], asked["rows"]) == ("draw-lost", True, None)
+                    lost.add(earlier)
+                    continue
                 assert status == 200 and asked["rows"] in (None, made["rows"])
             asking = threading.Thread(target=_ask_in_vain, args=(server, secret, key, sql, seen))
             asking.start()
@@ -68,7 +77,8 @@ def test_a_server_that_is_killed_hands_out_nothing_uncharged(hospital: Path, kil
     with discreet.open(hospital) as curator:
         history = [entry for entry in curator.history() if entry.charge.request != f"kill-{kills - 1}"]
         assert len({entry.charge.request for entry in history}) == len(history) == kills - 1
-        assert all(entry.answered for entry in history)
+        assert all(entry.answered or entry.charge.request in lost for entry in history)
+        assert len(lost) <= 1 + kills // 20
 
 
 def _ask_in_vain(server: RunningServer, secret: str, key: str, sql: str, seen: dict[str, Any]) -> None:

@@ -43,6 +43,17 @@ def test_schemas_of_bodies_are_schemas(route: ApiRoute) -> None:
     schema = DOCUMENT["paths"][ROOT + route.path]["post"]["requestBody"]["content"]["application/json"]["schema"]
     Draft202012Validator.check_schema(schema)
     assert set(schema["properties"]) == set(route.body or {})
+    # What is not needed may be null, which says nothing; what is needed may not.
+    for name, word in schema["properties"].items():
+        assert Draft202012Validator(word).is_valid(None) == (name not in schema["required"])
+
+
+def test_null_says_nothing(served: Hospital) -> None:
+    """As the schema says; a word that is needed must be said."""
+    body = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.1}
+    assert served.ask("ana", "one", {**body, "public": None, "level": None}).status == 200
+    assert served.ask("ana", "two", {**body, "sql": None}).status == 400
+    assert served.ask("ana", "two", {**body, "level": "0" * 101 + ".9"}).status == 400
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ def make_values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-3, 3))
         case "boolean":
             return st.booleans()
+        case "null":
+            return st.none()
         case "array":
             items = make_values(schema.get("items", {}))
             return st.lists(items, min_size=schema.get("minItems", 0), max_size=3)
@@ -100,7 +102,7 @@ def test_no_request_breaks_the_service(walked: Hospital, route: ApiRoute) -> Non
     )
     @given(
         body=make_bodies(route),
-        argument=st.one_of(st.text(min_size=1, max_size=9), st.just(PROBE)),
+        argument=st.one_of(st.text(min_size=1, max_size=9), st.sampled_from([PROBE, "1", "csv"])),
         key=st.one_of(st.text(max_size=9), st.from_regex(r"[A-Za-z0-9._:-]{1,20}", fullmatch=True)),
         accept=st.sampled_from(["*/*", "application/json", "text/csv", PROBE, ""]),
         prefer=st.sampled_from(["", "respond-async, wait=60"]),
@@ -108,7 +110,8 @@ def test_no_request_breaks_the_service(walked: Hospital, route: ApiRoute) -> Non
         who=st.sampled_from(["ana", "olga", "audit"]),
     )
     def send(**sent: Any) -> None:
-        path = route.path.replace("{dataset}", "hospital").replace("{id}", sent["argument"])
+        named = route.path.replace("{dataset}", "hospital")
+        path = "/".join(sent["argument"] if part.startswith("{") else part for part in named.split("/"))
         headers = {
             "authorization": f"Bearer {walked.secrets[sent['who']]}", "content-type": "application/json",
             "idempotency-key": sent["key"], "accept": sent["accept"], "prefer": sent["prefer"],
@@ -116,7 +119,7 @@ def test_no_request_breaks_the_service(walked: Hospital, route: ApiRoute) -> Non
         made = walked.service.answer(
             ApiRequest(
                 method=route.method,
-                path=ROOT + path.replace("{form}", sent["argument"]),
+                path=ROOT + path,
                 query=sent["query"],
                 headers=headers,
                 body=sent["body"] if route.method == "POST" else b"",

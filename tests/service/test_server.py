@@ -157,6 +157,7 @@ def _check_headers(server: RunningServer, secret: str) -> None:
         ("GET", "/api/v1/datasets"),
         ("GET", "/api/"),
         ("BREW", "/api/v1/x"),
+        ("TRACE", "/openapi.json"),
     ]
     requests += [
         ("GET", "/api/v1/datasets/hospital/ask"),
@@ -166,7 +167,7 @@ def _check_headers(server: RunningServer, secret: str) -> None:
     for who in (secret, ""):
         for method, path in requests:
             status, headers, _ = server.send(who, method, path)
-            assert status < 500
+            assert status < 500 and (status != 405 or headers["Allow"])
             assert [name for name, value in SECURITY_HEADERS.items() if headers[name] != value] == [], (method, path)
             assert not [name for name in headers if name.lower().startswith(("access-control", "server", "set-cookie"))]
 
@@ -221,10 +222,6 @@ def test_a_server_that_is_told_to_stop_finishes_what_runs(hospital: Path) -> Non
             assert server.send("", "GET", path)[1]["Strict-Transport-Security"] == "max-age=31536000"
         schema = json.loads(server.send("", "GET", "/codebook.schema.json")[2])
         assert schema["title"] and "budget" in schema["properties"]
-        begun = time.monotonic()
-        body = {"sql": "SELECT nothing FROM visits", "epsilon": "0.1"}
-        refused = server.send(secret, "POST", "/api/v1/datasets/hospital/ask", body, Idempotency_Key="no")
-        assert refused[0] == 422 and time.monotonic() - begun < 2  # no data was read for it
         asking = threading.Thread(target=ask)
         asking.start()
         server.wait_for_charge(secret, "one")

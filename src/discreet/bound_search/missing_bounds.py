@@ -36,6 +36,15 @@ from discreet.privacy import Loss
 SEARCH_SHARE = Fraction(1, 4)
 
 
+def is_automatic(bounds: str | None) -> bool:
+    """Whether missing bounds shall be bought."""
+    if bounds not in (None, "auto"):
+        raise ParameterError(
+            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
+        )
+    return bounds is not None
+
+
 def find_unbounded(question: Question, catalog: Catalog) -> tuple[Expression, ...]:
     """The columns and expressions that a question measures without bounds, each once."""
     rows = find_relation_facts(question.source, catalog)
@@ -247,12 +256,3 @@ def _name_request(asker: Mapping[str, Any], number: int) -> dict[str, Any]:
     """The same asker with a request id for one search, so that a retry finds the search again."""
     request = asker.get("request")
     return {**asker, **({} if request is None else {"request": f"{request}-bounds-{number}"})}
-
-
-def is_automatic(bounds: str | None) -> bool:
-    """Whether missing bounds shall be bought."""
-    if bounds not in (None, "auto"):
-        raise ParameterError(
-            "bounds", "is not a known word", "Say bounds='auto', or leave it out. Nothing was charged."
-        )
-    return bounds is not None

@@ -60,7 +60,8 @@ class OfferOptions:
         ),
     ] = None
     bounds: Annotated[
-        str | None, typer.Option("--bounds", help="auto: buy missing bounds with half of the offer.", metavar="auto")
+        str | None,
+        typer.Option("--bounds", help="auto: buy missing bounds with a quarter of the offer.", metavar="auto"),
     ] = None
     analyst: Annotated[str | None, typer.Option(help="Who asks.")] = None
     project: Annotated[str | None, typer.Option(help="For which project, where the codebook has any.")] = None

@@ -29,10 +29,14 @@ def serve(
     ] = None,
     mcp: Annotated[bool, typer.Option("--mcp", help="Serve agents at /mcp, too.")] = False,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy speaks TLS for it.")] = False,
+    postgres: Annotated[
+        int | None,
+        typer.Option(help="A port for psql and every other client of PostgreSQL.", metavar="PORT", min=1, max=65535),
+    ] = None,
 ) -> None:
-    """Serve datasets to those who have a token, over HTTP."""
+    """Serve datasets to those who have a token, over HTTP, and to clients of PostgreSQL."""
     from discreet.errors import UsageError
-    from discreet.service.server import ServerAddress
+    from discreet.service.server import ServerAddress, SideDoor
     from discreet.service.server import serve as run
 
     address = ServerAddress(host=host, port=port, certificate=certificate, key=key, behind_proxy=behind_proxy)
@@ -40,8 +44,15 @@ def serve(
         raise UsageError("Name a codebook; or --guide FOLDER, where a first one is to be made from a data file there.")
     if guide is not None and not guide.is_dir():
         raise UsageError(f"{guide} is no folder. Give --guide the folder that has the data files.")
+    doors: list[SideDoor] = []
+    if postgres is not None:
+        from discreet.wire.listener import PostgresDoor, WireAddress
+
+        doors.append(PostgresDoor(WireAddress(host=host, port=postgres, certificate=certificate, key=key)))
     announce = partial(typer.echo, err=True)
-    run(codebooks or [], address, announce, links=_shows_links(), guide=guide, oidc=oidc, mcp=mcp)
+    run(
+        codebooks or [], address, announce, links=_shows_links(), guide=guide, oidc=oidc, mcp=mcp, doors=doors
+    )  # fmt: skip
 
 
 def _shows_links() -> bool:

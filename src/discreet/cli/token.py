@@ -40,11 +40,15 @@ def create(
     project: Annotated[str, typer.Option(help="The project that is charged.")] = "",
     per_query: Annotated[str | None, typer.Option(help="The most that one question may cost.", metavar="ε")] = None,
     expires: Annotated[int, typer.Option(help="Days until it ends.", metavar="DAYS", min=1, max=3660)] = 90,
+    offer: Annotated[
+        str,
+        typer.Option(help="What a question of a PostgreSQL client costs that states nothing.", metavar="epsilon=0.1"),
+    ] = "",
 ) -> None:
     """Make a token and show it, once: the token on standard output, what it is for on standard error."""
     cap = None if per_query is None else Fraction(read_number(per_query, "--per-query"))
     made, secret = _open_store(codebook).create(
-        name=name, role=role, project=project, per_query=cap, life=timedelta(days=expires)
+        name=name, role=role, project=project, per_query=cap, life=timedelta(days=expires), offer=offer
     )
     typer.echo(secret)
     typer.echo(f"The token {made.id} of {name} ({role}). It is not kept: it cannot be shown again.", err=True)

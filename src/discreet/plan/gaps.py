@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_args
 
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
-from discreet.plan.expressions import Literal
+from discreet.plan.elementary import ELEMENTARY
+from discreet.plan.expressions import Call, Literal
 from discreet.plan.nodes import Question
-from discreet.plan.relations import Feature, FeatureCall, RowFrame, Values
+from discreet.plan.relations import Feature, FeatureCall, Relation, RowFrame, Values, inputs_of
 
 # The rows that an engine may look at again for each row of a frame that moves.
 MOST_FRAME_ROWS = 32
+# How deep calls may nest, where an engine plans a question for as long as the square of that or longer; and for how
+# many calls one of ``plan.elementary`` counts, by the steps that it is made of.
+MOST_NESTED, ELEMENTARY_DEPTH = 40, 7
 
 
 class Gap(StrEnum):
@@ -28,6 +32,7 @@ class Gap(StrEnum):
     DISTINCT_IN_FRAME = "distinct_in_frame"
     WIDE_EXTREMES = "wide_extremes"
     WIDE_SUMS = "wide_sums"
+    DEEP = "deep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,12 @@ GAPS: Mapping[Gap, GapWords] = {
         why=_LOOKS_AGAIN,
         fix=_NARROWER,
     ),
+    Gap.DEEP: GapWords(
+        what=f"calls nested more than {MOST_NESTED} deep, those of subqueries included; a logarithm or an angle is "
+        f"{ELEMENTARY_DEPTH} of them",
+        why="it would plan the question for many minutes",
+        fix="Nest fewer calls",
+    ),
 }
 
 
@@ -74,6 +85,8 @@ def check_gaps(question: Question, gaps: Set[str]) -> None:
     found = {
         gap for part in walk_plan((question.source, question.keys, question.aggregates)) for gap in _find_gaps(part)
     }
+    if find_depth(question.source) + find_depth((question.keys, question.aggregates)) > MOST_NESTED:
+        found.add(Gap.DEEP)
     for gap in sorted(found & gaps):
         words = GAPS[Gap(gap)]
         raise UsageError(
@@ -92,6 +105,23 @@ def _find_gaps(part: Any) -> Iterator[Gap]:
             yield Gap.DISTINCT_IN_FRAME
         case FeatureCall() if part.frame is not None and _is_wide(part.frame):
             yield Gap.WIDE_EXTREMES if part.feature in (Feature.MIN, Feature.MAX) else Gap.WIDE_SUMS
+
+
+def find_depth(part: Any) -> int:
+    """How deep calls nest in a part of a plan: those of a relation stand on top of those below it."""
+    if isinstance(part, tuple):
+        return max(map(find_depth, part), default=0)
+    if not is_dataclass(part):
+        return 0
+    values = [getattr(part, own.name) for own in fields(part)]
+    if isinstance(part, Call):
+        own_depth = ELEMENTARY_DEPTH if part.function in ELEMENTARY else 1
+        return own_depth + find_depth(part.arguments)
+    if not isinstance(part, get_args(Relation)):
+        return max(map(find_depth, values), default=0)
+    inputs = inputs_of(part)
+    beside = (value for value in values if value is not inputs and not isinstance(value, get_args(Relation)))
+    return find_depth(inputs) + max(map(find_depth, beside), default=0)
 
 
 def _is_wide(frame: RowFrame) -> bool:

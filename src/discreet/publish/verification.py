@@ -108,7 +108,7 @@ _NUMBERS = ("value", "low", "high", "estimate")
 
 
 def _check_rows(bundle: Bundle) -> Check:
-    """The same rows come out of the public seed; where arithmetic differs, rows that fit the tables as well do."""
+    """The same rows, with the stated fit, come out of the public seed."""
     from pyarrow import parquet
 
     if "rows" not in bundle.manifest:
@@ -122,7 +122,7 @@ def _check_rows(bundle: Bundle) -> Check:
         return Check("rows", holds=False, found="the stated fit is not that of the rows")
     if told["sha256"] == stated["sha256"] and written.equals(made):
         return Check("rows", holds=True, found=f"{told['count']:,} rows, the same from the public seed")
-    return Check("rows", holds=False, found="other rows come out of the public seed")
+    return Check("rows", holds=False, found="other rows come out of the public seed here")
 
 
 def _check_series(bundle: Bundle) -> Check:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,8 @@ from discreet.remote.request_words import write_offer, write_question_words
 RemoteQuestion: TypeAlias = str | TableBuilder
 Watch: TypeAlias = Callable[[float], None]
 _PAGE = 1000
+# Some share, where only the kind of a question matters.
+_ANY = Fraction(1, 100)
 
 
 def connect(
@@ -194,6 +197,17 @@ class RemoteCurator:
     def answered(self, question: RemoteQuestion, **offer: Any) -> bool:
         """Whether the answer follows from what is on record, so that asking is free."""
         return self.preview(question, **offer).answered
+
+    def is_free(
+        self,
+        question: RemoteQuestion,
+        public: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Whether a question reads public tables only, so that it is answered exactly and without an offer."""
+        stated = isinstance(question, str) and "DIFFERENTIAL_PRIVACY" in question.upper()
+        shown = self.preview(question, public=public, parameters=parameters, share=None if stated else _ANY)
+        return shown.to_dict()["loss"] is None
 
     def bounds(self, table: str, column: str, *, request: str | None = None, **offer: Any) -> Bounds:
         """Buy bounds for a column: a metered question like any other, and the line for the codebook."""

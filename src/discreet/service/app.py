@@ -7,8 +7,8 @@ loop, so that a slow client holds no thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -22,7 +22,7 @@ from starlette.routing import Route
 from discreet.codebook.entries import make_json_schema
 from discreet.row_formats import to_json
 from discreet.service import problems
-from discreet.service.messages import ApiRequest, ApiResponse, EventStream, RefusalCode, RequestRefused
+from discreet.service.messages import ApiRequest, ApiResponse, EventStream, RefusalCode, RequestRefused, refuse_body
 from discreet.service.openapi import make_openapi
 from discreet.service.pages.site import Site
 from discreet.service.routes import TABLE, Service
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("discreet.service")
 MAX_BODY = 4 << 20
 THREADS = 128
+_BODY_SECONDS = 60.0
 _TICK = 0.2
 _TICKS_OF_SILENCE = 25
 _MOST_TICKS = 18_000  # an hour; who follows longer begins anew
@@ -50,14 +51,21 @@ SECURITY_HEADERS = {
 }
 
 
-def make_app(service: Service, site: Site, agents: AgentDoor | None = None) -> Starlette:
-    """The application of a service, its pages, and its door for agents."""
+def make_app(
+    service: Service,
+    site: Site,
+    agents: AgentDoor | None = None,
+    beside: Sequence[Callable[[], AbstractAsyncContextManager[None]]] = (),
+) -> Starlette:
+    """The application of a service, its pages and its door for agents, and what runs beside it in the event loop."""
     threads: list[anyio.CapacityLimiter] = []
 
     @asynccontextmanager
     async def live(_: Starlette) -> AsyncIterator[None]:
         threads.append(anyio.CapacityLimiter(THREADS))
-        async with nullcontext() if agents is None else agents.live():
+        async with AsyncExitStack() as stack:
+            for enter in (*beside, *(() if agents is None else (agents.live,))):
+                await stack.enter_async_context(enter())
             yield
 
     async def answer(incoming: Request) -> Response:
@@ -85,7 +93,11 @@ def make_app(service: Service, site: Site, agents: AgentDoor | None = None) -> S
 
 async def _refuse_method(incoming: Request, _: Exception) -> Response:
     """A method that no route has; the routes cover all paths, so nothing else is refused by Starlette."""
-    refused = RequestRefused(RefusalCode.METHOD_NOT_ALLOWED, "The route has no such method.", "Use GET or POST.")
+    allowed = "GET" if incoming.url.path in _FOR_PROGRAMS else "GET, POST"
+    refused = RequestRefused(
+        RefusalCode.METHOD_NOT_ALLOWED, "The route has no such method.", f"Use {allowed.replace(', ', ' or ')}.",
+        headers={"Allow": allowed},
+    )  # fmt: skip
     return _to_response(incoming.method, problems.refuse_request(refused))
 
 
@@ -124,15 +136,19 @@ def _answer_in_any_case(answer: Callable[[Request], Awaitable[Response]]) -> Cal
 
 
 async def _read_request(incoming: Request) -> ApiRequest:
-    """A request as a value. A body that is too large is refused as soon as it is."""
+    """A request as a value. A body that is too large is refused as soon as it is, and one that does not come, too."""
     declared = incoming.headers.get("content-length", "0")
     body = bytearray()
     if not declared.isdecimal() or len(declared) > 19 or int(declared) > MAX_BODY:
         raise _make_too_large()
-    async for part in incoming.stream():
-        body += part
-        if len(body) > MAX_BODY:
-            raise _make_too_large()
+    try:
+        with anyio.fail_after(_BODY_SECONDS):
+            async for part in incoming.stream():
+                body += part
+                if len(body) > MAX_BODY:
+                    raise _make_too_large()
+    except TimeoutError:
+        raise refuse_body("The body did not come within a minute.", "Send the request again.") from None
     return ApiRequest(
         method="GET" if incoming.method == "HEAD" else incoming.method,
         path=str(incoming.scope["path"]),

@@ -16,6 +16,7 @@ from discreet.service.messages import JSON, ApiRequest, RefusalCode, RequestRefu
 from discreet.service.roles import Role
 
 MAX_SQL = 100_000
+_LONGEST_NUMBER = 101
 _RATIO = re.compile(r"[0-9]{1,50}/[0-9]{1,50}")
 _LONGEST_SENTENCE = 1000
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
@@ -155,6 +156,8 @@ def _read_number(name: str, value: Any) -> int | Decimal | Fraction:
 
 def _parse_number(text: str) -> Decimal | Fraction | None:
     """The number that a text says, or None."""
+    if len(text) > _LONGEST_NUMBER:
+        return None
     try:
         read = Fraction(text) if _RATIO.fullmatch(text) else Decimal(text)
     except (InvalidOperation, ZeroDivisionError):
@@ -212,7 +215,7 @@ def _to_plain(cell: Any) -> Any:
     return float(cell) if isinstance(cell, Decimal) else cell
 
 
-_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "maxLength": 101}], "examples": [0.1, "1/10"]}
+_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "maxLength": _LONGEST_NUMBER}], "examples": [0.1, "1/10"]}
 _ROWS = {"anyOf": [{"type": "array", "minItems": 1, "items": {"type": "object"}}, {"type": "string"}]}
 _SQL = {"type": "string", "maxLength": MAX_SQL}
 _PLAIN = ["number", "string", "boolean", "null"]

@@ -74,7 +74,11 @@ def _describe_body(words: BodyWords) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "required": [name for name, word in words.items() if word.needed],
-        "properties": {name: dict(word.schema) for name, word in words.items()},
+        # null says nothing, as if the word were not there.
+        "properties": {
+            name: dict(word.schema) if word.needed else {"anyOf": [dict(word.schema), {"type": "null"}]}
+            for name, word in words.items()
+        },
     }
 
 

@@ -87,6 +87,8 @@ class Service:
         refused, signed_in = response.status >= _FIRST_REFUSAL, response.route == SIGN_IN
         if not refused and not signed_in and (response.route, response.status) not in _ACTS:
             return
+        if (response.route, response.status) == _MISTAKE:
+            return
         event = AccessEvent(
             kind=AccessKind.REFUSED if refused else AccessKind.SIGNED_IN if signed_in else AccessKind.DONE,
             route=response.route,
@@ -115,6 +117,10 @@ class Service:
 
 # What owners alone do and what changes something.
 _ACTS = {(route.path, 200) for route in TABLE if route.roles == OWNING and route.method == "POST"}
+
+
+# What is not yet right while somebody types: the pages send a preview with every pause, and nothing is refused to them.
+_MISTAKE = ("datasets/{dataset}/preview", 422)
 
 
 def _read_code(response: ApiResponse) -> str:

@@ -7,9 +7,9 @@ import logging
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.errors import UsageError
 from discreet.late_dataclass import dataclass
@@ -71,6 +71,18 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class SideDoor(Protocol):
+    """Another way in to the same service, in the same process."""
+
+    def listen(self, service: Service, stack: ExitStack) -> str:
+        """Take a port, which the stack gives back; words that say where it is."""
+        ...
+
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Serve for as long as the event loop of the service does."""
+        ...
+
+
 def open_service(codebooks: Sequence[str | Path], stack: ExitStack) -> Service:
     """The service of some codebooks. The stack closes their curators."""
     datasets: dict[str, ServedDataset] = {}
@@ -98,12 +110,13 @@ def serve(
     guide: Path | None = None,
     oidc: Path | None = None,
     mcp: bool = False,
+    doors: Sequence[SideDoor] = (),
 ) -> None:
     """Serve until told to stop. Questions that run then are finished, within half a minute.
 
     With ``links`` a one-time link for the owner of each dataset is announced: for a terminal, and not for a log.
     ``guide`` is the folder of data files for which the guide makes a first codebook. ``oidc`` is the file about an
-    OpenID provider. With ``mcp`` agents are served, too.
+    OpenID provider. With ``mcp`` agents are served, too. ``doors`` are other ways in, to the same service.
     """
     uvicorn = _load_uvicorn()
     from discreet.service.app import make_app
@@ -120,7 +133,7 @@ def serve(
         provider = None if oidc is None else OidcProvider(read_settings(oidc))
         site = Site(service=service, sessions=sessions, secure=address.secure, guide=folder, oidc=provider)
         config = uvicorn.Config(
-            make_app(service, site, _open_agent_door(service) if mcp else None),
+            make_app(service, site, _open_agent_door(service) if mcp else None, [door.open for door in doors]),
             ssl_certfile=address.certificate,
             ssl_keyfile=address.key,
             access_log=False,
@@ -134,6 +147,8 @@ def serve(
             h11_max_incomplete_event_size=1 << 16,
         )
         listening = stack.enter_context(_listen(address))
+        for door in doors:
+            announce(door.listen(service, stack))
         for name in service.datasets if links else ():
             announce(f"The owner of {name} signs in, once, at {address.url}/once/{site.sessions.make_link(name)}")
         if links and guide is not None:

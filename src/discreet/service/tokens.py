@@ -20,6 +20,7 @@ from discreet.errors import ParameterError, UsageError
 from discreet.late_dataclass import dataclass
 from discreet.ledger.headfile import make_private
 from discreet.service.roles import Role
+from discreet.service.scram_verifiers import ScramVerifier, make_verifier
 
 PREFIX = "discreet_"
 DEFAULT_LIFE = timedelta(days=90)
@@ -30,6 +31,10 @@ _BUSY_SECONDS = 10
 _TABLE = """CREATE TABLE IF NOT EXISTS tokens (
     id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL, project TEXT NOT NULL,
     per_query TEXT, created TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT
+) STRICT"""
+# Beside the tokens, so that files of earlier versions stay as they are: a token of theirs has no line here.
+_VERIFIERS = """CREATE TABLE IF NOT EXISTS verifiers (
+    token TEXT PRIMARY KEY, stored_key BLOB NOT NULL, server_key BLOB NOT NULL, offer TEXT NOT NULL
 ) STRICT"""
 _COLUMNS = "id, name, role, project, per_query, created, expires, revoked"
 
@@ -72,8 +77,12 @@ class TokenStore:
         project: str = "",
         per_query: Fraction | None = None,
         life: timedelta = DEFAULT_LIFE,
+        offer: str = "",
     ) -> tuple[Token, str]:
-        """A new token, and its secret text, which is shown once and kept nowhere."""
+        """A new token, and its secret text, which is shown once and kept nowhere.
+
+        ``offer`` is what its questions cost where they state nothing themselves, such as ``epsilon=0.1``.
+        """
         _check_name(name, "name")
         if project:
             _check_name(project, "project")
@@ -81,6 +90,7 @@ class TokenStore:
             raise ParameterError("expires", "must be between 1 and 3660 days", "Give for example --expires 90.")
         if per_query is not None and per_query <= 0:
             raise ParameterError("per_query", "must be above zero", "Leave it out where no cap is meant.")
+        _check_offer(offer)
         now = self._clock()
         secret = make_secret()
         made = Token(
@@ -99,6 +109,10 @@ class TokenStore:
             times = (now.isoformat(), made.expires.isoformat())
             row = (made.id, hash_secret(secret), name, str(role), project, cap, *times)
             connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", row)
+            verifier = make_verifier(name, secret)
+            connection.execute(_VERIFIERS)
+            kept = (made.id, verifier.stored_key, verifier.server_key, offer)
+            connection.execute("INSERT INTO verifiers VALUES (?, ?, ?, ?)", kept)
         return made, secret
 
     def list_all(self) -> Sequence[Token]:
@@ -128,6 +142,24 @@ class TokenStore:
     def find_id(self, identity: str) -> Token | None:
         """The token of an id, if it is valid now. An id opens nothing by itself: sessions keep it."""
         return self._find("id", identity)
+
+    def find_verifiers(self, name: str) -> Sequence[tuple[Token, ScramVerifier]]:
+        """The tokens of a name that are valid now, with what shows by SCRAM that somebody has them."""
+        valid = [token for token in self.list_all() if token.name == name and token.is_valid(self._clock())]
+        if not valid:
+            return ()
+        with self._open() as connection:
+            connection.execute(_VERIFIERS)
+            rows = connection.execute("SELECT token, stored_key, server_key FROM verifiers").fetchall()
+        known = {token: ScramVerifier(stored, server) for token, stored, server in rows}
+        return tuple((token, known[token.id]) for token in valid if token.id in known)
+
+    def find_offer(self, identity: str) -> str:
+        """What the questions of a token cost where they state nothing; empty where they must."""
+        with self._open() as connection:
+            connection.execute(_VERIFIERS)
+            row = connection.execute("SELECT offer FROM verifiers WHERE token = ?", (identity,)).fetchone()
+        return "" if row is None else str(row[0])
 
     def _find(self, column: str, value: str) -> Token | None:
         if not self._path.exists():
@@ -174,6 +206,18 @@ def _check_name(name: str, parameter: str) -> None:
     if not name.strip() or name != name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         rule = f"must be a name of 1 to {_LONGEST_NAME} signs without spaces at its ends"
         raise ParameterError(parameter, rule, "Give for example --name ana.")
+
+
+def _check_offer(offer: str) -> None:
+    """Refuse what is no cost in one form."""
+    word, _, value = offer.partition("=")
+    try:
+        stated = Fraction(value) if word in ("epsilon", "rho", "share") and len(value) <= 100 else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        stated = Fraction(0)
+    if offer and stated <= 0:
+        rule = "must be a cost in one form"
+        raise ParameterError("offer", rule, "Give for example --offer epsilon=0.1, rho=0.001 or share=0.01.")
 
 
 def _read_token(row: Sequence[str | None]) -> Token:

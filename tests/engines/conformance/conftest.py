@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.conformance.engines import ENGINES, MEMORY, EngineUnderTest, find_gap
+from tests.engines.conformance.engines import ENGINES, MEMORY, EngineUnderTest, find_gap, list_names
 
 FIXTURES: dict[str, list[EngineUnderTest]] = {
     "engine": list(ENGINES),
@@ -39,9 +39,13 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
             if isinstance(engine, EngineUnderTest) and engine.missing:
                 item.add_marker(pytest.mark.skip(reason=f"{engine.name}: {engine.missing}"))
             elif isinstance(engine, EngineUnderTest):
-                reason = find_gap(engine, item.module.__name__.rpartition(".")[2], item.name)
+                reason = find_gap(engine, _name_module(item), item.name)
                 if reason is not None:
                     item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def _name_module(item: Any) -> str:
+    return str(item.module.__name__.rpartition(".")[2])
 
 
 def _leave_cases_to_long_runs(items: list[Any]) -> None:
@@ -49,8 +53,12 @@ def _leave_cases_to_long_runs(items: list[Any]) -> None:
     cases: dict[tuple[Any, str], list[Any]] = {}
     for item in items:
         for engine in getattr(getattr(item, "callspec", None), "params", {}).values():
-            if isinstance(engine, EngineUnderTest) and engine.short_share > 1:
+            if not isinstance(engine, EngineUnderTest):
+                continue
+            if engine.short_share > 1:
                 cases.setdefault((item.module, item.originalname), []).append((item, engine))
+            if engine.left_to_long_runs.intersection(list_names(engine, _name_module(item), item.name)):
+                item.add_marker(pytest.mark.long)
     for found in cases.values():
         for number, (item, engine) in enumerate(found if len(found) > FEW_CASES else ()):
             if number % engine.short_share:

@@ -202,6 +202,34 @@ def test_the_order_of_rows_does_not_matter_to_values(seed: int, engine: EngineUn
     assert run(engine, rows, bounded) == wanted
 
 
+@UNITS
+def test_sums_of_distinct_values_agree(unit: Column | None, other: EngineUnderTest) -> None:
+    """The number of values, their sum and their squares are about the same items, in groups and in all.
+
+    Values that fall into one step count once each; the integers may be wide, and missing values are in no item.
+    """
+    rng, template = random.Random(5), dict.fromkeys(frame([]).column_names)
+    wards, ages, costs = ("A", "B", None), (3, 8, 9, None), (0.25, 0.26, 2.5, -7.0, 1e6, None)
+    rows: Rows = [
+        {**template, "unit": u, NAME.name: f"p{u}", "Ward": rng.choice(wards), "age": rng.choice(ages), "cost": cost}
+        for u in range(9)
+        for cost in rng.choices(costs, k=6)
+    ]
+    measures: list[Measure] = []
+    for most, argument, last in ((1, COST, 9), (2, COST, 9), (2, AGE, 2**38)):
+        limit = most if unit is not None else None
+        steps = Measure(counts=Counts.DISTINCT_STEPS, argument=argument, first=-(2**30), last=last, max_values=limit)
+        measures += [Measure(counts=Counts.DISTINCT, argument=argument, max_values=limit), steps]
+        measures += [replace(steps, counts=Counts.DISTINCT_SQUARES, first=-9)]
+        measures += [replace(steps, resolution=Fraction(1, 2**20))]
+    limits: dict[str, Any] = {"max_rows": 4} if unit is not None else {}
+    for keys, domain in (((), None), ((WARD,), None), ((WARD,), (("A",), (None,), ("Z",)))):
+        bounded = BoundedPlan(
+            source=Scan("t"), keys=keys, domain=domain, unit=unit, measures=tuple(dict.fromkeys(measures)), **limits
+        )
+        agree(other, rows, bounded)
+
+
 def test_another_salt_takes_other_values(engine: EngineUnderTest) -> None:
     """Each unit brings one of two values, if its neighbours leave one to it, which depends on the secret."""
     template = a_row(random.Random(0), 0)

@@ -36,6 +36,11 @@ def test_every_gap_names_a_test_and_a_reason() -> None:
     assert unknown_gaps(replace(MEMORY, gaps={"test_agreement.test_worlds_are_worth_testing": " "})) != []
 
 
+def test_what_is_left_to_long_runs_is_a_test() -> None:
+    left = {name.partition("[")[0] for engine in ENGINES for name in engine.left_to_long_runs}
+    assert left and left <= TESTS
+
+
 def test_names_of_engines_differ() -> None:
     """So that a gap belongs to one engine, and a test that failed says on which."""
     names = [engine.name for engine in ENGINES]

@@ -124,6 +124,8 @@ def test_people_find_their_way(hospital: Path, tmp_path: Path) -> None:
         look(tab, "ask", pictures)
         tab.press("#ask-button", "location.pathname.startsWith('/requests/') && !document.querySelector('#running')")
         tab.wait("document.querySelectorAll('svg .error').length === 8")
+        file = tab.run("fetch(document.querySelector('main .actions a').href).then(each => each.text())")
+        assert file.startswith('"ward","n"') and file.count("\n") == 9
         tab.run("document.querySelector('details.receipt').open = true")
         look(tab, "answer", pictures)
         assert tab.run("document.cookie") == ""

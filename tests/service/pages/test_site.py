@@ -78,6 +78,7 @@ def test_the_way_of_an_analyst(shared: SharedServer) -> None:
     assert "Already answered: free" in visitor.post("/preview", words).text
     free = visitor.ask(WARDS)
     assert free.status == 200 and "it cost nothing again" in free.text
+    assert f'href="{asked.headers["Location"]}"' in free.text  # the address that stays
     history = visitor.get("/history?search=WARD").text
     assert "1 charge<" in history and f"/ask?sql={quote(WARDS, safe='')}" in history  # as it was typed
     assert "Nothing was found" in visitor.get("/history?search=nowhere").text

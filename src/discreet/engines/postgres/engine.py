@@ -22,7 +22,8 @@ from discreet.errors import UsageError
 from discreet.plan.catalog import Catalog
 from discreet.plan.gaps import Gap
 
-GAPS = frozenset(Gap) - {Gap.WIDE_SUMS}  # PostgreSQL takes what leaves a frame from a sum or a count
+# Wide sums are none of them: PostgreSQL takes what leaves a frame from a sum or a count.
+GAPS = frozenset({Gap.NUL, Gap.DISTINCT_IN_FRAME, Gap.WIDE_EXTREMES})
 
 
 class PostgresEngine(StoredEngine[PostgresSession]):

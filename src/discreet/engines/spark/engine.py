@@ -26,7 +26,7 @@ from discreet.plan.gaps import Gap
 
 ADDRESS = "DISCREET_SPARK"
 """The environment variable that says where Spark runs, such as ``spark://host:7077``; without it, on this machine."""
-GAPS = frozenset({Gap.DISTINCT_IN_FRAME, Gap.WIDE_EXTREMES, Gap.WIDE_SUMS})
+GAPS = frozenset({Gap.DISTINCT_IN_FRAME, Gap.WIDE_EXTREMES, Gap.WIDE_SUMS, Gap.DEEP})
 
 
 class SparkEngine(StoredEngine[SparkQuestion]):

@@ -25,7 +25,7 @@ from discreet.errors import UsageError
 
 T = TypeVar("T")
 
-_OPTIMISER = "org.apache.spark.sql.catalyst.optimizer"
+_DOUBLING = ("PushDownPredicates", "PushPredicateThroughNonJoin", "PushDownLeftSemiAntiJoin")
 SETTINGS: Mapping[str, str] = {
     # What statements mean.
     "spark.sql.ansi.enabled": "false",
@@ -52,12 +52,14 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.broadcastTimeout": "1000000",
     # Expressions are columns over columns (``sql.layers``). A condition that is moved below its columns has them
     # written out, each as often as it is read, which doubles it with every layer; so does what conditions imply.
-    "spark.sql.optimizer.excludedRules": f"{_OPTIMISER}.PushDownPredicates,{_OPTIMISER}.PushDownLeftSemiAntiJoin",
+    "spark.sql.optimizer.excludedRules": ",".join(f"org.apache.spark.sql.catalyst.optimizer.{r}" for r in _DOUBLING),
     "spark.sql.constraintPropagation.enabled": "false",
     # Named queries are put where they are read before anything is looked at, and not one by one afterwards, each time
     # with a look at all. That an outer name would go before an inner one does not matter: no two are the same, and the
     # one query that has names inside (``sql.relations``) stands first, where no other name is known yet.
     "spark.sql.legacy.ctePrecedencePolicy": "LEGACY",
+    # Every layer of a question takes one turn of the analyser; at the usual 100 a deep question would fail.
+    "spark.sql.analyzer.maxIterations": "100000",
 }
 # A session that is started here, and not given: no web page, no words on the terminal.
 _OWN_SETTINGS: Mapping[str, str] = {

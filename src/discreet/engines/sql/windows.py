@@ -59,8 +59,8 @@ class _WindowFrame:
     ties: tuple[str, ...]
 
     def write_over(self, *, untied: bool = False, within: str = "", rows: RowFrame | None = None) -> str:
-        """The window; ``within`` divides the parts further."""
-        order = ", ".join((*self.order, *self.ties) if untied or rows is not None else self.order)
+        """The window; ``within`` divides the parts further, and stands for an order where there is none."""
+        order = ", ".join((*self.order, *self.ties) if untied or rows is not None else self.order) or within
         parts = ", ".join(filter(None, (self.parts, within)))
         frame = "" if rows is None else _write_frame(rows)
         words = (f"PARTITION BY {parts}" if parts else "", f"ORDER BY {order}" if order else "", frame)

@@ -40,7 +40,10 @@ def show_request(visit: Visit) -> ApiResponse:
         case "answered":
             link = path_of_request(visit.argument) if found["charged"] else None
             answers = found["answers"]
-            body = [draw_answer(answer, link=link, files=len(answers) == 1) for answer in answers]
+            body = [
+                draw_answer(answer, analyst=visit.caller.token.name, link=link, files=len(answers) == 1)
+                for answer in answers
+            ]
             return make_page_response(make_page(visit, "/history", "Answer", *body, named))
         case _:
             said = (
@@ -113,10 +116,17 @@ def download(visit: Visit) -> ApiResponse:
     return ApiResponse(status=200, body=made.body, media=made.media, headers={**PAGE_HEADERS, **file})
 
 
-def draw_answer(document: Mapping[str, Any], *, link: str | None, files: bool = False) -> Html:
-    """One answer; with a link it stands at its own address, and without one it follows from the record."""
+def draw_answer(document: Mapping[str, Any], *, analyst: str, link: str | None, files: bool = False) -> Html:
+    """One answer; with a link it stands at its own address, and without one it follows from the record.
+
+    An analyst who paid for it gets the way to the address that stays.
+    """
     rows, receipt = document["rows"], document["receipt"]
-    replayed = None if link else element("p", "From the record: it cost nothing again.", class_="good", role="status")
+    key = str(receipt.get("request", ""))
+    paid = element("a", "To the request that paid for it.", href=path_of_request(key))
+    said = "From the record: it cost nothing again. " if key else "It is about public tables alone, and costs nothing."
+    again = (said, paid if key and receipt.get("analyst") == analyst else None)
+    replayed = None if link else element("p", again, class_="good", role="status")
     below = link.replace("/requests/", "/downloads/") if link and files else ""
     links = [join(element("a", form.upper(), href=f"{below}.{form}"), " ") for form in _DOWNLOADS] if below else []
     return element(

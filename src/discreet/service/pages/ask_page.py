@@ -61,7 +61,8 @@ def ask(visit: Visit) -> ApiResponse:
     if kept.is_good and kept.document["charged"]:
         return redirect(path_of_request(key))
     # An answer that follows from the record has no charge, and so no address of its own.
-    return make_page_response(make_page(visit, "/ask", "Answer", draw_answer(reply.document, link=None)))
+    drawn = draw_answer(reply.document, analyst=visit.caller.token.name, link=None)
+    return make_page_response(make_page(visit, "/ask", "Answer", drawn))
 
 
 def draw_preview(document: Mapping[str, Any]) -> Html:

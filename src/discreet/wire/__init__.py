@@ -1,0 +1,1 @@
+"""The door that speaks the protocol of PostgreSQL."""
