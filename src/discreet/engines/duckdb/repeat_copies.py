@@ -17,7 +17,7 @@ from discreet.engines.duckdb.session import Session, Settings
 from discreet.engines.duckdb.sources import Source
 from discreet.engines.duckdb.table_copies import TableCopy, open_private
 
-_Key: TypeAlias = tuple[str, tuple[str, ...], int]
+_RepeatKey: TypeAlias = tuple[str, tuple[str, ...], int]
 """A source, the SQL of columns, and how many rows may have the same values of them."""
 
 
@@ -28,7 +28,7 @@ class RepeatCopies:
         self._folder, self._settings = folder, settings
         self._lock = threading.Lock()
         self._made = 0
-        self._known: dict[_Key, tuple[TableCopy, int]] = {}
+        self._known: dict[_RepeatKey, tuple[TableCopy, int]] = {}
 
     def find(self, source: Source, columns: Sequence[str], most: int) -> tuple[TableCopy, int]:
         """The values of columns, b0 …, that more than ``most`` rows of the present version have, and how many."""
