@@ -16,11 +16,21 @@ from mcp.client.streamable_http import streamable_http_client
 from discreet.agents.desk import Desk
 from discreet.agents.mcp_server import UNFORESEEN, find_page, make_server
 from tests.agents.agent_calls import call, use
+from tests.cli.commands import Run
 from tests.remote.remote_hospital import count_charges, reach
 from tests.service.served import WARDS, Hospital
 from tests.service.test_server import create, start_server
 
 SPENDING = {"sql": WARDS, "at_most": "share 0.02"}
+
+
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+MALFORMED = [
+    b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b'{"jsonrpc": "2.0", "id": 1, "method": "nothing"}',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": {"at_most": 1}}}',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "drop", "arguments": {}}}',
+    b"[" * 20_000,
+]  # fmt: skip
 
 
 async def check_the_loop(client: Client) -> None:
@@ -87,6 +97,10 @@ def test_over_http_at_the_service(hospital: Path) -> None:
                 foreign = {"Authorization": f"Bearer {secret}", "Sec-Fetch-Site": "cross-site"}
                 refused = await http.post(url, json={}, headers=foreign)
                 assert refused.status_code == 403 and refused.headers["Cache-Control"] == "no-store"
+            async with sign(secret) as http:
+                for body in MALFORMED:
+                    answered = await http.post(url, content=body, headers=JSON)
+                    assert 400 <= answered.status_code < 500 or "error" in answered.text.lower(), body
             async with sign(secret) as http, Client(streamable_http_client(url, http_client=http)) as client:
                 await check_the_loop(client)
                 await check_what_teaches(client)
@@ -108,6 +122,16 @@ def test_what_nobody_foresaw_is_one_constant_sentence(served: Hospital, caplog: 
     with caplog.at_level(logging.DEBUG), count_charges(served, 0):
         told, failed = call(make_server(lambda _: desk), lambda client: use(client, "describe"))
     assert failed and UNFORESEEN in told and "4711" not in told + caplog.text
+
+
+def test_without_the_package_there_is_a_word_what_to_install(hospital: Path, run: Run) -> None:
+    """Negative control of the extra: nothing is opened, and no trace is shown."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "mcp.server", None)
+        code, _, told = run("mcp", hospital)
+    assert code == 2 and "pip install 'discreet[mcp]'" in told
+    code, _, told = run("mcp", "https://curator.example", "--per-query", "1")
+    assert code == 2 and "token" in told
 
 
 def test_the_log_of_the_process_stays_as_it_was(served: Hospital) -> None:

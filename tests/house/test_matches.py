@@ -17,6 +17,7 @@ VALUES = "values of any type come from outside"
 PARSER = "classes of the parser, of which all others are refused"
 SUM_NAMES = "the names of sums, of which there is one for each order"
 ARITHMETIC = "an analyst writes any arithmetic, and few shapes of it are known"
+STATEMENTS = "kinds of statements; the others are handed on, give no rows, or are refused"
 OPEN = {
     "accounting.account._take_larger": NOTIONS,
     "accounting.calibrate.scale_event": EVENTS,
@@ -62,6 +63,15 @@ OPEN = {
     "sized_error._read_sample": ARITHMETIC,
     "sized_error._read_quotient": ARITHMETIC,
     "sized_error._read_scaled": ARITHMETIC,
+    "wire.catalog_queries._rewrite_operator": PARSER,
+    "wire.frontend_messages.read_message": "a byte from outside; all others end the connection",
+    "wire.session.handle": "messages that need nothing that was prepared; the others follow",
+    "wire.session._run": STATEMENTS,
+    "wire.session._handle_extended": "messages of the extended protocol; the others were handled before",
+    "wire.statement_runner.run": STATEMENTS,
+    "wire.statement_runner.describe": STATEMENTS,
+    "wire.statement_runner._change_transaction": STATEMENTS,
+    "wire.statement_words._list_words": "names of groups in a pattern",
 }
 
 

@@ -9,10 +9,15 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 import discreet
 from discreet.errors import ServiceRefused, ServiceUnreachable, UsageError
@@ -91,6 +96,46 @@ def test_an_interrupt_ends_the_question_there(hospital: Path, interruptible: Non
         assert sent[-1].path == "requests/mine/cancel" and "request='mine'" in str(ended.value.__notes__)
         wire.send = real  # type: ignore[method-assign]  # as it was
         assert len(curator.ask(WARDS, share=0.01, request="mine")) == 8
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of this machine that nobody else vouches for, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(names, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    form = serialization.PrivateFormat.PKCS8
+    secret = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    paths = folder / "cert.pem", folder / "key.pem"
+    paths[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(secret)
+    return paths
+
+
+def test_certificates_are_verified(hospital: Path, tmp_path: Path) -> None:
+    """A server that this machine does not trust gets no token; with its certificate it is asked."""
+    secret = create(hospital, "ana")
+    certificate, key = make_certificate(tmp_path)
+    with start_server(hospital, "--certificate", str(certificate), "--key", str(key)) as server:
+        address = f"https://127.0.0.1:{server.port}"
+        with pytest.raises(ServiceUnreachable, match="does not trust"):
+            discreet.connect(address, token=secret)
+        assert "401" not in server.log.read_text()
+        curator = discreet.connect(address, token=secret, certificate=certificate)
+        assert curator.preview(WARDS, share=0.01).fits
+        with pytest.raises(ServiceUnreachable, match="No answer came"):
+            discreet.connect(address.replace("https", "http"), token=secret, tries=1)
 
 
 @pytest.mark.parametrize(

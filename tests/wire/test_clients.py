@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import psycopg
 import pytest
 
 from discreet.errors import UsageError
+from discreet.service.roles import Role
+from discreet.service.tokens import TokenStore, tokens_path_of
 from discreet.wire.listener import PostgresDoor, WireAddress
 from tests.service.served import Hospital, serve_hospital
+from tests.service.test_server import start_server
 from tests.wire.serving import WARDS, OpenDoor, make_certificate, open_door
 
 PSQL = shutil.which("psql")
@@ -70,6 +75,25 @@ def test_psql_asks_and_copies(door: OpenDoor, tmp_path: Path) -> None:
     assert "NOTICE:  cost " in err and "NOTICE:  given before, free now" in err
     assert "LINE 1: SELECT * FROM visits\n               ^" in err and "HINT:  Ask for aggregates" in err
     assert len((tmp_path / "wards.csv").read_text().splitlines()) == 9 and door.count_charges() == 1
+
+
+def test_one_command_serves_both_doors(hospital: Path) -> None:
+    """``discreet serve --postgres``: what is asked at one door is on record at the other, and a signal ends both."""
+    _, secret = TokenStore(tokens_path_of(hospital)).create(name="ana", role=Role.ANALYST)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with start_server(hospital, "--postgres", str(port)) as server:
+        assert f"port={port}" in server.announced
+        dsn = f"host=127.0.0.1 port={port} dbname=hospital user=ana password={secret}"
+        with psycopg.connect(dsn, options="-c discreet.epsilon=0.1", autocommit=True) as connection:
+            rows = connection.execute(WARDS).fetchall()
+            status, document = server.ask(secret, "later")
+            assert status == 200 and [row["n"] for row in document["rows"]] == [row[1] for row in rows]
+            assert document["replayed"] is True
+            server.process.terminate()
+            assert server.process.wait(30) is not None
+            with pytest.raises(psycopg.OperationalError):
+                connection.execute("SELECT 1")
 
 
 @pytest.mark.skipif(PSQL is None, reason="psql is not installed")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.wire.copying import CopyOptions, read_copy
-from discreet.wire.projections import Projection, take_projections
+from discreet.wire.projections import AnswerPick, take_projections
 from discreet.wire.refusals import WireRefused
 from discreet.wire.session_settings import SessionSettings, read_options
 from discreet.wire.statement_words import StatementKind, read_assignment, read_stated, split_statements
@@ -85,8 +85,8 @@ def test_options_of_a_copy() -> None:
 @pytest.mark.parametrize(
     ("text", "inner", "picked"),
     [
-        ("SELECT * FROM (SELECT 1) t", "SELECT 1", Projection(None, None)),
-        ('SELECT "a", t.b AS c FROM (SELECT 1) AS "t" LIMIT 5', "SELECT 1", Projection((("a", "a"), ("b", "c")), 5)),
+        ("SELECT * FROM (SELECT 1) t", "SELECT 1", AnswerPick(None, None)),
+        ('SELECT "a", t.b AS c FROM (SELECT 1) AS "t" LIMIT 5', "SELECT 1", AnswerPick((("a", "a"), ("b", "c")), 5)),
         ("SELECT COUNT(*) FROM (SELECT 1) t", "", None),
         ("SELECT a + 1 FROM (SELECT 1) t", "", None),
         ("SELECT DISTINCT a FROM (SELECT 1) t", "", None),
@@ -96,7 +96,7 @@ def test_options_of_a_copy() -> None:
         ("SELECT a FROM visits", "", None),
     ],
 )
-def test_what_only_picks_from_a_question(text: str, inner: str, picked: Projection | None) -> None:
+def test_what_only_picks_from_a_question(text: str, inner: str, picked: AnswerPick | None) -> None:
     """Anything that computes, filters or joins is left to the curator."""
     (statement,) = split_statements(text)
     found, projections = take_projections(statement)

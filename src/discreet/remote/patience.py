@@ -6,6 +6,7 @@ Every request may be sent again: reading is free, and what spends has a key unde
 from __future__ import annotations
 
 import http.client
+import ssl
 import time
 from collections.abc import Callable
 
@@ -33,6 +34,11 @@ class Patience:
             last = attempt + 1 == self.tries
             try:
                 response = wire.send(request)
+            except ssl.SSLCertVerificationError:  # it would be the same again
+                raise ServiceUnreachable(
+                    "This machine does not trust the certificate of the server, so nothing was sent. If it is of an "
+                    "authority of your own, give its file: connect(..., certificate='authority.pem')."
+                ) from None
             except DROPPED as error:
                 if last:
                     raise _give_up(request, type(error).__name__) from None

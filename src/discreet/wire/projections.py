@@ -20,7 +20,7 @@ _DEEPEST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class AnswerPick:
     """Which columns are shown under which names, all for None, and how many rows at most."""
 
     columns: tuple[tuple[str, str], ...] | None
@@ -45,9 +45,9 @@ class Projection:
         return shown, [tuple(row[n] for n in numbers) for row in rows[: self.most]]
 
 
-def take_projections(statement: WireStatement) -> tuple[WireStatement, list[Projection]]:
+def take_projections(statement: WireStatement) -> tuple[WireStatement, list[AnswerPick]]:
     """The question inside of what only picks from it, and what is picked, from the inside out."""
-    found: list[Projection] = []
+    found: list[AnswerPick] = []
     for _ in range(_DEEPEST):
         taken = _take_one(statement)
         if taken is None:
@@ -57,7 +57,7 @@ def take_projections(statement: WireStatement) -> tuple[WireStatement, list[Proj
     return statement, found
 
 
-def _take_one(statement: WireStatement) -> tuple[WireStatement, Projection] | None:
+def _take_one(statement: WireStatement) -> tuple[WireStatement, AnswerPick] | None:
     words = statement.words
     at = next((n for n, word in enumerate(words) if word.upper == "FROM"), None)
     if at is None or words[0].upper != "SELECT" or words[at + 1 : at + 2] == () or words[at + 1].upper != "(":
@@ -76,7 +76,7 @@ def _take_one(statement: WireStatement) -> tuple[WireStatement, Projection] | No
     if picked is False or rest:
         return None
     columns = None if picked is None else picked
-    return statement.cut(words[at + 1].end, words[close].start), Projection(columns, most)
+    return statement.cut(words[at + 1].end, words[close].start), AnswerPick(columns, most)
 
 
 def _read_columns(words: Sequence[Word]) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from discreet import __version__
 from discreet.late_dataclass import dataclass
 from discreet.service import problems
 from discreet.service.callers import make_caller
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.service.tokens import Token
     from discreet.wire.frontend_messages import Startup
 
-VERSION = f"PostgreSQL {SERVER_VERSION} (discreet {__version__}: answers with noise, and no rows of tables)"
+VERSION = f"PostgreSQL {SERVER_VERSION} (discreet {version('discreet')}: answers with noise, and no rows of tables)"
 _GOOD = 200
 _OF_THE_CONNECTION = ("user", "database", "options", "replication")
 

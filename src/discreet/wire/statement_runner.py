@@ -13,7 +13,7 @@ from discreet.wire import refusals
 from discreet.wire.backend_messages import Severity, TransactionState, WireColumn, WireNotice, tell_settings
 from discreet.wire.catalog_queries import SelectAim, bind_values, find_aim, write_query
 from discreet.wire.copying import read_copy
-from discreet.wire.projections import Projection, take_projections
+from discreet.wire.projections import AnswerPick, take_projections
 from discreet.wire.refusals import WireRefused
 from discreet.wire.results import (
     StatementResult,
@@ -127,7 +127,7 @@ class StatementRunner:
         return StatementResult(tag=f"SELECT {len(rows)}", columns=columns, rows=rows, beside=notice)
 
     def _describe_question(
-        self, inner: WireStatement, picked: Sequence[Projection], offer: Mapping[str, Any], values: Sequence[Any]
+        self, inner: WireStatement, picked: Sequence[AnswerPick], offer: Mapping[str, Any], values: Sequence[Any]
     ) -> tuple[WireColumn, ...]:
         columns = describe_preview(self._door.preview(inner.text, inner.offset, offer, _number(values)))
         for projection in picked:
