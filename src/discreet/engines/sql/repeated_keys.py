@@ -20,11 +20,24 @@ Keys of public tables that repeat match nothing in a look-up; where none repeats
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.engines.sql.clauses import Clauses
 from discreet.late_dataclass import dataclass
-from discreet.plan.relations import Join, JoinKind, PerUnit, Projection, Relation, Scan, Union, Values
+from discreet.plan.relations import (
+    Capped,
+    Distinct,
+    Join,
+    JoinKind,
+    PerUnit,
+    Projection,
+    Relation,
+    Scan,
+    Union,
+    Values,
+    Where,
+    Window,
+)
 from discreet.plan.types import Type
 
 
@@ -54,10 +67,10 @@ def keeps_units_apart(relation: Relation) -> bool:
             return relation.caps is None and keeps_units_apart(relation.left) and keeps_units_apart(relation.right)
         case Union():
             return all(map(keeps_units_apart, relation.sources))
-        case Projection() | PerUnit():
+        case Where() | Projection() | PerUnit() | Window() | Distinct() | Capped():
             return keeps_units_apart(relation.source)
         case _:
-            return keeps_units_apart(relation.source)
+            assert_never(relation)
 
 
 def add_units(clauses: Clauses, listed: Iterable[str]) -> str:
