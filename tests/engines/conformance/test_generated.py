@@ -16,6 +16,7 @@ from discreet.bounding.contributions import Counts, Measure, Spread
 from discreet.engines.duckdb.dialect import DuckDBDialect
 from discreet.engines.engine import Engine, Groups
 from discreet.engines.memory.engine import MemoryEngine
+from discreet.errors import EngineFailure
 from discreet.plan.expressions import Call
 from discreet.plan.functions import FUNCTIONS
 from discreet.plan.gaps import walk_plan
@@ -130,5 +131,5 @@ def test_a_wrong_primitive_is_noticed(primitive: str, monkeypatch: pytest.Monkey
     """Negative control: an engine of which one primitive is wrong differs from the oracle."""
     right = getattr(DuckDBDialect, primitive)
     monkeypatch.setattr(DuckDBDialect, primitive, lambda *given: f"(5 - {right(*given)})")
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, EngineFailure)):  # a sum over a window is no longer a statement then
         agree(DUCKDB, PART)
