@@ -11,8 +11,8 @@ brings the customer in and counts customers once each, as nobody can bound what 
 customer. What cannot be asked of units is changed: groups that are orders or customers (Q3, Q10, Q18) are groups of
 these, and what a part sells on average (Q17) is a constant. Q2, Q11, Q16 and Q20 are about public tables.
 
-Numbers are CPU seconds of all threads, the least of some runs that take turns; *first* is our first run, in which
-repeated keys of a table are looked for (``engines/duckdb/repeat_copies.py``) and kept for later questions.
+Numbers are CPU seconds of all threads, the least of some runs that take turns; *first* is our first run, which
+opens the files.
 """
 # ruff: noqa: S608  # the statements are constants of this file
 

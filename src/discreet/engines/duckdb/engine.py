@@ -17,7 +17,6 @@ from typing import Any, TypeAlias, TypeVar
 from discreet.bounding.contributions import BoundedPlan
 from discreet.engines.duckdb.dialect import DIALECT
 from discreet.engines.duckdb.prepared import PreparedTable, prepare
-from discreet.engines.duckdb.repeat_copies import RepeatCopies
 from discreet.engines.duckdb.scanning import StoredColumn, fits, plan_type, write_stored_column, write_unguarded_real
 from discreet.engines.duckdb.session import Settings
 from discreet.engines.duckdb.session_pool import SessionPool
@@ -34,7 +33,6 @@ from discreet.engines.sql.dialect import quote_name
 from discreet.engines.sql.distinct_values import add_distinct_values
 from discreet.engines.sql.group_rows import make_groups, sort_groups
 from discreet.engines.sql.relations import StoredTable, name_of_values, rows_of, to_values_table
-from discreet.engines.sql.repeated_keys import Repeats
 from discreet.engines.sql.spreads import add_spreads
 from discreet.engines.sql.statement import BoundedStatement, RowSource
 from discreet.engines.sql.unit_sums import write_by_units
@@ -87,7 +85,6 @@ class DuckDBEngine:
         self._prepared: dict[str, PreparedTable] = {}
         self._copies = TableCopies(self._folder)
         self._sessions = SessionPool()
-        self._repeats = RepeatCopies(self._folder, self._settings)
         self._counted: dict[tuple[str, tuple[str, ...]], tuple[str, int]] = {}
 
     def schema(self, table: str) -> Mapping[str, Type | None]:
@@ -146,7 +143,6 @@ class DuckDBEngine:
         self._sessions.close()
         self._prepared.clear()
         self._copies.clear()
-        self._repeats.clear()
         self._private.close()
 
     def prepare(self, table: str) -> None:
@@ -200,9 +196,9 @@ class DuckDBEngine:
             table: self._find_prepared(table) or self._find_rows(table)
             for table in find_tables(split(bounded.source)[0])
         }
-        relation, values, read = self._choose_rows(bounded, sources, salt)
+        relation, values, _ = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with self._sessions.lease(settings, read) as session:
+        with self._sessions.lease(settings, list(sources.values())) as session:
             for name, table in (*values.items(), *make_lookups(bounded).items()):
                 session.fill(name, table)
             return tabulate_rows(session, statement, tabulation, watch)
@@ -210,10 +206,9 @@ class DuckDBEngine:
     def _run(self, bounded: BoundedPlan, salt: bytes, watch: ProgressCallback | None, settings: Settings) -> Groups:
         base, _ = split(bounded.source)
         sources = {table: self._find_prepared(table) or self._find_rows(table) for table in find_tables(base)}
-        relation, values, read = self._choose_rows(bounded, sources, salt)
-        ready = read[0] if len(read) == 1 and isinstance(read[0], PreparedTable) and isinstance(base, Scan) else None
+        relation, values, ready = self._choose_rows(bounded, sources, salt)
         statement = BoundedStatement(bounded, relation, DIALECT, self._order, salt)
-        with self._sessions.lease(settings, read) as session:
+        with self._sessions.lease(settings, list(sources.values())) as session:
             for name, table in values.items():
                 session.fill(name, table)
             for name, table in make_lookups(bounded).items():
@@ -255,33 +250,19 @@ class DuckDBEngine:
 
     def _choose_rows(
         self, bounded: BoundedPlan, sources: Mapping[str, Source], salt: bytes
-    ) -> tuple[RowSource, dict[str, Any], list[Source]]:
-        """How the question reads its rows, the public rows to fill in, and everything that it reads."""
+    ) -> tuple[RowSource, dict[str, Any], PreparedTable | None]:
+        """How the question reads its rows, the public rows to fill in, and the prepared table if it is all there is."""
         base, _ = split(bounded.source)
-        read = list(sources.values())
         if isinstance(base, Scan):
             source = sources[base.table]
             if not isinstance(source, PreparedTable):
-                return self._scan_table(bounded, base, source), {}, read
+                return self._scan_table(bounded, base, source), {}, None
             if source.serves(bounded.unit, base.name):
-                return source.to_row_source(base.name), {}, read
-
-        def find_repeats(table: str, columns: tuple[str, ...], most: int) -> Repeats:
-            stored = self._make_table(table, sources[table])
-            kept, count = self._repeats.find(sources[table], [stored.columns[name] for name in columns], most)
-            if count and kept not in read:
-                read.append(kept)
-            return Repeats(kept.write_from(), none=count == 0)
-
+                return source.to_row_source(base.name), {}, source
         rows, values = rows_of(
-            bounded,
-            self._catalog,
-            lambda table: self._make_table(table, sources[table]),
-            DIALECT,
-            salt,
-            repeats=find_repeats,
+            bounded, self._catalog, lambda table: self._make_table(table, sources[table]), DIALECT, salt
         )
-        return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, read
+        return rows, {name_of_values(i): to_values_table(given) for i, given in enumerate(values)}, None
 
     def _make_table(self, table: str, source: Source) -> StoredTable:
         """A declared table as it is stored, for relations of several."""

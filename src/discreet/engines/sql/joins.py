@@ -21,25 +21,15 @@ class _JoinSide:
     keys: tuple[str, ...]
 
 
-def write_join(
-    clauses: Clauses,
-    relation: Join,
-    sides: tuple[CommonTable, CommonTable],
-    salt: bytes,
-    *,
-    unique: bool = False,
-) -> str:
-    """A join of two sides, as something to write after FROM. For truncation, a side carries all of its columns.
-
-    ``unique`` says that no key of a look-up repeats.
-    """
+def write_join(clauses: Clauses, relation: Join, sides: tuple[CommonTable, CommonTable], salt: bytes) -> str:
+    """A join of two sides, as something to write after FROM. For truncation, a side carries all of its columns."""
     kinds = [_find_shared_type(ours, theirs) for ours, theirs in relation.on]
     caps: tuple[Caps | None, Caps | None] = relation.caps or (None, None)
     left, right = (
         _add_side(clauses, rows, [(pair[i], kind) for pair, kind in zip(relation.on, kinds)], caps[i], salt)
         for i, rows in enumerate(sides)
     )
-    if relation.single and not unique:
+    if relation.single:
         left, right = _add_anchor(clauses, left), _drop_repeated_keys(clauses, _add_anchor(clauses, right))
     same = " AND ".join(f"{ours} = {theirs}" for ours, theirs in zip(left.keys, right.keys)) or "true"
     return clauses.dialect.join(left.rows.name, relation.kind, right.rows.name, same)

@@ -10,8 +10,8 @@ their values decides and then these values themselves, so only equal rows are ev
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import field
 from typing import Any, assert_never
 
 from discreet.bounding.contributions import BoundedPlan
@@ -20,16 +20,7 @@ from discreet.engines.sql.caps import write_capped
 from discreet.engines.sql.clauses import Clauses, CommonTable
 from discreet.engines.sql.dialect import Dialect
 from discreet.engines.sql.joins import write_join
-from discreet.engines.sql.links import drop_link, is_known
-from discreet.engines.sql.repeated_keys import (
-    KnownRepeats,
-    Repeats,
-    add_others,
-    add_units,
-    keeps_units_apart,
-    know_nothing,
-)
-from discreet.engines.sql.row_origins import follow_link, trace_rows
+from discreet.engines.sql.links import drop_link
 from discreet.engines.sql.statement import RowSource
 from discreet.engines.sql.unit_groups import write_groups
 from discreet.engines.sql.windows import write_window
@@ -56,7 +47,7 @@ from discreet.plan.relations import (
     Window,
     split,
 )
-from discreet.plan.types import INTEGER_MAX, Type, Value, type_of
+from discreet.plan.types import Type, Value, type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +59,12 @@ class StoredTable:
 
 
 def rows_of(
-    bounded: BoundedPlan,
-    catalog: Catalog,
-    tables: Callable[[str], StoredTable],
-    dialect: Dialect,
-    salt: bytes,
-    *,
-    repeats: KnownRepeats = know_nothing,
+    bounded: BoundedPlan, catalog: Catalog, tables: Callable[[str], StoredTable], dialect: Dialect, salt: bytes
 ) -> tuple[RowSource, list[Values]]:
     """The rows that a question reads, for ``statement.BoundedStatement``, and the public rows to fill in: values0 …"""
     base, _ = split(bounded.source)
-    needed, unit = find_read_columns(bounded), bounded.unit
-    apart = unit is not None and keeps_units_apart(base)
-    writer = Writer(catalog, tables, salt, Clauses(dialect), repeats, plain=apart)
-    top, clauses = writer.write(base, needed), writer.clauses
-    if unit is not None and writer.limited:
-        units = add_units(clauses, writer.limited)
-        rest = replace(writer, plain=False, only=units).write(base, needed)
-        top = _unite(clauses, _add_unlimited(clauses, top, unit, units), rest)
+    writer = Writer(catalog, tables, salt, Clauses(dialect))
+    top, clauses = writer.write(base, find_read_columns(bounded)), writer.clauses
     ordinal = ""
     if bounded.unit is not None:
         layers = clauses.make_layers(top)
@@ -96,24 +75,6 @@ def rows_of(
             top = CommonTable(clauses.add(items, clauses.add_layers(layers, top)), top.columns)
     source = f"(WITH {', '.join(clauses.written)} SELECT * FROM {top.name}) AS base"
     return RowSource(source, top.columns, {}, ordinal=ordinal, texts=clauses.texts), writer.values
-
-
-def _add_unlimited(clauses: Clauses, rows: CommonTable, unit: Expression, units: str) -> CommonTable:
-    """The rows of units of whom nothing repeats."""
-    layers, own = clauses.make_layers(rows), clauses.make_name("u")
-    items = [*rows.columns.values(), f"{layers.write_value(unit)} AS {own}"]
-    named = clauses.add(items, clauses.add_layers(layers, rows))
-    listed = clauses.add(["owner AS b0"], units)
-    return CommonTable(add_others(clauses, named, [(own, unit.type)], listed), rows.columns)
-
-
-def _unite(clauses: Clauses, one: CommonTable, two: CommonTable) -> CommonTable:
-    """The rows of two relations with the same columns, under the names of the first."""
-    names = dict(one.columns)
-    ours = ", ".join(names.values()) or "1 AS nothing"
-    theirs = ", ".join(f"{two.columns[column]} AS {name}" for column, name in names.items()) or "1 AS nothing"
-    both = f"(SELECT {ours} FROM {one.name} UNION ALL SELECT {theirs} FROM {two.name}) AS both_parts"
-    return CommonTable(clauses.add(["*"], both), names)
 
 
 def name_of_values(position: int) -> str:
@@ -186,20 +147,12 @@ def _find_all_columns(expressions: Iterable[Expression]) -> frozenset[Column]:
 
 @dataclass(slots=True)
 class Writer:
-    """Writes relations, each from what it is made of, and remembers the public rows that have to be filled in.
-
-    ``plain`` leaves limits out that concern some units alone, and lists these units in ``limited``; ``only`` reads the
-    rows of such units and no others (``repeated_keys``).
-    """
+    """Writes relations, each from what it is made of, and remembers the public rows that have to be filled in."""
 
     catalog: Catalog
     tables: Callable[[str], StoredTable]
     salt: bytes
     clauses: Clauses
-    repeats: KnownRepeats = know_nothing
-    plain: bool = False
-    only: str = ""
-    limited: list[str] = field(default_factory=list)
     values: list[Values] = field(default_factory=list)
 
     def write(self, relation: Relation, needed: Set[Column]) -> CommonTable:
@@ -238,28 +191,7 @@ class Writer:
     def _write_scan(self, relation: Scan, needed: Set[Column]) -> CommonTable:
         table = self.tables(relation.table)
         wanted = [column for column in self._list_all(relation) if column in needed]
-        if not self.only:
-            return self.clauses.add_named({column: table.columns[column.name] for column in wanted}, table.source)
-        return self._write_scan_of(relation, table, wanted)
-
-    def _write_scan_of(self, relation: Scan, table: StoredTable, wanted: Sequence[Column]) -> CommonTable:
-        """The rows of some units; of a table that names none, all rows if there is such a unit at all."""
-        clauses, dialect = self.clauses, self.clauses.dialect
-        owner, unit = clauses.make_name("u"), self.catalog.tables[relation.table].unit_column
-        if unit is None:
-            named, one = {c: clauses.make_name("c") for c in wanted}, clauses.make_name("n")
-            items = [*(f"{table.columns[c.name]} AS {name}" for c, name in named.items()), f"1 AS {one}"]
-            everyone = clauses.add(items, table.source)
-            anyone = clauses.add([f"1 AS {owner}"], self.only)
-            joined = dialect.join(everyone, JoinKind.SEMI, anyone, f"{one} = {owner}")
-            return CommonTable(clauses.add(["*"], joined), named)
-        listed = clauses.add([f"owner AS {owner}"], self.only)
-        own = Column(relation.name, unit.name, unit.type)
-        columns = dict.fromkeys((*wanted, own))
-        found = clauses.add_named({c: table.columns[c.name] for c in columns}, table.source)
-        same = dialect.same(found.columns[own], owner, unit.type)
-        joined = dialect.join(found.name, JoinKind.SEMI, listed, same)
-        return CommonTable(clauses.add(["*"], joined), {c: found.columns[c] for c in wanted})
+        return self.clauses.add_named({column: table.columns[column.name] for column in wanted}, table.source)
 
     def _write_values(self, relation: Values, needed: Set[Column]) -> CommonTable:
         self.values.append(relation)
@@ -298,17 +230,8 @@ class Writer:
         return CommonTable(self.clauses.add(["*"], f"({' UNION ALL '.join(selects)}) AS parts"), names)
 
     def _write_capped(self, relation: Capped, needed: Set[Column]) -> CommonTable:
-        known = self._find_repeats(relation.source, relation.by, relation.rows) if self.plain else None
-        if known is not None:
-            self.limited += [] if known.none else [f"SELECT b0 FROM {known.source}"]
-            return self._write_filter(Where(relation.source, is_known(relation.by[0])), needed)
         source = self.write(relation.source, frozenset(self._list_all(relation.source)))
         return write_capped(self.clauses, relation, source, needed, self.salt)
-
-    def _find_repeats(self, relation: Relation, columns: Sequence[Expression], most: int) -> Repeats | None:
-        """The values of columns that more than so many rows of a relation may have, where that is known."""
-        found = trace_rows(relation, columns) if columns else None
-        return None if found is None else self.repeats(found[0].table, found[1], min(most, INTEGER_MAX))
 
     def _write_join(self, relation: Join, needed: Set[Column]) -> CommonTable:
         dropped = drop_link(relation, self.catalog)
@@ -318,30 +241,15 @@ class Writer:
             again = {column: found.columns[same[column]] for column in needed if column in same}
             # Each column has a name of its own, also where two have the same values.
             return self.clauses.add_named({**found.pick_columns(needed), **again}, found.name)
-        left, right = (self._write_side(relation, side, self._find_needed(relation, side, needed)) for side in range(2))
+        left, right = (
+            self.write(source, self._find_needed(relation, side, needed))
+            for side, source in enumerate((relation.left, relation.right))
+        )
         kept = left.pick_columns(needed)
         if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             kept |= right.pick_columns(needed)
-        known = None
-        if relation.single and all(ours.type is theirs.type for ours, theirs in relation.on):
-            known = self._find_repeats(relation.right, [theirs for _, theirs in relation.on], 1)
-        unique = known is not None and known.none
-        joined = write_join(self.clauses, relation, (left, right), self.salt, unique=unique)
+        joined = write_join(self.clauses, relation, (left, right), self.salt)
         return CommonTable(self.clauses.add(kept.values(), joined), kept)
-
-    def _write_side(self, relation: Join, side: int, needed: Set[Column]) -> CommonTable:
-        """A side of a join. The keys of a link are distinct."""
-        source = (relation.left, relation.right)[side]
-        linked = side == 1 and self.plain and isinstance(source, Distinct) and follow_link(relation, self.catalog)
-        if not linked or not isinstance(source, Distinct):
-            return self.write(source, needed)
-        columns = _list_columns(source, self.catalog)
-        known = self._find_repeats(source, columns, 1)
-        if known is None:
-            return self.write(source, needed)
-        if not known.none:
-            self.limited.append(f"SELECT b{[column.name for column in columns].index('unit')} FROM {known.source}")
-        return self.write(source.source, needed)
 
     def _find_needed(self, relation: Join, side: int, needed: Set[Column]) -> frozenset[Column]:
         """What a join reads of a side: everything where it is truncated, because the secret order is that of all."""

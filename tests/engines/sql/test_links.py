@@ -1,4 +1,4 @@
-"""Questions whose limits are looked up: the same integers as the oracle's, whoever has repeated keys."""
+"""Joins along foreign keys that read the parent once: the same integers as the oracle's, whoever has repeated keys."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from discreet.bounding.bound import bound
 from discreet.bounding.contributions import BoundedPlan
 from discreet.codebook import Codebook
 from discreet.engines.duckdb.engine import DuckDBEngine
-from discreet.engines.duckdb.session import Session
 from discreet.engines.memory.engine import MemoryEngine
-from discreet.engines.sql.relations import Writer
-from discreet.engines.sql.repeated_keys import keeps_units_apart
+from discreet.engines.sql import relations
+from discreet.engines.sql.links import DroppedLink, drop_link
 from discreet.frontends import read_sql
 from discreet.plan.catalog import Catalog
-from discreet.plan.expressions import Column
-from discreet.plan.relations import Capped, Caps, Join, JoinKind, Scan, Where
-from discreet.plan.types import Type
+from discreet.plan.relations import Join, walk_relations
 from discreet.privacy import Budget
 from tests.engines.answers import as_dict
 from tests.engines.conformance.engines import ENGINES, DuckDBOrder
@@ -123,48 +120,26 @@ def test_an_engine_that_keeps_no_keys_has_the_same_integers(*, repeated: bool) -
             assert as_dict(engine.run(bounded, salt=SALT)) == as_dict(oracle.run(bounded, salt=SALT)), text
 
 
-def test_limits_are_written_only_where_somebody_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = list[str]()
-    read_rows = Session.read
-
-    def note(self: Session, sql: str, *given: Any) -> Any:
-        written.append(sql)
-        return read_rows(self, sql, *given)
-
-    monkeypatch.setattr(Session, "read", note)
-    for repeated in (False, True):
-        tables = make_tables(repeated=repeated)
-        engine = DuckDBEngine(tables, declare(tables), threads=1)
-        engine.run(read(QUESTIONS[2], declare(tables)), salt=SALT)
-        engine.close()
-    without, limited = written
-    assert "row_number" not in without and "DISTINCT" not in without.replace("NOT DISTINCT", "")
-    assert "row_number" in limited and "UNION ALL" in limited
+def test_a_parent_is_read_once() -> None:
+    """Rows that are joined with their parent on its key need no second look at it; of others nothing is dropped."""
+    catalog = declare(make_tables(repeated=True))
+    joined = [node for node in walk_relations(read(QUESTIONS[2], catalog).source) if isinstance(node, Join)]
+    assert any(drop_link(node, catalog) is not None for node in joined)
+    alone = [node for node in walk_relations(read(QUESTIONS[0], catalog).source) if isinstance(node, Join)]
+    assert alone and all(drop_link(node, catalog) is None for node in alone)
 
 
-def test_a_unit_that_is_overlooked_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: with limits left out for everybody, the oracle disagrees."""
+def test_a_join_that_forgets_its_key_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: where the key is dropped with the link, the oracle disagrees."""
     tables = make_tables(repeated=True)
     catalog = declare(tables)
-    find = Writer._find_repeats
 
-    def find_none(self: Writer, *given: Any) -> Any:
-        known = find(self, *given)
-        return None if known is None else replace(known, none=True)
+    def forget(relation: Join, catalog: Catalog) -> DroppedLink | None:
+        found = drop_link(relation, catalog)
+        return None if found is None else replace(found, join=replace(found.join, on=()))
 
-    monkeypatch.setattr(Writer, "_find_repeats", find_none)
+    monkeypatch.setattr(relations, "drop_link", forget)
+    bounded = read(QUESTIONS[2], catalog)
     engine, oracle = DuckDBEngine(tables, catalog, threads=1), MemoryEngine(tables, catalog, order=DuckDBOrder())
-    wrong = [
-        as_dict(engine.run(bounded, salt=SALT)) != as_dict(oracle.run(bounded, salt=SALT))
-        for bounded in (read(text, catalog) for text in QUESTIONS[:3])
-    ]
+    assert as_dict(engine.run(bounded, salt=SALT)) != as_dict(oracle.run(bounded, salt=SALT))
     engine.close()
-    assert any(wrong)
-
-
-def test_joins_across_units_are_not_divided() -> None:
-    unit = Column("people", "person", Type.INTEGER)
-    joined = Join(Scan("people"), Capped(Scan("orders"), (unit,), 1), JoinKind.INNER, ())
-    assert keeps_units_apart(joined)
-    caps = (Caps(unit, 1, 1), Caps(unit, 1, 1))
-    assert not keeps_units_apart(Where(replace(joined, caps=caps), unit))
