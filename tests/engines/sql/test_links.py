@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from discreet.bounding.bound import bound
 from discreet.bounding.contributions import BoundedPlan
 from discreet.codebook import Codebook
 from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.duckdb.session import Session
 from discreet.engines.memory.engine import MemoryEngine
 from discreet.engines.sql import relations
 from discreet.engines.sql.links import DroppedLink, drop_link
@@ -143,3 +145,27 @@ def test_a_join_that_forgets_its_key_is_noticed(monkeypatch: pytest.MonkeyPatch)
     engine, oracle = DuckDBEngine(tables, catalog, threads=1), MemoryEngine(tables, catalog, order=DuckDBOrder())
     assert as_dict(engine.run(bounded, salt=SALT)) != as_dict(oracle.run(bounded, salt=SALT))
     engine.close()
+
+
+def test_statements_do_not_depend_on_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is run for a question is decided by public facts, whoever has repeated keys: else its time would tell."""
+    written: dict[bool, list[str]] = {False: [], True: []}
+    repeated = False
+
+    def note(work: Any) -> Any:
+        def noted(self: Session, sql: str, *given: Any, **more: Any) -> Any:
+            written[repeated].append(re.sub(r"frame \d+", "frame", sql))  # frames are numbered as they come
+            return work(self, sql, *given, **more)
+
+        return noted
+
+    for name in ("read", "run", "stream"):
+        monkeypatch.setattr(Session, name, note(getattr(Session, name)))
+    for repeated in (False, True):
+        tables = make_tables(repeated=repeated)
+        catalog = declare(tables)
+        engine = DuckDBEngine(tables, catalog, threads=1)
+        for text in QUESTIONS:
+            engine.run(read(text, catalog), salt=SALT)
+        engine.close()
+    assert written[True] == written[False] and len(written[True]) >= len(QUESTIONS)
