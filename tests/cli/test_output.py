@@ -159,6 +159,7 @@ CASES = [
 # Commands that print no rows, and what they do instead.
 WITHOUT_ROWS = {
     "serve": "runs until it is told to stop",
+    "mcp": "speaks its protocol over standard output until its agent leaves",
     "token create": "prints the token alone, so that a shell can keep it",
     "token revoke": "prints what is revoked",
     "ledger show": "prints one entry as it was written, which is JSON",

@@ -73,7 +73,8 @@ class Server:
         )
 
     def start(self) -> None:
-        options = f"-h 127.0.0.1 -p {self.port} -k {self.folder} -c max_connections=80"
+        # Autovacuum writes by itself, and snapshots would move while nobody else does.
+        options = f"-h 127.0.0.1 -p {self.port} -k {self.folder} -c max_connections=80 -c autovacuum=off"
         self.run("pg_ctl", "-D", self.data, "-l", self.folder / "log", "-w", "-o", options, "start")
 
     def crash(self) -> None:

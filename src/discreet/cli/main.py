@@ -39,7 +39,7 @@ class Commands(LateGroup):
         "learn": ("learn:learn", "Read the theory, a page at a time."),
         "show": ("show:show", "Draw a mechanism: both laws, the loss, the best attack."),
         "help": ("help_pages:show_help", "Say what an error means and what to do about it."),
-        "serve": ("serve:serve", "Serve datasets to those who have a token, over HTTP."),
+        "serve": ("serve:serve", "Serve datasets to those who have a token, over HTTP, and to clients of PostgreSQL."),
         "mcp": ("mcp:serve_agent", "Serve a dataset to an agent, over standard input and output."),
         "import": ("import_file:import_file", "Write a file as typed Parquet."),
         "ledger": ("ledger:app", "Look after the record of charges and answers."),
