@@ -21,6 +21,10 @@ FLAGS = (
 _PATIENCE = 60
 
 
+class PageLeft(Exception):
+    """The page went away while it was asked; the next one can be asked."""
+
+
 class Tab:
     """One tab: go somewhere, run a program, take a picture. What it asked for and complained about is kept."""
 
@@ -43,6 +47,8 @@ class Tab:
         while True:
             found = self._read()
             if found.get("id") == self._number:
+                if "navigated or closed" in found.get("error", {}).get("message", ""):
+                    raise PageLeft
                 assert "error" not in found, found
                 return found["result"]
 
@@ -77,7 +83,10 @@ class Tab:
         """Wait until an expression is true; a page that is being left has no value."""
         deadline = time.monotonic() + _PATIENCE
         while True:
-            found = self.send("Runtime.evaluate", expression=program, returnByValue=True)
+            try:
+                found = self.send("Runtime.evaluate", expression=program, returnByValue=True)
+            except PageLeft:
+                continue
             if found["result"].get("value") is True:
                 return
             assert time.monotonic() < deadline, (program, self.run("document.body.innerText"))

@@ -199,7 +199,7 @@ def start_spark(address: str | None = None) -> Any:
 def _start_connect(address: str) -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # about pandas, which is not used here
+            warnings.simplefilter("ignore")  # about versions of pandas, which is not used here
             sessions = import_module("pyspark.sql.connect.session")
     except ImportError:
         raise UsageError(
