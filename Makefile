@@ -9,7 +9,6 @@ BIN    := $(VENV)/bin
 DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 SPARK  := $(VENV)/.spark
-JAVA   := $(shell command -v java)
 PIP    := -m pip --disable-pip-version-check --quiet install
 
 .DEFAULT_GOAL := help
@@ -55,12 +54,11 @@ lint: $(READY)   ## style and formatting
 types: $(READY)  ## strict types
 	$(BIN)/mypy
 
-# Spark is half a gigabyte: it is added for its tests alone, and where there is Java to run it.
-unit: $(READY) $(if $(JAVA),$(SPARK))  ## the tests alone
-	@test -n "$(JAVA)" || echo "Skipped: the tests of Spark, for want of Java. With it (Debian: apt-get install openjdk-17-jre-headless) make test runs them."
+unit: $(READY)   ## the tests alone, without Spark
+	@echo "Left out: the tests of Spark, which is half a gigabyte and needs Java: make test-spark runs them."
 	$(BIN)/python -m pytest -q -n 2 -m "not long"
 
-test-spark: $(SPARK)  ## the tests of Spark alone
+test-spark: $(SPARK)  ## the tests of Spark alone, which is half a gigabyte and needs Java
 	$(BIN)/python -m pytest -q -m "not long" -k spark tests/engines
 
 coverage: $(READY)  ## which lines of src the tests run

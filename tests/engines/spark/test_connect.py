@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
+import sys
+import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,15 @@ pytestmark = [
     pytest.mark.skipif(bool(WHY), reason=WHY),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),  # which is not used
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def connect_is_loaded() -> None:
+    """PySpark takes a process without a file, as a worker of these tests is, for its own doctests, and ends it."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(sys, "ps1", ">>> ", raising=False)  # somebody sits at a prompt
+        import_module("pyspark.sql.connect.session")
 
 
 @pytest.fixture(scope="module")
