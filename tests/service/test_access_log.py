@@ -62,9 +62,11 @@ def test_a_flood_is_counted_and_not_written(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     """The refusal stays a refusal."""
-    (tmp_path / "x.access").write_bytes(b"no database at all, but some bytes " * 100)
+    strange = b"no database at all, but some bytes " * 100
+    (tmp_path / "x.access").write_bytes(strange)
     AccessLog(tmp_path / "x.access").record(EVENT)
     AccessLog(tmp_path / "nowhere" / "x.access").record(EVENT)
+    assert (tmp_path / "x.access").read_bytes() == strange and not (tmp_path / "nowhere").exists()
 
 
 def test_refusals_and_acts_are_logged_without_secrets(served: Hospital) -> None:
