@@ -170,4 +170,4 @@ def test_many_catalog_queries_of_tools_run(catalog: Catalog) -> None:
         "information_schema.key_column_usage kcu ON tc.constraint_name = kcu.constraint_name",
     ):
         catalog.ask(text)
-        assert catalog.found.columns, text
+        assert catalog.found.names, text
